@@ -1,0 +1,142 @@
+"""The store of object storage (S3, Google Cloud, Azure): a conditional put creates."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError as ObstoreAlreadyExistsError
+from obstore.exceptions import BaseError
+from obstore.store import from_url
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError
+from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
+from dbt.adapters.zlayout.store.uri import escaped
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+# Hadoop's name of a scheme on the left, obstore's on the right.
+_OBSTORE_SCHEME = {"s3a": "s3"}
+_DELETE_BATCH = 1000
+
+
+class CloudStore:
+    """Files below a prefix of a bucket or container; credentials come from the environment.
+
+    Args:
+        uri: Where the table lies, for example 's3a://bucket/warehouse/t', in Hadoop's or obstore's spelling.
+        object_store: An open obstore store whose root is the table, instead of one opened from the URI.
+    """
+
+    def __init__(self, uri: str, object_store: ObjectStore | None = None) -> None:
+        parts = urlsplit(uri)
+        path = unquote(parts.path).strip("/")
+        self.root_uri = f"{parts.scheme}://{parts.netloc}/{escaped(path)}".rstrip("/")
+        if object_store is None:
+            scheme = _OBSTORE_SCHEME.get(parts.scheme, parts.scheme)
+            with _errors(uri):
+                object_store = from_url(f"{scheme}://{parts.netloc}/{quote(path)}")
+        self._objects: Any = object_store
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file."""
+        with _errors(path):
+            return bytes(obstore.get(self._objects, path).bytes())
+
+    def create(self, path: str, data: bytes) -> None:
+        """Write a file only if none has this name."""
+        with _errors(path):
+            obstore.put(self._objects, path, data, mode="create")
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file, in one step replacing the one that may be there."""
+        with _errors(path):
+            obstore.put(self._objects, path, data)
+
+    def put_file(self, path: str, local_file: Path) -> None:
+        """Upload a finished local file and delete it here."""
+        with _errors(path):
+            obstore.put(self._objects, path, local_file)
+            local_file.unlink()
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file has this name."""
+        try:
+            self.stat(path)
+        except FileMissingError:
+            return False
+        return True
+
+    def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
+        """List the files of a folder, sorted by path; a missing folder is empty."""
+        folder = prefix.strip("/") or None
+        with _errors(prefix):
+            if recursive:
+                objects = [entry for batch in obstore.list(self._objects, prefix=folder) for entry in batch]
+            else:
+                objects = list(obstore.list_with_delimiter(self._objects, prefix=folder)["objects"])
+        return sorted((_stored(entry) for entry in objects), key=lambda file: file.path)
+
+    def stat(self, path: str) -> StoredFile:
+        """Return size and time of one file."""
+        with _errors(path):
+            return _stored(obstore.head(self._objects, path))
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files; those that are missing already are passed over."""
+        # One by one where a batch fails: some services report a missing object as an error for the whole batch.
+        pending = list(paths)
+        for start in range(0, len(pending), _DELETE_BATCH):
+            batch = pending[start : start + _DELETE_BATCH]
+            try:
+                with _errors(batch[0]):
+                    obstore.delete(self._objects, batch)
+            except FileMissingError:
+                for path in batch:
+                    self._delete_one(path)
+
+    def delete_tree(self, prefix: str) -> None:
+        """Delete all files of a folder ('' is the root)."""
+        self.delete([file.path for file in self.list(prefix, recursive=True)])
+
+    def local_path(self, path: str) -> None:  # noqa: ARG002 - the protocol's signature
+        """Return None: nothing here can be opened by a local path."""
+        return
+
+    def local_scratch(self) -> Path:
+        """Return a temporary folder of this machine, deleted with the store."""
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="zlayout-")
+            weakref.finalize(self, self._scratch.cleanup)
+        return Path(self._scratch.name)
+
+    def _delete_one(self, path: str) -> None:
+        try:
+            with _errors(path):
+                obstore.delete(self._objects, path)
+        except FileMissingError:
+            return
+
+
+def _stored(entry: Any) -> StoredFile:
+    return StoredFile(entry["path"], entry["size"], int(entry["last_modified"].timestamp() * 1000))
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (ObstoreAlreadyExistsError, FileExistsError) as error:
+        raise AlreadyExistsError(f"{path} is there already") from error
+    except FileNotFoundError as error:
+        raise FileMissingError(f"{path}: no such file") from error
+    except (BaseError, OSError) as error:
+        raise StoreError(f"{path}: {error}") from error

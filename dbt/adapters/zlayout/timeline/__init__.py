@@ -1,0 +1,1 @@
+"""The timeline of a table: instants, versions, transactions, recovery and cleaning."""

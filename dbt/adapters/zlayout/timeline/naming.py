@@ -1,0 +1,96 @@
+"""Names of the files below a table's root, built and parsed in one place."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+METADATA_FOLDER = ".zlayout"
+TABLE_FILE = ".zlayout/table.json"
+TIMELINE_FOLDER = ".zlayout/timeline"
+LOG_FOLDER = ".zlayout/timeline/log"
+CHECKPOINT_FOLDER = ".zlayout/timeline/checkpoint"
+CHECKPOINT_HINT = ".zlayout/timeline/checkpoint/_last"
+CLEAN_FOLDER = ".zlayout/timeline/clean"
+INDEX_FOLDER = ".zlayout/index"
+CURVE_FOLDER = ".zlayout/curve"
+STAGING_FOLDER = ".zlayout/staging"
+SPARK_MANIFEST_FOLDER = "_spark_metadata"
+
+_VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
+_DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
+_INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
+
+
+def new_group() -> str:
+    """Return the name of a new file group."""
+    return uuid.uuid4().hex[:16]
+
+
+def data_file_path(partition_folder: str, group: str, instant: str) -> str:
+    """Return where a data file goes.
+
+    Args:
+        partition_folder: 'k=v/k2=v2' as it is on disk, '' for a table without partitions.
+        group: Its file group, from `new_group` or of the file that it replaces.
+        instant: The instant of the transaction that writes it.
+    """
+    name = f"{group}_{instant}.parquet"
+    return f"{partition_folder}/{name}" if partition_folder else name
+
+
+def parse_data_file_name(path: str) -> tuple[str, str] | None:
+    """Return (group, instant) of a data file of this format, or None for any other name."""
+    match = _DATA_FILE.fullmatch(path.rpartition("/")[2])
+    return (match["group"], match["instant"]) if match else None
+
+
+def instants_in_name(path: str) -> tuple[str, ...]:
+    """Return the instants that the name of a data, index, curve or staging file carries."""
+    name = path.rpartition("/")[2].replace("_", ".")
+    return tuple(_INSTANT_IN_NAME.findall(name))
+
+
+def index_slice_path(metadata_partition: str, instant: str, kind: str) -> str:
+    """Return where a slice of the metadata table goes.
+
+    Args:
+        metadata_partition: 'files', 'column_stats' or 'partition_stats'.
+        instant: The instant of the transaction that writes it.
+        kind: 'base' or 'delta'.
+    """
+    return f"{INDEX_FOLDER}/{metadata_partition}/{instant}.{kind}.parquet"
+
+
+def curve_path(instant: str, suffix: str = "json") -> str:
+    """Return where the curve model of a transaction goes."""
+    return f"{CURVE_FOLDER}/{instant}.{suffix}"
+
+
+def log_path(version: int) -> str:
+    """Return the log entry of a version."""
+    return f"{LOG_FOLDER}/{version:020d}.json"
+
+
+def checkpoint_path(version: int) -> str:
+    """Return the checkpoint of a version."""
+    return f"{CHECKPOINT_FOLDER}/{version:020d}.parquet"
+
+
+def version_in_name(path: str) -> int | None:
+    """Return the version of a log entry or a checkpoint, or None for any other name."""
+    match = _VERSION_FILE.fullmatch(path.rpartition("/")[2])
+    return int(match[1]) if match else None
+
+
+def is_data_path(path: str) -> bool:
+    """Tell whether Spark would take a path for a data file: Parquet, and no part of it hidden.
+
+    Spark (`HadoopFSUtils.shouldFilterOutPathName`) hides names that start with '.' or with '_', except that a folder
+    like `_k=v` is a partition.
+    """
+    *folders, name = path.split("/")
+    hidden = name.startswith((".", "_")) or any(
+        folder.startswith(".") or (folder.startswith("_") and "=" not in folder) for folder in folders
+    )
+    return not hidden and name.endswith(".parquet")

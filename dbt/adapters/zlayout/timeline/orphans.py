@@ -1,0 +1,33 @@
+"""Orphans: data files in the folder that no version and no work under way explains."""
+
+from __future__ import annotations
+
+from dbt.adapters.zlayout.store import StoredFile
+from dbt.adapters.zlayout.timeline.cleaning import cleaned_version
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import instants_in_name, is_data_path
+from dbt.adapters.zlayout.timeline.pending import Liveness, list_pending, liveness
+
+
+def orphans(timeline: Timeline) -> list[StoredFile]:
+    """Return the data files that no version still readable lists, and no live transaction is writing.
+
+    They come from a plain `INSERT` of another tool, from a copy by hand, or from a writer that died.
+    """
+    store = timeline.store
+    # Files first, then work under way, then the log: what commits meanwhile is found in one of the two.
+    stored = [file for file in store.list("", recursive=True) if is_data_path(file.path)]
+    under_way = {
+        pending.instant
+        for pending in list_pending(store)
+        if liveness(pending, store, timeline.surroundings) is Liveness.LIVE
+    }
+    newest = timeline.latest_version()
+    known: set[str] = set()
+    if newest is not None:
+        # A file that a version after the last clean removed is kept for older readers: it is no orphan.
+        oldest = min(cleaned_version(store) or 0, newest)
+        known.update(timeline.snapshot(oldest).files["path"].to_pylist())
+        for entry in timeline.entries(oldest + 1, newest):
+            known.update(entry.adds["path"].to_pylist())
+    return [file for file in stored if file.path not in known and under_way.isdisjoint(instants_in_name(file.path))]

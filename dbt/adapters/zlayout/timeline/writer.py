@@ -1,0 +1,78 @@
+"""Who writes: the identity of a process, exact enough to tell a dead writer from a live one."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A process on a machine.
+
+    Attributes:
+        host: Name of the machine, for messages.
+        machine: The machine since its last boot, and the container on it: process ids mean something only within it.
+        pid: Process id.
+        started: When the process began, as its system tells it; a reused pid has another.
+    """
+
+    host: str
+    machine: str
+    pid: int
+    started: str
+
+    @classmethod
+    def current(cls) -> Writer:
+        """Return this process."""
+        pid = os.getpid()
+        return cls(platform.node(), _machine(), pid, process_start(pid) or "")
+
+    def is_gone(self, observer: Writer) -> bool:
+        """Tell whether the process surely lives no more; False also where the observer cannot see it."""
+        if self.machine != observer.machine or not self.started:
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            pass  # of another user: it lives, if it is still the same one
+        started = process_start(self.pid)
+        return started is not None and started != self.started
+
+
+def process_start(pid: int) -> str | None:
+    """Return when a process of this machine began, or None where that cannot be seen."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None if Path("/proc/self/stat").exists() else _start_from_ps(pid)
+    # The command's name, in parentheses, may hold blanks and parentheses.
+    state, *fields = status.rpartition(")")[2].split()
+    # A zombie writes no more; its parent has just not asked for its exit code.
+    return "ended" if state in {"Z", "X"} else fields[18]
+
+
+def _start_from_ps(pid: int) -> str | None:
+    try:
+        answer = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return answer.stdout.strip() or None
+
+
+@cache
+def _machine() -> str:
+    parts = [platform.node()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with suppress(OSError):
+        # Two containers may share host name and kernel; their process ids are of different namespaces.
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(parts)

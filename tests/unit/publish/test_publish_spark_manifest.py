@@ -1,0 +1,113 @@
+"""Spark's manifest: its bytes, its order, and that it is whatever the log says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dbt.adapters.zlayout.publish.spark_manifest import (
+    catch_up,
+    manifest_path,
+    publish,
+    published_version,
+    retire,
+    unpublish,
+)
+from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+
+PATHS = ["a.parquet", "k=a%2Fb/é x#.parquet", 'k="\\/z.parquet', "k=line\nbreak/z.parquet"]
+
+
+@pytest.fixture
+def store(tmp_path) -> LocalStore:
+    return LocalStore(tmp_path / "t 1")
+
+
+def _overwrite(store: LocalStore, paths: list[str]) -> Timeline:
+    timeline = Timeline(store)
+    files = DataFiles.of([DataFile(path, (), 1, 10 + i, 1000 + i, "g") for i, path in enumerate(paths)])
+    with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        transaction.commit(Change(files, schema_json="{}"))
+    return timeline
+
+
+def _names(store: LocalStore) -> list[str]:
+    return [file.path.rpartition("/")[2] for file in store.list("_spark_metadata")]
+
+
+@pytest.mark.parametrize("paths", [PATHS, PATHS[:3], PATHS[:1]])
+def test_a_manifest_has_one_object_a_file(store, paths) -> None:
+    timeline = _overwrite(store, paths)
+    publish(store, timeline.snapshot())
+    head, *lines = store.read(manifest_path(0)).decode().split("\n")
+    assert head == "v1"
+    rows = [json.loads(line) for line in lines]
+    escaped = {
+        PATHS[0]: "a.parquet",
+        PATHS[1]: "k=a%252Fb/%C3%A9%20x%23.parquet",
+        PATHS[2]: "k=%22%5C/z.parquet",
+        PATHS[3]: "k=line%0Abreak/z.parquet",
+    }
+    assert rows == [
+        {
+            "path": f"{store.root_uri}/{escaped[path]}",
+            "size": 10 + i,
+            "isDir": False,
+            "modificationTime": 1000 + i,
+            "blockReplication": 1,
+            "blockSize": 134217728,
+            "action": "add",
+        }
+        for i, path in enumerate(paths)
+    ]
+
+
+def test_a_table_without_files_has_a_manifest_of_one_line(store) -> None:
+    publish(store, _overwrite(store, []).snapshot())
+    assert store.read(manifest_path(0)) == b"v1"
+
+
+def test_publishing_again_changes_nothing(store) -> None:
+    timeline = _overwrite(store, PATHS)
+    publish(store, timeline.snapshot())
+    before = store.stat(manifest_path(0))
+    publish(store, timeline.snapshot())
+    assert store.stat(manifest_path(0)) == before
+
+
+def test_what_is_behind_is_published_version_by_version(store) -> None:
+    assert catch_up(store, Timeline(store)) is None
+    timeline = _overwrite(store, PATHS[:1])
+    assert catch_up(store, timeline) == 0
+    for _ in range(3):
+        timeline = _overwrite(store, PATHS[:2])
+    assert published_version(store) == 0
+    assert catch_up(store, timeline) == 3
+    assert _names(store) == ["0.compact", "1.compact", "2.compact", "3.compact"]
+    assert published_version(store) == 3
+
+
+def test_old_manifests_go_and_the_rest_has_no_gap(store) -> None:
+    for _ in range(12):
+        catch_up(store, _overwrite(store, PATHS[:1]))
+        retire(store)
+    assert sorted(_names(store)) == ["10.compact", "11.compact", "9.compact"]
+
+
+def test_a_table_that_was_never_published_begins_with_its_newest_version(store) -> None:
+    for _ in range(4):
+        timeline = _overwrite(store, PATHS[:1])
+    catch_up(store, timeline)
+    assert _names(store) == ["3.compact"]
+
+
+def test_a_manifest_can_be_taken_away(store) -> None:
+    catch_up(store, _overwrite(store, PATHS[:1]))
+    unpublish(store)
+    assert published_version(store) is None
+    assert not store.local_path("_spark_metadata").exists()

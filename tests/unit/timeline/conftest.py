@@ -1,0 +1,71 @@
+"""A table without rows: a store, a clock that ticks by itself, and a way to commit files by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.store.protocol import Store
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.entry import Commit
+from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group
+from dbt.adapters.zlayout.timeline.surroundings import Surroundings
+from dbt.adapters.zlayout.timeline.transaction import Transaction
+
+
+class Table:
+    """A table whose data files are a few bytes."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.now_ms = 1_700_000_000_000
+        self.surroundings = Surroundings(now_ms=self._tick, sleep=lambda _: None, heartbeat_seconds=None)
+
+    def _tick(self) -> int:
+        self.now_ms += 1
+        return self.now_ms
+
+    def timeline(self, store: Store | None = None, **surroundings: object) -> Timeline:
+        return Timeline(store or self.store, replace(self.surroundings, **surroundings))
+
+    def write(self, transaction: Transaction, count: int = 1, store: Store | None = None) -> DataFiles:
+        store = store or self.store
+        rows = []
+        for _ in range(count):
+            path = data_file_path("", new_group(), transaction.instant)
+            store.put(path, b"rows")
+            rows.append(DataFile(path, (), 1, 4, 5, new_group()))
+        return DataFiles.of(rows)
+
+    def overwrite(self, count: int = 1) -> Commit:
+        with self.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+            return transaction.commit(Change(self.write(transaction, count), schema_json="{}"))
+
+    def append(self, count: int = 1) -> Commit:
+        with self.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+            return transaction.commit(Change(self.write(transaction, count)))
+
+    def merge(self, removes: Sequence[str], count: int = 1) -> Commit:
+        with self.timeline().begin(Action.COMMIT, Operation.MERGE) as transaction:
+            return transaction.commit(Change(self.write(transaction, count), removes=tuple(removes)))
+
+    def on_disk(self) -> set[str]:
+        return {file.path for file in self.store.list("") if file.path.endswith(".parquet")}
+
+    def live(self) -> set[str]:
+        return set(self.timeline().snapshot().files["path"].to_pylist())
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
+    # No test cuts the power; waiting for the disk would be most of the time.
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    return Table(LocalStore(tmp_path / "t"))

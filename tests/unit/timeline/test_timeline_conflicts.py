@@ -1,0 +1,115 @@
+"""The table of cases, pair by pair, on two real transactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.zlayout.errors import ConflictError
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.conflicts import DECISIONS, Decision, Kind, kind_of
+
+OPERATIONS = {
+    Kind.APPEND: Operation.APPEND,
+    Kind.OVERWRITE: Operation.OVERWRITE,
+    Kind.REWRITE: Operation.MERGE,
+    Kind.MAINTENANCE: Operation.COMPACTION,
+    Kind.METADATA: Operation.INDEXING,
+}
+
+
+def _change(table, transaction, kind: Kind, victim: str) -> Change:
+    if kind is Kind.METADATA:
+        return Change(table.write(transaction, 0))
+    removes = (victim,) if kind in {Kind.REWRITE, Kind.MAINTENANCE} else ()
+    return Change(table.write(transaction), removes=removes, schema_json="{}" if kind is Kind.OVERWRITE else None)
+
+
+def _race(table, ours: Kind, theirs: Kind, our_victim: str, their_victim: str) -> set[str]:
+    """Let `theirs` commit between begin and commit of `ours`; return what a serial run would show."""
+    winner = table.timeline().begin(Action.COMMIT, OPERATIONS[theirs])
+    won = winner.commit(_change(table, winner, theirs, their_victim))
+    loser = table.late
+    entry = loser.commit(_change(table, loser, ours, our_victim))
+    assert entry.version == won.version + 1
+    return {*won.adds["path"].to_pylist(), *entry.adds["path"].to_pylist()}
+
+
+def test_every_pair_of_kinds_is_decided() -> None:
+    assert set(DECISIONS) == {(ours, theirs) for ours in Kind for theirs in Kind}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), sorted(DECISIONS, key=str), ids=lambda kind: kind.value)
+def test_a_pair_on_disjoint_files(table, ours, theirs) -> None:
+    one, two, other = table.overwrite(3).adds["path"].to_pylist()
+    table.late = table.timeline().begin(Action.COMMIT, OPERATIONS[ours])
+    if theirs is Kind.MAINTENANCE and ours in {Kind.OVERWRITE, Kind.REWRITE}:
+        _forget(table)
+    if DECISIONS[ours, theirs] is Decision.FAIL:
+        with pytest.raises(ConflictError), table.late:
+            _race(table, ours, theirs, one, two)
+        assert table.live() <= table.on_disk()
+        return
+    new = _race(table, ours, theirs, one, two)
+    expected = {one, two, other} | new
+    for kind, victim in ((theirs, two), (ours, one)):
+        if kind in {Kind.REWRITE, Kind.MAINTENANCE}:
+            expected -= {victim}
+    if ours is Kind.OVERWRITE:
+        expected = {path for path in new if table.late.instant in path}
+    if theirs is Kind.OVERWRITE:
+        expected = new
+    assert table.live() == expected
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [pair for pair in sorted(DECISIONS, key=str) if DECISIONS[pair] is Decision.DISJOINT]
+)
+def test_a_pair_on_the_same_file_fails_and_names_it(table, ours, theirs) -> None:
+    one, _ = table.overwrite(2).adds["path"].to_pylist()
+    table.late = table.timeline().begin(Action.COMMIT, OPERATIONS[ours])
+    _forget(table)
+    with pytest.raises(ConflictError, match=f"replaced {one} too"), table.late:
+        _race(table, ours, theirs, one, one)
+
+
+def _forget(table) -> None:
+    # Makes a transaction look as if it had begun after the other one had checked for work under way.
+    table.store.delete([file.path for file in table.store.list(".zlayout/timeline")])
+
+
+@pytest.mark.parametrize("kind", [Kind.APPEND, Kind.REWRITE, Kind.MAINTENANCE])
+def test_nothing_follows_a_change_of_the_schema(table, kind) -> None:
+    one, _ = table.overwrite(2).adds["path"].to_pylist()
+    late = table.timeline().begin(Action.COMMIT, OPERATIONS[kind])
+    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as winner:
+        winner.commit(Change(table.write(winner), schema_json='{"new": 1}'))
+    with pytest.raises(ConflictError, match="changed the table's columns"), late:
+        late.commit(_change(table, late, kind, one))
+
+
+def test_a_change_of_the_schema_does_not_follow_rows_of_the_old_one(table) -> None:
+    table.overwrite()
+    late = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    table.append()
+    with pytest.raises(ConflictError, match="columns that this commit changes"), late:
+        late.commit(Change(table.write(late), schema_json='{"new": 1}'))
+
+
+def test_the_same_file_is_not_added_twice(table) -> None:
+    table.overwrite()
+    late = table.timeline().begin(Action.COMMIT, Operation.ADOPT)
+    files = table.write(late)
+    with table.timeline().begin(Action.COMMIT, Operation.ADOPT) as winner:
+        winner.commit(Change(files))
+    with pytest.raises(ConflictError, match="too"):
+        late.commit(Change(files))
+
+
+def test_an_operation_of_another_release_counts_as_an_overwrite() -> None:
+    assert kind_of("teleport", removes_files=False) is Kind.OVERWRITE
+
+
+def test_an_adoption_that_replaces_files_is_a_rewrite() -> None:
+    assert kind_of("adopt", removes_files=True) is Kind.REWRITE
+    assert kind_of("adopt", removes_files=False) is Kind.APPEND

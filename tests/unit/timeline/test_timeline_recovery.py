@@ -1,0 +1,190 @@
+"""Dead writers: who is taken for dead, and what is left of their work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import obstore.store
+import pytest
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError
+from dbt.adapters.zlayout.store.cloud import CloudStore
+from dbt.adapters.zlayout.timeline.action import Action, Operation, State
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import (
+    LOG_FOLDER,
+    TIMELINE_FOLDER,
+    curve_path,
+    data_file_path,
+    index_slice_path,
+    log_path,
+)
+from dbt.adapters.zlayout.timeline.pending import list_pending, state_path
+from dbt.adapters.zlayout.timeline.recovery import Recovered, recover
+from dbt.adapters.zlayout.timeline.surroundings import Surroundings
+from dbt.adapters.zlayout.timeline.writer import Writer, process_start
+
+ELSEWHERE = Writer("elsewhere", "elsewhere 1", 7, "1")
+
+
+@pytest.fixture
+def dead_writer() -> Writer:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    writer = replace(Writer.current(), pid=process.pid, started=process_start(process.pid))
+    assert not writer.is_gone(Writer.current())
+    process.communicate(b"\n")
+    return writer
+
+
+def test_a_live_process_is_not_gone_and_one_with_a_reused_id_is() -> None:
+    here = Writer.current()
+    assert not here.is_gone(here)
+    assert replace(here, started="1").is_gone(here)
+    assert not ELSEWHERE.is_gone(here)
+
+
+def test_what_a_dead_process_wrote_is_deleted_by_the_next_writer(table, dead_writer) -> None:
+    table.overwrite()
+    before = table.on_disk()
+    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    table.write(lost, 2)
+    table.store.put(index_slice_path("column_stats", lost.instant, "delta"), b"x")
+    table.store.put(curve_path(lost.instant), b"x")
+    table.store.put(f".zlayout/staging/{lost.instant}/0", b"x")
+    assert table.append().version == 1
+    assert table.on_disk() == table.live()
+    assert before < table.on_disk()
+    assert not [file.path for file in table.store.list("", recursive=True) if lost.instant in file.path]
+
+
+def test_a_reader_touches_nothing(table, dead_writer) -> None:
+    table.overwrite()
+    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    table.write(lost)
+    before = table.store.list("", recursive=True)
+    table.timeline().snapshot()
+    table.timeline().history()
+    assert table.store.list("", recursive=True) == before
+
+
+def test_a_live_transaction_is_left_alone(table) -> None:
+    table.overwrite()
+    one = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    files = table.write(one)
+    assert recover(table.timeline()) == Recovered()
+    assert one.commit(Change(files)).version == 1
+
+
+def test_a_transaction_that_this_process_lost_is_rolled_back(table) -> None:
+    # A thread that died, or a rollback that failed: the process lives, the transaction is closed.
+    table.overwrite()
+    lost = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    table.write(lost)
+    lost._close()
+    assert recover(table.timeline()).rolled_back == (lost.instant,)
+    assert table.on_disk() == table.live()
+
+
+def test_a_committed_transaction_only_loses_its_state_files(table, dead_writer) -> None:
+    table.overwrite()
+    timeline = table.timeline(writer=dead_writer)
+    done = timeline.begin(Action.COMMIT, Operation.APPEND)
+    left = {path: table.store.read(path) for found in list_pending(table.store) for path in found.paths}
+    done.commit(Change(table.write(done)))
+    for path, content in left.items():
+        table.store.put(path, content)
+    assert recover(table.timeline()) == Recovered(finished=(done.instant,))
+    assert table.store.list(TIMELINE_FOLDER) == []
+    assert table.timeline().latest_version() == 1
+    assert table.on_disk() == table.live()
+
+
+def test_a_silent_writer_elsewhere_counts_as_dead_only_after_the_time(table) -> None:
+    table.overwrite()
+    lost = table.timeline(writer=ELSEWHERE).begin(Action.COMMIT, Operation.APPEND)
+    table.write(lost)
+    (pending,) = list_pending(table.store)
+    now_ms = pending.modified_ms
+    assert recover(table.timeline(now_ms=lambda: now_ms + 599_000)) == Recovered()
+    assert recover(table.timeline(now_ms=lambda: now_ms + 599_000), dead_after_seconds=1).rolled_back == (lost.instant,)
+    assert table.on_disk() == table.live()
+
+
+def test_a_writer_that_was_rolled_back_while_it_slept_cannot_commit(table) -> None:
+    table.overwrite()
+    sleeper = table.timeline(writer=ELSEWHERE).begin(Action.COMMIT, Operation.APPEND)
+    files = table.write(sleeper)
+    (pending,) = list_pending(table.store)
+    late = table.timeline(now_ms=lambda: pending.modified_ms + 601_000)
+    assert recover(late).rolled_back == (sleeper.instant,)
+    with pytest.raises(ConflictError, match="took this one for dead"), sleeper:
+        sleeper.commit(Change(files))
+    assert table.on_disk() == table.live()
+    assert [header.operation for header in table.timeline().history()] == ["recovery", "overwrite"]
+    assert table.append().version == 2
+
+
+def test_a_damaged_state_file_is_judged_by_its_age(table) -> None:
+    table.overwrite()
+    path = state_path("20200101000000000", Action.COMMIT, State.INFLIGHT)
+    table.store.put(path, b"garbage")
+    written_ms = table.store.stat(path).modified_ms
+    assert recover(table.timeline(now_ms=lambda: written_ms)) == Recovered()
+    assert recover(table.timeline(now_ms=lambda: written_ms + 601_000)).rolled_back == ("20200101000000000",)
+    assert list_pending(table.store) == []
+
+
+def test_recovery_twice_is_recovery_once(table, dead_writer) -> None:
+    table.overwrite()
+    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    table.write(lost)
+    assert recover(table.timeline()).rolled_back == (lost.instant,)
+    state = table.store.list("", recursive=True)
+    assert recover(table.timeline()) == Recovered()
+    assert table.store.list("", recursive=True) == state
+
+
+def test_in_a_cloud_a_request_of_a_dead_writer_that_arrives_late_finds_its_version_taken(dead_writer) -> None:
+    store = CloudStore("s3://bucket/t", obstore.store.MemoryStore())
+    surroundings = Surroundings(heartbeat_seconds=None)
+    timeline = Timeline(store, surroundings)
+    with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+    lost = Timeline(store, replace(surroundings, writer=dead_writer)).begin(Action.COMMIT, Operation.APPEND)
+    store.put(data_file_path("", "0" * 16, lost.instant), b"x")
+    assert recover(timeline).rolled_back == (lost.instant,)
+    assert timeline.latest_version() == 1
+    assert timeline.read(1).aborts == lost.instant
+    with pytest.raises(AlreadyExistsError):
+        store.create(log_path(1), b"the late request")
+    assert [file.path for file in store.list("")] == []
+
+
+def test_a_cloud_error_of_unknown_outcome_is_settled_in_the_log(monkeypatch) -> None:
+    store = CloudStore("s3://bucket/t", obstore.store.MemoryStore())
+    timeline = Timeline(store, Surroundings(heartbeat_seconds=None))
+    with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+    create = store.create
+    lost: list[bytes] = []
+
+    def time_out_once(path, data) -> None:
+        if path.startswith(LOG_FOLDER) and not lost:
+            lost.append(data)
+            raise StoreError("timed out")
+        create(path, data)
+
+    monkeypatch.setattr(store, "create", time_out_once)
+    with (
+        pytest.raises(StoreError, match="timed out"),
+        timeline.begin(Action.COMMIT, Operation.APPEND) as transaction,
+    ):
+        transaction.commit(Change(DataFiles.empty()))
+    with pytest.raises(AlreadyExistsError):
+        create(log_path(1), lost[0])
+    assert timeline.read(1).aborts == transaction.instant
+    assert list_pending(store) == []
