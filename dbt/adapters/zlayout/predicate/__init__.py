@@ -1,0 +1,46 @@
+"""Predicates as a small typed expression tree: what a filter says about columns, apart from any SQL text or engine."""
+
+from dbt.adapters.zlayout.predicate.expr import (
+    And,
+    Column,
+    ColumnPath,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNotNull,
+    IsNull,
+    Not,
+    NotIn,
+    NotStartsWith,
+    Op,
+    Or,
+    StartsWith,
+    Unknown,
+    columns_of,
+)
+from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form, push_not, simplify
+
+__all__ = [
+    "And",
+    "Column",
+    "ColumnPath",
+    "Compare",
+    "Constant",
+    "Expr",
+    "In",
+    "IsNotNull",
+    "IsNull",
+    "Not",
+    "NotIn",
+    "NotStartsWith",
+    "Op",
+    "Or",
+    "StartsWith",
+    "Unknown",
+    "columns_of",
+    "conjuncts",
+    "normal_form",
+    "push_not",
+    "simplify",
+]

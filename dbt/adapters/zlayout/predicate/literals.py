@@ -1,0 +1,68 @@
+"""Column names and constants as Spark SQL text, for people to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MOST_LISTED = 12
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
+_FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def column_name(path: Sequence[str]) -> str:
+    """Returns a column path as SQL: ``('a', 'b c')`` is ``a.`b c` ``, backquoted only where it must be."""
+    return ".".join(part if _PLAIN_NAME.fullmatch(part) else f"`{part.replace('`', '``')}`" for part in path)
+
+
+def quoted(text: str) -> str:
+    """Returns a SQL string literal, with what Spark's parser would take for an escape escaped."""
+    return f"'{text.translate(_ESCAPES)}'"
+
+
+def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return a type
+    """Returns one constant as SQL.
+
+    Args:
+        value: Of a type that a column can have; may be null. A timestamp with zone is written in UTC, marked ``Z``.
+    """
+    if not value.is_valid:
+        return "NULL"
+    kind = value.type
+    if pa.types.is_boolean(kind):
+        return "TRUE" if value.as_py() else "FALSE"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return quoted(value.as_py())
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return f"X'{value.as_py().hex().upper()}'"
+    if pa.types.is_decimal(kind):
+        return format(value.as_py(), "f")
+    if pa.types.is_floating(kind):
+        text = str(value.cast(pa.string()).as_py())
+        name = "FLOAT" if pa.types.is_float32(kind) else "DOUBLE"
+        return f"CAST('{_FLOAT_NAMES[text]}' AS {name})" if text in _FLOAT_NAMES else text
+    if pa.types.is_date32(kind):
+        return f"DATE '{value.cast(pa.string()).as_py()}'"
+    if pa.types.is_timestamp(kind):
+        return _timestamp(value)
+    return str(value.as_py())
+
+
+def literals(values: pa.Array, has_null: bool) -> str:
+    """Returns the members of a list, comma-separated; of a long list only the first ones and how many follow."""
+    shown = [literal(value) for value in values[:_MOST_LISTED]]
+    if len(values) > _MOST_LISTED:
+        shown.append(f"… {len(values) - _MOST_LISTED:,} more")
+    if has_null:
+        shown.append("NULL")
+    return ", ".join(shown)
+
+
+def _timestamp(value: pa.Scalar) -> str:
+    # Through integers and Arrow's own formatter: Python's datetimes end at the year 9999 and need a zone database.
+    naive = pa.scalar(value.value, pa.int64()).cast(pa.timestamp(value.type.unit))
+    text = re.sub(r"\.0+$", "", str(naive.cast(pa.string()).as_py()))
+    return f"TIMESTAMP_NTZ '{text}'" if value.type.tz is None else f"TIMESTAMP '{text}Z'"

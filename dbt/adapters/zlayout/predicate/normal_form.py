@@ -1,0 +1,142 @@
+"""The normal form that pruning evaluates: NOT pushed into the leaves, constants folded, conjuncts side by side.
+
+Every rewrite keeps the three-valued truth of every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dbt.adapters.zlayout.predicate.expr import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNotNull,
+    IsNull,
+    Not,
+    NotIn,
+    NotStartsWith,
+    Op,
+    Or,
+    StartsWith,
+    Unknown,
+)
+
+TRUE, FALSE, NULL = Constant(True), Constant(False), Constant(None)
+
+# Spark's order is total (NaN is the greatest number and equals itself): the opposite of a comparison is a comparison.
+_OPPOSITE = {
+    Op.EQ: Op.NE,
+    Op.NE: Op.EQ,
+    Op.LT: Op.GE,
+    Op.GE: Op.LT,
+    Op.GT: Op.LE,
+    Op.LE: Op.GT,
+    Op.EQ_NULL_SAFE: Op.NE_NULL_SAFE,
+    Op.NE_NULL_SAFE: Op.EQ_NULL_SAFE,
+}
+
+
+def normal_form(expr: Expr) -> Expr:
+    """Returns an equal expression without ``Not``, nested ANDs or ORs, or constants inside ANDs and ORs (but NULL)."""
+    return simplify(push_not(expr))
+
+
+def conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    """Splits the top-level ANDs; TRUE has no conjuncts."""
+    return tuple(part for part in _flattened(expr, And) if part != TRUE)
+
+
+def push_not(expr: Expr) -> Expr:
+    """Returns an equal expression without ``Not``; the opposite of ``Unknown`` is ``Unknown``."""
+    return _pushed(expr, negated=False)
+
+
+def _pushed(expr: Expr, negated: bool) -> Expr:
+    while isinstance(expr, Not):
+        expr, negated = expr.child, not negated
+    if isinstance(expr, And | Or):
+        kind = And if isinstance(expr, And) else Or
+        # Chains of one kind, thousands long where a program wrote them, are walked and not recursed into.
+        children = tuple(_pushed(child, negated) for child in _flattened(expr, kind))
+        return (Or if (kind is And) == negated else And)(children)
+    return _opposite(expr) if negated else expr
+
+
+def _opposite(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return a kind of leaf
+    match leaf:
+        case Compare(op, column, value):
+            return Compare(_OPPOSITE[op], column, value)
+        case In(column, values, has_null):
+            return NotIn(column, values, has_null)
+        case NotIn(column, values, has_null):
+            return In(column, values, has_null)
+        case IsNull(column):
+            return IsNotNull(column)
+        case IsNotNull(column):
+            return IsNull(column)
+        case StartsWith(column, prefix):
+            return NotStartsWith(column, prefix)
+        case NotStartsWith(column, prefix):
+            return StartsWith(column, prefix)
+        case Constant(value):
+            return Constant(None if value is None else not value)
+        case Unknown(text, reason):
+            return Unknown(f"NOT ({text})", reason)
+        case _:
+            return Unknown(f"NOT ({leaf.sql()})", "its opposite is not known")
+
+
+def simplify(expr: Expr) -> Expr:
+    """Folds constants and comparisons with NULL, and flattens nested ANDs and ORs.
+
+    NULL stays inside AND and OR: ``NULL AND x`` is FALSE where x is, and NULL elsewhere.
+    """
+    if isinstance(expr, Not):
+        child = simplify(expr.child)
+        return _opposite(child) if isinstance(child, Constant) else Not(child)
+    if isinstance(expr, And):
+        return _folded(And, expr, neutral=TRUE, absorbing=FALSE)
+    if isinstance(expr, Or):
+        return _folded(Or, expr, neutral=FALSE, absorbing=TRUE)
+    return _simple_leaf(expr)
+
+
+def _folded(kind: type[And] | type[Or], expr: Expr, *, neutral: Constant, absorbing: Constant) -> Expr:
+    kept: list[Expr] = []
+    for part in _flattened(expr, kind):
+        # A child of another kind can become this kind once it is simple: Or((And((a, b)),)) is And((a, b)).
+        for child in _flattened(simplify(part), kind):
+            if child == absorbing:
+                return absorbing
+            if child != neutral and not (child == NULL and NULL in _constants(kept)):
+                kept.append(child)
+    if not kept:
+        return neutral
+    return kept[0] if len(kept) == 1 else kind(tuple(kept))
+
+
+def _constants(parts: Iterable[Expr]) -> list[Constant]:
+    return [part for part in parts if isinstance(part, Constant)]
+
+
+def _simple_leaf(leaf: Expr) -> Expr:
+    if isinstance(leaf, Compare) and not leaf.value.is_valid:
+        if leaf.op is Op.EQ_NULL_SAFE:
+            return IsNull(leaf.column)
+        return IsNotNull(leaf.column) if leaf.op is Op.NE_NULL_SAFE else NULL
+    if isinstance(leaf, StartsWith | NotStartsWith) and not leaf.prefix.is_valid:
+        return NULL
+    return leaf
+
+
+def _flattened(expr: Expr, kind: type[And] | type[Or]) -> Iterator[Expr]:
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, And | Or) and isinstance(node, kind):
+            pending.extend(reversed(node.children))
+        else:
+            yield node

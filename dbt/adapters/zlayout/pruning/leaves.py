@@ -1,0 +1,166 @@
+"""The rule of each leaf: what bounds prove about comparisons, lists, prefixes and nulls.
+
+A row is null, NaN or a number (here any value that is neither). Each rule tells what it makes of the numbers between
+the bounds, of NaN and of null; `match` joins these with what kinds of rows the file may have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.predicate.expr import (
+    ColumnLeaf,
+    Compare,
+    Expr,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    NotStartsWith,
+    Op,
+    StartsWith,
+)
+from dbt.adapters.zlayout.pruning.membership import holds_member
+from dbt.adapters.zlayout.pruning.trust import Facts, flags
+from dbt.adapters.zlayout.pruning.verdict import Flags, Match
+from dbt.adapters.zlayout.pruning.widening import widened
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a leaf is for each kind of row.
+
+    Attributes:
+        possible: Some number between the bounds may make it TRUE.
+        certain: Every number of the file makes it TRUE.
+        nan: It is TRUE for NaN.
+        null: It is TRUE for null.
+    """
+
+    possible: Flags | bool
+    certain: Flags | bool
+    nan: bool = False
+    null: bool = False
+
+
+_NEVER = Truth(possible=False, certain=False)
+
+
+def match(leaf: ColumnLeaf, facts: Facts) -> Match | None:
+    """Evaluates a leaf over all files.
+
+    Args:
+        leaf: Of the normal form: comparisons have values that are not null.
+        facts: Of its column.
+
+    Returns:
+        The match; None where the constant cannot be had as a value of the column's type.
+    """
+    truth = _truth(leaf, facts)
+    if truth is None:
+        return None
+    possible = facts.may_be_number & truth.possible
+    certain = ~facts.may_be_number | truth.certain
+    if truth.nan:
+        possible = possible | facts.may_be_nan
+    else:
+        certain = certain & ~facts.may_be_nan
+    if truth.null:
+        possible = possible | facts.may_be_null
+    else:
+        certain = certain & ~facts.may_be_null
+    return Match(possible, certain)
+
+
+def _truth(leaf: Expr, facts: Facts) -> Truth | None:
+    kind = facts.minimum.type
+    match leaf:
+        case IsNull():
+            return Truth(possible=False, certain=False, null=True)
+        case IsNotNull():
+            return Truth(possible=True, certain=True, nan=True)
+        case Compare(op, _, value):
+            typed = widened(value, kind)
+            return None if typed is None else _compare(op, typed, facts)
+        case In(_, values) | NotIn(_, values):
+            members = widened(values, kind)
+            return None if members is None else _membership(leaf, members, facts)
+        case StartsWith(_, prefix) | NotStartsWith(_, prefix):
+            typed = widened(prefix, kind)
+            return None if typed is None else _prefix(leaf, typed, facts)
+    return None
+
+
+def _compare(op: Op, value: pa.Scalar, facts: Facts) -> Truth:  # noqa: PLR0911 - one return an operator
+    low, high = facts.minimum, facts.maximum
+    if _is_nan(value):
+        return _compare_nan(op)
+    match op:
+        case Op.LT:
+            return Truth(~_known(pc.greater_equal, low, value), _known(pc.less, high, value) & facts.maximum_exact)
+        case Op.LE:
+            return Truth(~_known(pc.greater, low, value), _known(pc.less_equal, high, value) & facts.maximum_exact)
+        case Op.GT:
+            certain = _known(pc.greater, low, value) & facts.minimum_exact
+            return Truth(~_known(pc.less_equal, high, value), certain, nan=True)
+        case Op.GE:
+            certain = _known(pc.greater_equal, low, value) & facts.minimum_exact
+            return Truth(~_known(pc.less, high, value), certain, nan=True)
+    above, below = _known(pc.greater, low, value), _known(pc.less, high, value)
+    only = _known(pc.equal, low, value) & _known(pc.equal, high, value) & facts.minimum_exact & facts.maximum_exact
+    if op in (Op.EQ, Op.EQ_NULL_SAFE):
+        return Truth(possible=~(above | below), certain=only)
+    outside = (above & facts.minimum_exact) | (below & facts.maximum_exact)
+    return Truth(possible=~only, certain=outside, nan=True, null=op is Op.NE_NULL_SAFE)
+
+
+def _compare_nan(op: Op) -> Truth:
+    """NaN is above every number and equals itself."""
+    numbers = op in (Op.LT, Op.LE, Op.NE, Op.NE_NULL_SAFE)
+    nan = op in (Op.LE, Op.GE, Op.EQ, Op.EQ_NULL_SAFE)
+    return Truth(possible=numbers, certain=numbers, nan=nan, null=op is Op.NE_NULL_SAFE)
+
+
+def _membership(leaf: In | NotIn, members: pa.Array, facts: Facts) -> Truth:
+    nan = False
+    if pa.types.is_floating(members.type):
+        numbers = members.filter(pc.invert(pc.is_nan(members)))
+        nan, members = len(numbers) < len(members), numbers
+    inside = holds_member(facts.minimum, facts.maximum, members)
+    exact = facts.minimum_exact & facts.maximum_exact
+    single = flags(pc.equal(facts.minimum, facts.maximum), when_unknown=False) & exact
+    only_members = single & inside
+    if isinstance(leaf, In):
+        return Truth(possible=inside, certain=only_members, nan=nan)
+    if leaf.has_null:
+        return _NEVER
+    return Truth(possible=~only_members, certain=~inside & exact, nan=not nan)
+
+
+def _prefix(leaf: StartsWith | NotStartsWith, prefix: pa.Scalar, facts: Facts) -> Truth:
+    # No successor of the prefix is built: after the greatest code point or byte there is none.
+    above = _known(pc.greater, facts.minimum, prefix) & ~_starts_with(facts.minimum, prefix)
+    below = _known(pc.less, facts.maximum, prefix)
+    # Whatever lies between two strings with the prefix has it too, even where the bounds were cut off.
+    all_within = _starts_with(facts.minimum, prefix) & _starts_with(facts.maximum, prefix)
+    if isinstance(leaf, StartsWith):
+        return Truth(possible=~(above | below), certain=all_within & facts.minimum_exact & facts.maximum_exact)
+    return Truth(possible=~all_within, certain=(above & facts.minimum_exact) | (below & facts.maximum_exact))
+
+
+def _starts_with(bound: pa.Array, prefix: pa.Scalar) -> Flags:
+    return flags(pc.starts_with(bound, pattern=prefix.as_py()), when_unknown=False)
+
+
+def _known(comparison: Any, bound: pa.Array, value: pa.Scalar) -> Flags:
+    """The comparison holds for the bound; false where the bound is unknown."""
+    return flags(comparison(bound, value), when_unknown=False)
+
+
+def _is_nan(value: pa.Scalar) -> bool:
+    return bool(pa.types.is_floating(value.type) and np.isnan(value.as_py()))

@@ -1,0 +1,67 @@
+"""What pruning says of a file, and how the answers of parts combine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Flags = npt.NDArray[np.bool_]
+"""One flag a file."""
+
+
+class Verdict(IntEnum):
+    """What to do with a file.
+
+    Attributes:
+        SKIP: No row of it can make the predicate TRUE.
+        READ: Some row may.
+        ALL_ROWS: Every row does.
+    """
+
+    SKIP = 0
+    READ = 1
+    ALL_ROWS = 2
+
+
+@dataclass(frozen=True)
+class Match:
+    """What one part of a predicate says of each file.
+
+    Attributes:
+        possible: Some row may make it TRUE; false is a proof that none does.
+        certain: Every row makes it TRUE; true is a proof.
+        why_not: Why the part can skip no file at all; None where it can.
+    """
+
+    possible: Flags
+    certain: Flags
+    why_not: str | None = None
+
+    def verdicts(self) -> npt.NDArray[np.int8]:
+        """Returns a `Verdict` a file, as int8."""
+        kept = np.where(self.certain, np.int8(Verdict.ALL_ROWS), np.int8(Verdict.READ))
+        return np.where(self.possible, kept, np.int8(Verdict.SKIP)).astype(np.int8)
+
+
+def all_of(parts: Sequence[Match]) -> Match:
+    """Combines by AND; it can skip files as soon as one part can."""
+    useless = [part.why_not for part in parts if part.why_not is not None]
+    return Match(
+        possible=np.logical_and.reduce([part.possible for part in parts]),
+        certain=np.logical_and.reduce([part.certain for part in parts]),
+        why_not=useless[0] if len(useless) == len(parts) else None,
+    )
+
+
+def any_of(parts: Sequence[Match]) -> Match:
+    """Combines by OR; it can skip files only if every part can."""
+    useless = [part.why_not for part in parts if part.why_not is not None]
+    return Match(
+        possible=np.logical_or.reduce([part.possible for part in parts]),
+        certain=np.logical_or.reduce([part.certain for part in parts]),
+        why_not=useless[0] if useless else None,
+    )
