@@ -1,0 +1,87 @@
+"""How a setting spells columns: ``a``, ``a.b`` for a struct field, backquotes around a name with dots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
+
+
+def parse_column_path(text: str) -> ColumnPath:
+    """Splits one spelled column into its path.
+
+    Args:
+        text: ``a``, ``a.b``, ``a.`b.c` ``; a backquote inside backquotes is doubled, as in Spark.
+
+    Returns:
+        The path, outermost name first.
+
+    Raises:
+        ValueError: The text is empty, has an empty part, or its backquotes do not pair.
+    """
+    stripped = text.strip()
+    parts: list[str] = []
+    position = 0
+    while True:
+        match = _PART.match(stripped, position)
+        if match is None:
+            raise ValueError(f"'{text}' does not name a column (write a, a.b, or `a.b` for a name with a dot)")
+        parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
+        position = match.end()
+        if position == len(stripped):
+            return tuple(parts)
+        if stripped[position] != ".":
+            raise ValueError(f"'{text}' does not name a column (backquotes must enclose a whole name)")
+        position += 1
+
+
+def format_column_path(path: ColumnPath) -> str:
+    """Spells a path so that `parse_column_path` reads it back; plain names stay without backquotes."""
+    return ".".join(name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in path)
+
+
+def split_column_list(text: str) -> list[str]:
+    """Splits a comma-separated list of columns; commas inside backquotes belong to the name."""
+    return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,])+", text)]
+
+
+def parse_column_list(key: str, value: object, problems: list[str]) -> tuple[ColumnPath, ...]:
+    """Reads a setting that lists columns.
+
+    Args:
+        key: The setting, for messages.
+        value: None, a comma-separated string, or a list of strings. In a list a comma is part of the name.
+        problems: Gets one sentence for each wrong entry.
+
+    Returns:
+        The paths in the order given, without the wrong and the repeated ones.
+    """
+    if value is None:
+        return ()
+    spelled: Sequence[object]
+    if isinstance(value, str):
+        spelled = split_column_list(value)
+    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        spelled = value
+    else:
+        problems.append(f"{key}: {value!r} is not a list of columns (write ['a', 'b.c'] or 'a, b.c')")
+        return ()
+    paths: list[ColumnPath] = []
+    for each in spelled:
+        if not isinstance(each, str):
+            problems.append(f"{key}: {each!r} is not a column name (names are strings)")
+            continue
+        try:
+            path = parse_column_path(each)
+        except ValueError as error:
+            problems.append(f"{key}: {error}")
+            continue
+        if path in paths:
+            problems.append(f"{key}: column '{format_column_path(path)}' is listed twice")
+        else:
+            paths.append(path)
+    return tuple(paths)

@@ -1,0 +1,57 @@
+"""How large data files and their row groups become."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.zlayout.config.scalars import as_integer, parse_integer
+
+_UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
+_DEFAULT_FILE_BYTES = 128 << 20
+_MIN_FILE_BYTES = 1 << 10
+_MAX_FILE_BYTES = 64 << 30
+
+
+@dataclass(frozen=True)
+class FileSizingConfig:
+    """Sizes that the writer aims at.
+
+    Attributes:
+        target_file_bytes: Compressed size of a data file.
+        row_group_rows: Rows of a row group, or None to let the layout choose.
+    """
+
+    target_file_bytes: int = _DEFAULT_FILE_BYTES
+    row_group_rows: int | None = None
+
+
+def parse_file_sizing(raw: Mapping[str, object], problems: list[str]) -> FileSizingConfig:
+    """Reads ``target_file_size`` (``'128mb'``, or bytes as a number) and ``row_group_rows``."""
+    rows = raw.get("row_group_rows")
+    return FileSizingConfig(
+        target_file_bytes=_parse_size(raw.get("target_file_size"), problems),
+        row_group_rows=None
+        if rows is None
+        else parse_integer("row_group_rows", rows, problems, default=1, low=1, high=100_000_000),
+    )
+
+
+def _parse_size(value: object, problems: list[str]) -> int:
+    if value is None:
+        return _DEFAULT_FILE_BYTES
+    size_bytes = as_integer(value)
+    if size_bytes is None and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        unit = _UNITS.get(match[2].lower())
+        size_bytes = None if unit is None else int(float(match[1]) * unit)
+    if size_bytes is None:
+        problems.append(
+            f"target_file_size: {value!r} is not a size (write '128mb'; kb, mb and gb, or bytes as a number)"
+        )
+        return _DEFAULT_FILE_BYTES
+    if not _MIN_FILE_BYTES <= size_bytes <= _MAX_FILE_BYTES:
+        problems.append(f"target_file_size: {value!r} is outside of 1kb to 64gb")
+        return _DEFAULT_FILE_BYTES
+    return size_bytes

@@ -1,0 +1,133 @@
+"""Which settings exist: ours, and those of dbt and dbt-spark, which are never taken for a misspelling of ours."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+
+OWN_KEYS = (
+    "zorder",
+    "curve",
+    "partition_by",
+    "target_file_size",
+    "row_group_rows",
+    "stats_columns",
+    "retain_versions",
+    "retain_hours",
+    "location_root",
+    "writer",
+    "compression",
+)
+
+DBT_KEYS = frozenset(
+    {
+        "_extra",
+        "access",
+        "alias",
+        "anchors",
+        "as_columnstruct",
+        "batch_size",
+        "begin",
+        "buckets",
+        "build_after",
+        "catalog_name",
+        "check_cols",
+        "clustered_by",
+        "column_types",
+        "columns",
+        "concurrent_batches",
+        "contract",
+        "create_notebook",
+        "cluster_id",
+        "database",
+        "dbt_valid_to_current",
+        "delimiter",
+        "deprecation_date",
+        "description",
+        "docs",
+        "enabled",
+        "entry_point",
+        "error_if",
+        "event_time",
+        "expected_rows",
+        "expected_sql",
+        "fail_calc",
+        "file_format",
+        "force",
+        "freshness",
+        "full_refresh",
+        "grants",
+        "group",
+        "hard_deletes",
+        "incremental_predicates",
+        "incremental_strategy",
+        "indexes",
+        "index_url",
+        "invalidate_hard_deletes",
+        "job_cluster_config",
+        "language",
+        "latest_version",
+        "limit",
+        "lookback",
+        "materialized",
+        "merge_exclude_columns",
+        "merge_update_columns",
+        "merge_with_schema_evolution",
+        "meta",
+        "model",
+        "name",
+        "on_configuration_change",
+        "on_error",
+        "on_schema_change",
+        "options",
+        "packages",
+        "partitions",
+        "persist_docs",
+        "post-hook",
+        "post_hook",
+        "pre-hook",
+        "pre_hook",
+        "predicates",
+        "quote",
+        "quote_columns",
+        "quoting",
+        "runtime_version",
+        "schema",
+        "severity",
+        "snapshot_meta_column_names",
+        "snapshot_table_column_names",
+        "sql_header",
+        "static_analysis",
+        "store_failures",
+        "store_failures_as",
+        "strategy",
+        "submission_method",
+        "tags",
+        "target_database",
+        "target_schema",
+        "tblproperties",
+        "timeout",
+        "transient",
+        "type",
+        "unique_key",
+        "updated_at",
+        "user_folder_for_python",
+        "unlogged",
+        "version",
+        "versions",
+        "warn_if",
+        "where",
+    }
+)
+
+
+def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[str]:
+    """Sentences for unknown keys that look like one of ours; any other unknown key belongs to somebody else."""
+    sentences = []
+    for key in keys:
+        if key in OWN_KEYS or key in known_other_keys:
+            continue
+        folded = key.lower().replace("-", "_")
+        if similar := difflib.get_close_matches(folded, OWN_KEYS, n=1, cutoff=0.75):
+            sentences.append(f"`{key}`: did you mean `{similar[0]}`?")
+    return sentences

@@ -1,0 +1,48 @@
+"""How long files of older versions stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.zlayout.config.scalars import parse_integer
+
+_DEFAULT_VERSIONS = 3
+_DEFAULT_HOURS = 24.0
+
+
+@dataclass(frozen=True)
+class RetentionConfig:
+    """What cleaning must leave alone; a version stays if either rule keeps it.
+
+    Attributes:
+        versions: The newest so many versions.
+        hours: Versions that were current within so many hours.
+    """
+
+    versions: int = _DEFAULT_VERSIONS
+    hours: float = _DEFAULT_HOURS
+
+
+def parse_retention(raw: Mapping[str, object], problems: list[str]) -> RetentionConfig:
+    """Reads ``retain_versions`` and ``retain_hours``."""
+    versions = parse_integer(
+        "retain_versions", raw.get("retain_versions"), problems, default=_DEFAULT_VERSIONS, low=1, high=1_000_000
+    )
+    return RetentionConfig(versions, _parse_hours(raw.get("retain_hours"), problems))
+
+
+def _parse_hours(value: object, problems: list[str]) -> float:
+    if value is None:
+        return _DEFAULT_HOURS
+    hours = math.nan
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        try:
+            hours = float(value)
+        except ValueError:
+            hours = math.nan
+    if not 0 <= hours <= 1_000_000:
+        problems.append(f"retain_hours: {value!r} is not a number of hours from 0 to 1,000,000")
+        return _DEFAULT_HOURS
+    return hours

@@ -1,0 +1,129 @@
+"""Whether the columns that the settings name are in the model and of types that can serve."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+from dbt.adapters.zlayout.curve.keys import is_orderable
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.table_config import TableConfig, partition_keys_in_zorder
+from dbt.adapters.zlayout.errors import ConfigError
+
+_ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and booleans"
+
+
+def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str = "") -> TableConfig:
+    """Binds the settings to a model's columns.
+
+    Args:
+        config: From `parse_table_config`.
+        schema: The model's columns.
+        subject: Whose settings these are, for the head of the error.
+
+    Returns:
+        The same settings with every column spelled as the schema spells it; upper and lower case may differ in the
+        settings, as in Spark.
+
+    Raises:
+        ConfigError: With one sentence for each column that is missing, ambiguous or of an unfit type.
+    """
+    problems: list[str] = []
+    known = dict(_paths(schema))
+    zorder = _resolve("zorder", config.clustering.columns, known, problems, _unfit_key)
+    partition_paths = [(name,) for name in config.partitioning.columns]
+    partitions = tuple(path[0] for path in _resolve("partition_by", partition_paths, known, problems, _unfit_folder))
+    wanted = config.statistics.columns
+    if not isinstance(wanted, int):
+        wanted = _resolve("stats_columns", wanted, known, problems, _always_fit)
+    resolved = replace(
+        config,
+        clustering=replace(config.clustering, columns=zorder),
+        partitioning=replace(config.partitioning, columns=partitions),
+        statistics=replace(config.statistics, columns=wanted),
+    )
+    # The settings were free of this as spelled; only names that differ in case can still meet here.
+    problems += partition_keys_in_zorder(resolved.clustering, resolved.partitioning)
+    if partitions and len(partitions) == len(schema.names):
+        problems.append("partition_by: names every column of the model; at least one column must stay in the files")
+    if problems:
+        raise ConfigError(problems, subject)
+    return resolved
+
+
+def _paths(fields: Iterable[pa.Field], prefix: ColumnPath = ()) -> Iterable[tuple[ColumnPath, pa.DataType]]:
+    """Every column and struct field with its type, structs themselves included."""
+    for field in fields:
+        path = (*prefix, field.name)
+        yield path, field.type
+        if pa.types.is_struct(field.type):
+            yield from _paths(field.type, path)
+
+
+def _resolve(
+    key: str,
+    wanted: Iterable[ColumnPath],
+    known: dict[ColumnPath, pa.DataType],
+    problems: list[str],
+    unfit: Callable[[pa.DataType], str | None],
+) -> tuple[ColumnPath, ...]:
+    by_folded: dict[ColumnPath, list[ColumnPath]] = {}
+    for path in known:
+        by_folded.setdefault(_folded(path), []).append(path)
+    found: list[ColumnPath] = []
+    for path in wanted:
+        spelled = format_column_path(path)
+        matches = [path] if path in known else by_folded.get(_folded(path), [])
+        if len(matches) != 1:
+            problems.append(f"{key}: {_missing(path, known) if not matches else _ambiguous(path, matches)}")
+        elif matches[0] in found:
+            problems.append(f"{key}: column '{spelled}' is listed twice")
+        elif (why := unfit(known[matches[0]])) is not None:
+            problems.append(f"{key}: column '{spelled}' has type {known[matches[0]]}; {why}")
+        else:
+            found.append(matches[0])
+    return tuple(found)
+
+
+def _folded(path: ColumnPath) -> ColumnPath:
+    return tuple(name.lower() for name in path)
+
+
+def _missing(path: ColumnPath, known: dict[ColumnPath, pa.DataType]) -> str:
+    # Without backquotes, so that a name with a dot is near to the path it was taken for.
+    spellings = {".".join(candidate).lower(): format_column_path(candidate) for candidate in known}
+    near = difflib.get_close_matches(".".join(path).lower(), spellings, n=1, cutoff=0.6)
+    hint = f" (did you mean '{spellings[near[0]]}'?)" if near else ""
+    return f"column '{format_column_path(path)}' is not in the model{hint}"
+
+
+def _ambiguous(path: ColumnPath, matches: list[ColumnPath]) -> str:
+    candidates = ", ".join(f"'{format_column_path(match)}'" for match in matches)
+    return f"column '{format_column_path(path)}' may be any of {candidates}; write it in their case"
+
+
+def _unfit_key(column_type: pa.DataType) -> str | None:
+    return None if is_orderable(column_type) else f"rows can be clustered by {_ORDERABLE}"
+
+
+def _unfit_folder(column_type: pa.DataType) -> str | None:
+    # Folder names are text: bytes that are not UTF-8 would not survive the way there and back.
+    if is_orderable(column_type) and not _is_binary(column_type):
+        return None
+    return "folders can hold integers, floats, decimals, dates, timestamps, strings and booleans"
+
+
+def _is_binary(column_type: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(column_type)
+        or pa.types.is_large_binary(column_type)
+        or pa.types.is_fixed_size_binary(column_type)
+    )
+
+
+def _always_fit(_: pa.DataType) -> str | None:
+    return None

@@ -1,0 +1,69 @@
+"""All settings of one table, read together so that every problem comes in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from dbt.adapters.zlayout.config.clustering import ClusteringConfig, parse_clustering
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.file_sizing import FileSizingConfig, parse_file_sizing
+from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
+from dbt.adapters.zlayout.config.partitioning import PartitioningConfig, parse_partitioning
+from dbt.adapters.zlayout.config.retention import RetentionConfig, parse_retention
+from dbt.adapters.zlayout.config.statistics import StatisticsConfig, parse_statistics
+from dbt.adapters.zlayout.config.writing import WritingConfig, parse_writing
+from dbt.adapters.zlayout.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """The settings of a table, one part a concern; a part that nothing sets has its defaults."""
+
+    clustering: ClusteringConfig = field(default_factory=ClusteringConfig)
+    partitioning: PartitioningConfig = field(default_factory=PartitioningConfig)
+    file_sizing: FileSizingConfig = field(default_factory=FileSizingConfig)
+    statistics: StatisticsConfig = field(default_factory=StatisticsConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
+    writing: WritingConfig = field(default_factory=WritingConfig)
+
+
+def parse_table_config(
+    raw: Mapping[str, object], *, known_other_keys: Collection[str] = DBT_KEYS, subject: str = ""
+) -> TableConfig:
+    """Reads the settings of a model or of a call.
+
+    Args:
+        raw: Values by key, as dbt or a caller gives them; None means the default. ``materialized='zordered_table'``
+            makes ``zorder`` required.
+        known_other_keys: Keys of others, which are never flagged.
+        subject: Whose settings these are, for the head of the error.
+
+    Returns:
+        The settings; columns as the user spelled them, see `check_against_schema`.
+
+    Raises:
+        ConfigError: With one sentence for each problem.
+    """
+    problems = near_misses(raw, known_other_keys)
+    config = TableConfig(
+        clustering=parse_clustering(raw, problems),
+        partitioning=parse_partitioning(raw, problems),
+        file_sizing=parse_file_sizing(raw, problems),
+        statistics=parse_statistics(raw, problems),
+        retention=parse_retention(raw, problems),
+        writing=parse_writing(raw, problems),
+    )
+    problems += partition_keys_in_zorder(config.clustering, config.partitioning)
+    if problems:
+        raise ConfigError(problems, subject)
+    return config
+
+
+def partition_keys_in_zorder(clustering: ClusteringConfig, partitioning: PartitioningConfig) -> list[str]:
+    """Sentences for clustering keys that are folders already: within a folder they have one value."""
+    return [
+        f"zorder: column '{format_column_path(path)}' is a partition column; every file has one value of it already"
+        for path in clustering.columns
+        if path[0] in partitioning.columns
+    ]

@@ -1,0 +1,1 @@
+"""The metadata table: which files a snapshot has and what their columns hold, in slices beside the data."""

@@ -1,0 +1,74 @@
+"""Where a table's files, its index and its folder disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.index.contiguous import contiguous
+from dbt.adapters.zlayout.timeline.files import DataFiles
+
+NO_INDEX_ROW = "the index has no row for this live file"
+NO_SUCH_FILE = "the index has a row for a file that the table does not have"
+MISSING_ON_DISK = "the table lists this file, but it is not in the folder"
+ORPHAN = "the file is in the folder, but no version lists it"
+
+
+def stale_entries(
+    snapshot_files: DataFiles,
+    stored: pa.Table,
+    index_files: pa.Table,
+    *,
+    footer_row_counts: Callable[[Sequence[str]], Mapping[str, int]] | None = None,
+    retained_paths: Collection[str] = (),
+) -> pa.Table:
+    """Compares the live files with the index and with what is stored.
+
+    Args:
+        snapshot_files: The live files.
+        stored: Data files found in the folder: ``path``, ``size_bytes``.
+        index_files: What the index describes, from `live_files`: ``path``, ``row_count``, ``size_bytes``.
+        footer_row_counts: Reads row counts from the footers of files, by path; without it only sizes are compared with
+            the folder. It is asked about files that exist.
+        retained_paths: Files of older versions that are kept, and of writes under way; they are no orphans.
+
+    Returns:
+        ``path`` and ``reason``, sorted, one row for each disagreement; empty when all is fresh.
+    """
+    live = pa.table({name: contiguous(snapshot_files.column(name)) for name in ("path", "row_count", "size_bytes")})
+    found = [
+        _only_left(live, index_files, NO_INDEX_ROW),
+        _only_left(index_files, live, NO_SUCH_FILE),
+        _only_left(live, stored, MISSING_ON_DISK),
+        _only_left(stored, live, ORPHAN, except_for=retained_paths),
+        _different(live, index_files, "size_bytes", "bytes", "the index"),
+        _different(live, index_files, "row_count", "rows", "the index"),
+        _different(live, stored, "size_bytes", "bytes", "the folder"),
+    ]
+    if footer_row_counts is not None:
+        present = live.filter(pc.is_in(live.column("path"), value_set=contiguous(stored.column("path"))))
+        counts = footer_row_counts(present.column("path").to_pylist())
+        footers = pa.table(
+            {"path": pa.array(counts.keys(), pa.string()), "row_count": pa.array(counts.values(), pa.int64())}
+        )
+        found.append(_different(live, footers, "row_count", "rows", "the file's footer"))
+    return pa.concat_tables(found).sort_by([("path", "ascending"), ("reason", "ascending")])
+
+
+def _only_left(left: pa.Table, right: pa.Table, reason: str, *, except_for: Collection[str] = ()) -> pa.Table:
+    known = pc.is_in(left.column("path"), value_set=contiguous(right.column("path")))
+    excepted = pc.is_in(left.column("path"), value_set=pa.array(list(except_for), pa.string()))
+    paths = left.column("path").filter(pc.invert(pc.or_(known, excepted)))
+    return pa.table({"path": paths, "reason": pa.repeat(reason, len(paths))})
+
+
+def _different(live: pa.Table, other: pa.Table, column: str, unit: str, where: str) -> pa.Table:
+    rows = pc.index_in(live.column("path"), value_set=contiguous(other.column("path")))
+    ours, theirs = live.column(column), other.column(column).take(rows)
+    differs = pc.fill_null(pc.not_equal(ours, theirs), False)
+    paths, ours, theirs = (values.filter(differs) for values in (live.column("path"), ours, theirs))
+    texts = [values.cast(pa.string()) for values in (ours, theirs)]
+    reasons = pc.binary_join_element_wise(f"{unit}: the table has ", texts[0], f", {where} has ", texts[1], "")
+    return pa.table({"path": paths, "reason": reasons})

@@ -1,0 +1,155 @@
+"""Folders of partitions: their names as Spark spells them, their values as Spark reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
+# Source: org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.charToEscape (not on Windows).
+_ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
+
+
+def escape_partition_value(text: str) -> str:
+    """Spells a column name or a value as part of a folder name."""
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+def unescape_partition_value(text: str) -> str:
+    """Reads part of a folder name back; a ``%`` without two hex digits stands for itself."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def partition_folder(values: Sequence[tuple[str, str | None]]) -> str:
+    """The folder of a partition, such as ``day=2024-01-01/city=a%2Fb``.
+
+    Args:
+        values: Column and raw value, outermost first. Null and the empty string share a folder, as in Spark.
+    """
+    return "/".join(
+        f"{escape_partition_value(column)}={escape_partition_value(value) if value else NULL_FOLDER}"
+        for column, value in values
+    )
+
+
+def parse_partition_folder(folder: str) -> tuple[tuple[str, str | None], ...]:
+    """Reads columns and raw values back from a folder.
+
+    Raises:
+        ValueError: A level is not of the form ``column=value``.
+    """
+    values: list[tuple[str, str | None]] = []
+    for level in folder.split("/") if folder else []:
+        column, equals, value = level.partition("=")
+        if not equals or not column:
+            raise ValueError(f"'{level}' is not a partition folder (expected column=value)")
+        name = unescape_partition_value(column)
+        values.append((name, None if value == NULL_FOLDER else unescape_partition_value(value)))
+    return tuple(values)
+
+
+@dataclass(frozen=True)
+class PartitionValues:
+    """Values of one partition column.
+
+    Attributes:
+        values: Typed; null where the partition is null or the text is not understood.
+        known: False where the text is not understood: nothing may be concluded from the value then.
+    """
+
+    values: pa.Array
+    known: pa.BooleanArray
+
+
+def typed_partition_values(texts: pa.Array, column_type: pa.DataType, timezone: str | None = None) -> PartitionValues:
+    """Casts the text of folder names to a column's type, as Spark does when it reads them.
+
+    Only the spellings that Spark itself writes are understood; whatever it might read besides (``1e3``, ``2024-1-1``)
+    is not known.
+
+    Args:
+        texts: Raw values, unescaped; null or the null folder's name for null.
+        column_type: Arrow type of the column.
+        timezone: The session's time zone, in which timestamps with zone are spelled; without it they are not known.
+    """
+    nulls = pc.or_kleene(pc.is_null(texts), pc.fill_null(pc.equal(texts, NULL_FOLDER), True))
+    texts = pc.if_else(nulls, pa.scalar(None, pa.string()), texts)
+    values = _parser(column_type, timezone)(texts)
+    return PartitionValues(values, pc.or_(nulls, pc.is_valid(values)))
+
+
+def _parser(column_type: pa.DataType, timezone: str | None) -> Callable[[pa.Array], pa.Array]:
+    kinds = pa.types
+    parsers: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]]] = [
+        (kinds.is_string, lambda texts: texts),
+        (kinds.is_signed_integer, lambda texts: _integers(texts, column_type)),
+        (kinds.is_decimal128, lambda texts: _decimals(texts, column_type)),
+        (kinds.is_floating, lambda texts: _floats(texts, column_type)),
+        (kinds.is_boolean, lambda texts: _matching(pc.utf8_lower(texts), "^(true|false)$").cast(pa.bool_())),
+        (kinds.is_date32, _dates),
+        (kinds.is_timestamp, lambda texts: _timestamps(texts, column_type, timezone)),
+    ]
+    for fits, parse in parsers:
+        if fits(column_type):
+            return parse
+    return lambda texts: pa.nulls(len(texts), column_type)
+
+
+def _matching(texts: pa.Array, pattern: str) -> pa.Array:
+    """The texts that match; null instead of the others."""
+    return _only(texts, pc.match_substring_regex(texts, pattern))
+
+
+def _only(values: pa.Array, condition: pa.Array) -> pa.Array:
+    return pc.if_else(pc.fill_null(condition, False), values, pa.scalar(None, values.type))
+
+
+def _integers(texts: pa.Array, column_type: pa.DataType) -> pa.Array:
+    wide = _matching(texts, r"^-?\d{1,19}$").cast(pa.decimal128(38, 0))
+    limit = 1 << (column_type.bit_width - 1)
+    low, high = (pa.scalar(each, pa.int64()).cast(pa.decimal128(38, 0)) for each in (-limit, limit - 1))
+    fits = pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high))
+    return _only(wide, fits).cast(column_type)
+
+
+def _decimals(texts: pa.Array, column_type: pa.DataType) -> pa.Array:
+    whole = column_type.precision - column_type.scale
+    fraction = rf"(\.\d{{1,{column_type.scale}}})?" if column_type.scale > 0 else ""
+    pattern = rf"^-?0*\d{{1,{whole}}}{fraction}$" if whole else rf"^-?0+{fraction}$"
+    return _matching(texts, pattern).cast(column_type)
+
+
+def _floats(texts: pa.Array, column_type: pa.DataType) -> pa.Array:
+    spelled = pc.replace_substring(texts, "Infinity", "inf")
+    parsed = _matching(spelled, r"^(-?\d+(\.\d+)?(E-?\d+)?|-?inf|NaN)$").cast(pa.float64())
+    return parsed.cast(column_type, safe=False)
+
+
+def _dates(texts: pa.Array) -> pa.Array:
+    days = pc.strptime(_matching(texts, r"^\d{4}-\d\d-\d\d$"), "%Y-%m-%d", unit="s", error_is_null=True)
+    # strptime carries the 30th of February over into March.
+    return _only(days.cast(pa.date32()), pc.equal(pc.strftime(days, "%Y-%m-%d"), texts))
+
+
+def _timestamps(texts: pa.Array, column_type: pa.DataType, timezone: str | None) -> pa.Array:
+    spelled = _matching(texts, r"^\d{4}-\d\d-\d\d ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?$")
+    spelled = _only(spelled, pc.is_valid(_dates(pc.utf8_slice_codeunits(spelled, 0, 10))))
+    local = spelled.cast(pa.timestamp("us"))
+    if column_type.tz is None:
+        return local
+    if timezone is None:
+        return pa.nulls(len(texts), column_type)
+    try:
+        early, late = (
+            pc.assume_timezone(local, timezone, ambiguous=side, nonexistent=side) for side in ("earliest", "latest")
+        )
+    except pa.ArrowInvalid:  # a zone that Arrow does not know, such as an offset
+        return pa.nulls(len(texts), column_type)
+    # A local time that the clocks repeat or leave out could be either.
+    return _only(early, pc.equal(early, late)).cast(column_type)

@@ -1,0 +1,184 @@
+"""Slices of the metadata table: Parquet files that carry the digest of their content in their name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.index.bound_cutting import cut_bounds
+from dbt.adapters.zlayout.index.column_stats import column_paths, column_stats_table, with_column_paths
+from dbt.adapters.zlayout.index.contiguous import contiguous
+from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
+from dbt.adapters.zlayout.index.partition_groups import group_rows
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.timeline.files import DataFiles
+
+FILES, COLUMN_STATS, PARTITION_STATS = "files", "column_stats", "partition_stats"
+IDENTITY = ("row_count", "size_bytes", "modified_ms")
+FILE_COUNT = "file_count"
+PARTITION_PREFIX = "partition."
+_DIGEST = re.compile(r"_([0-9a-f]{16})\.parquet$")
+
+
+def slice_path(partition: str, instant: str, content: bytes) -> str:
+    """Where a slice belongs, relative to the table.
+
+    Args:
+        partition: ``files``, ``column_stats`` or ``partition_stats``.
+        instant: Of the commit that writes it.
+        content: The slice; its digest becomes part of the name, so that a reader can tell a damaged slice.
+    """
+    return f".zlayout/index/{partition}/{instant}_{_digest(content)}.parquet"
+
+
+def verified(path: str, content: bytes) -> bytes:
+    """The content, if it is what was written under this name.
+
+    Raises:
+        CorruptError: The content has another digest, or the name has none.
+    """
+    match = _DIGEST.search(path)
+    if match is None or match[1] != _digest(content):
+        raise CorruptError(f"index slice {path} is damaged: its content does not have the digest in its name")
+    return content
+
+
+def write_slices(files: DataFiles, column_stats: pa.Table, removed: Collection[str] = ()) -> dict[str, bytes]:
+    """Makes the slices for the files that a commit adds.
+
+    Args:
+        files: The added files.
+        column_stats: From `footer_table`; files that it lacks get rows without statistics.
+        removed: Paths that the commit removes, so that older slices' rows of them no longer count.
+
+    Returns:
+        Content by metadata partition; name each with `slice_path`.
+    """
+    paths = column_paths(column_stats.schema)
+    rows = pc.index_in(contiguous(files.column("path")), value_set=contiguous(column_stats.column("path")))
+    structs = {path: cut_bounds(contiguous(column_stats.column(name)).take(rows)) for path, name in paths.items()}
+    identity = {name: contiguous(files.column(name)) for name in ("path", *IDENTITY)}
+    texts = {f"{PARTITION_PREFIX}{column}": contiguous(files.partition_values(column)) for column in files.partition_by}
+    wide = column_stats_table(identity["path"], list(structs), list(structs.values()))
+    for name in IDENTITY:
+        wide = wide.append_column(name, identity[name])
+    return {
+        FILES: _to_bytes(_files_table({**identity, **texts}, removed)),
+        COLUMN_STATS: _to_bytes(wide),
+        PARTITION_STATS: _to_bytes(_partition_table(texts, identity, structs)),
+    }
+
+
+@dataclass(frozen=True)
+class ColumnStatsSlice:
+    """What was read of a ``column_stats`` slice.
+
+    Attributes:
+        files: ``path`` and the columns of `IDENTITY`.
+        columns: Statistics of the columns that were wanted and are there.
+    """
+
+    files: pa.Table
+    columns: Mapping[ColumnPath, pa.StructArray]
+
+
+def read_column_stats(content: bytes, wanted: Collection[ColumnPath]) -> ColumnStatsSlice:
+    """Reads only the wanted columns of a ``column_stats`` slice.
+
+    Raises:
+        CorruptError: The content is not such a slice.
+    """
+    reader = open_slice(content)
+    paths = column_paths(reader.schema_arrow)
+    present = [path for path in wanted if path in paths]
+    table = read_columns(reader, ["path", *IDENTITY, *(paths[path] for path in present)])
+    structs = {path: contiguous(table.column(paths[path])) for path in present}
+    return ColumnStatsSlice(table.select(["path", *IDENTITY]), structs)
+
+
+def open_slice(content: bytes) -> pq.ParquetFile:
+    """Opens a slice for reading some of its columns.
+
+    Raises:
+        CorruptError: The content is not Parquet.
+    """
+    try:
+        return pq.ParquetFile(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptError(f"an index slice is not a Parquet file: {error}") from error
+
+
+def read_columns(reader: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
+    """Reads whole columns of a slice.
+
+    Raises:
+        CorruptError: A column is missing or cannot be decoded.
+    """
+    if missing := [name for name in names if name not in reader.schema_arrow.names]:
+        raise CorruptError(f"an index slice lacks the columns {', '.join(missing)}")
+    try:
+        # The reader takes the dots of a name for levels and may bring columns that only start alike.
+        return reader.read(columns=list(names)).select(list(names))
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptError(f"an index slice cannot be decoded: {error}") from error
+
+
+def live_files(contents: Sequence[bytes]) -> pa.Table:
+    """The rows of ``files`` slices that still hold.
+
+    Args:
+        contents: Slices, oldest first.
+
+    Returns:
+        ``path`` and the columns of `IDENTITY`, one row a file, without those that a later slice removes.
+
+    Raises:
+        CorruptError: A slice cannot be read.
+    """
+    names = ["path", *IDENTITY, "live"]
+    newest_first = [read_columns(open_slice(content), names) for content in reversed(contents)]
+    if not newest_first:
+        return _files_table({"path": pa.array([], pa.string())}, ()).select(["path"])
+    table = pa.concat_tables(newest_first)
+    first = pc.index_in(table.column("path"), value_set=pc.unique(table.column("path")))
+    _, rows = np.unique(first.to_numpy(), return_index=True)
+    latest = table.take(pa.array(np.sort(rows)))
+    return latest.filter(latest.column("live")).drop_columns(["live"])
+
+
+def _files_table(columns: Mapping[str, pa.Array], removed: Collection[str]) -> pa.Table:
+    added = pa.table({**columns, "live": pa.repeat(True, len(columns["path"]))})
+    gone = pa.table({"path": pa.array(sorted(removed), pa.string()), "live": pa.repeat(False, len(removed))})
+    return pa.concat_tables([added, gone], promote_options="default")
+
+
+def _partition_table(
+    texts: Mapping[str, pa.Array], identity: Mapping[str, pa.Array], structs: Mapping[ColumnPath, pa.StructArray]
+) -> pa.Table:
+    grouped = group_rows(list(texts.values()), len(identity["path"]))
+    groups, count = grouped.group_of_row, grouped.group_count
+    merged = {path: merge_statistics(struct, groups, count) for path, struct in structs.items()}
+    columns = {name: values.take(grouped.first_rows) for name, values in texts.items()}
+    columns[FILE_COUNT] = pa.array(np.bincount(groups, minlength=count))
+    columns |= {name: merge_counts(identity[name], groups, count) for name in IDENTITY}
+    columns |= {f"c{number}": struct for number, struct in enumerate(merged.values())}
+    return with_column_paths(pa.table(columns), list(merged))
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_statistics=False)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -1,0 +1,254 @@
+"""The metadata table of one snapshot as statistics for pruning; advice, never a condition for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
+
+from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
+from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
+from dbt.adapters.zlayout.index.column_stats import column_paths
+from dbt.adapters.zlayout.index.contiguous import contiguous
+from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
+from dbt.adapters.zlayout.index.partition_groups import RowGroups, group_rows
+from dbt.adapters.zlayout.index.partitions import typed_partition_values
+from dbt.adapters.zlayout.index.slices import (
+    COLUMN_STATS,
+    FILE_COUNT,
+    IDENTITY,
+    PARTITION_PREFIX,
+    PARTITION_STATS,
+    open_slice,
+    read_columns,
+    verified,
+)
+from dbt.adapters.zlayout.timeline.files import DataFiles
+
+
+class SliceStore(Protocol):
+    """Where slices are read from."""
+
+    def read(self, path: str) -> bytes:
+        """Content of a file, by its path relative to the table."""
+        ...
+
+
+@dataclass(frozen=True)
+class PartitionStatistics:
+    """Statistics of the partitions that a snapshot's files lie in.
+
+    Attributes:
+        statistics: One row a partition, in the order of first appearance among the files.
+        partition_of_file: The partition of each file.
+    """
+
+    statistics: AlignedStatistics
+    partition_of_file: npt.NDArray[np.int64]
+
+
+class _Slice:
+    """One slice, its columns decoded when first asked for."""
+
+    def __init__(self, content: bytes) -> None:
+        self.reader: pq.ParquetFile = open_slice(content)
+        self.paths = column_paths(self.reader.schema_arrow)
+        self.row_count: int = self.reader.metadata.num_rows
+        self._decoded: dict[str, pa.Array] = {}
+
+    def column(self, name: str) -> pa.Array:
+        if name not in self._decoded:
+            self._decoded[name] = read_columns(self.reader, [name]).column(0).combine_chunks()
+        return self._decoded[name]
+
+
+class TableIndex:
+    """The slices that a snapshot lists.
+
+    A slice that is missing or damaged makes its rows unknown and is noted; no method raises for it.
+
+    Args:
+        store: Reads slices.
+        slices: Slice paths by metadata partition, oldest first.
+        partition_types: Arrow types of the partition columns, in the order of the folders.
+        timezone: The session's time zone, for partition columns of type timestamp.
+
+    Attributes:
+        problems: What was wrong with slices so far, one sentence each.
+    """
+
+    def __init__(
+        self,
+        store: SliceStore,
+        slices: Mapping[str, Sequence[str]],
+        *,
+        partition_types: Mapping[str, pa.DataType] | None = None,
+        timezone: str | None = None,
+    ) -> None:
+        self.problems: list[str] = []
+        self._store = store
+        self._paths = {partition: tuple(reversed(paths)) for partition, paths in slices.items()}
+        self._partition_types = dict(partition_types or {})
+        self._timezone = timezone
+        self._opened: dict[str, _Slice | None] = {}
+        self._aligned: tuple[DataFiles, list[_Slice], pa.Array] | None = None
+
+    def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
+        """Statistics of files.
+
+        Args:
+            files: Files of the snapshot; one whose size, time or row count the index does not have is unknown.
+            columns: The columns to look up; only these are read.
+        """
+        row_count = contiguous(files.column("row_count"))
+        found = self._partition_columns(columns, lambda name: contiguous(files.partition_values(name)), row_count)
+        stored = [path for path in columns if path not in found]
+        if stored:
+            slices, rows = self._alignment(files)
+            found |= self._columns(slices, stored, lambda stats: stats.take(rows))
+        return AlignedStatistics(row_count, found)
+
+    def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
+        """Statistics of the partitions that files lie in.
+
+        A partition is known only while the slices describe exactly its files: their number and the sums of rows, bytes
+        and times agree.
+
+        Args:
+            files: All files of the snapshot.
+            columns: The columns to look up.
+        """
+        names = list(self._partition_types)
+        texts = [contiguous(files.partition_values(name)) for name in names]
+        live = group_rows(texts, len(files))
+        firsts = pa.array(live.first_rows)
+        sums = {
+            name: merge_counts(contiguous(files.column(name)), live.group_of_row, live.group_count) for name in IDENTITY
+        }
+        sums[FILE_COUNT] = pa.array(np.bincount(live.group_of_row, minlength=live.group_count))
+        by_name = {name: text.take(firsts) for name, text in zip(names, texts, strict=True)}
+        found = self._partition_columns(columns, by_name.__getitem__, sums["row_count"])
+        stored = [path for path in columns if path not in found]
+        if stored:
+            slices = self._slices(PARTITION_STATS)
+            groups, known = self._stored_partitions(slices, list(by_name.values()), sums)
+            found |= self._columns(slices, stored, lambda stats: _merged(stats, groups, known))
+        return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
+
+    def _partition_columns(
+        self, columns: Collection[ColumnPath], texts_of: Callable[[str], pa.Array], row_count: pa.Array
+    ) -> dict[ColumnPath, ColumnBounds]:
+        asked = [path for path in columns if len(path) == 1 and path[0] in self._partition_types]
+        return {
+            path: bounds_of_partition(
+                typed_partition_values(texts_of(path[0]), self._partition_types[path[0]], self._timezone), row_count
+            )
+            for path in asked
+        }
+
+    def _columns(
+        self, slices: Sequence[_Slice], columns: Collection[ColumnPath], place: Callable[[pa.StructArray], pa.Array]
+    ) -> dict[ColumnPath, ColumnBounds]:
+        """Bounds of columns over all slices' rows, newest slice first, put where they belong by ``place``."""
+        found: dict[ColumnPath, ColumnBounds] = {}
+        for path in columns:
+            holders = [each for each in slices if path in each.paths]
+            if not holders:
+                continue
+            column_type = holders[0].reader.schema_arrow.field(holders[0].paths[path]).type
+            parts = [self._part(each, path, column_type) for each in slices]
+            placed = place(pa.concat_arrays(parts))
+            found[path] = bounds_of_stats(_fields_of(placed))
+        return found
+
+    def _part(self, part: _Slice, path: ColumnPath, column_type: pa.DataType) -> pa.StructArray:
+        if path in part.paths:
+            try:
+                return cast_stats(part.column(part.paths[path]), column_type.field("min").type)
+            except CorruptError as error:
+                self._note(str(error))
+        return pa.nulls(part.row_count, column_type)
+
+    def _alignment(self, files: DataFiles) -> tuple[list[_Slice], pa.Array]:
+        """The usable ``column_stats`` slices and, for each file, its row among theirs; null for none."""
+        if self._aligned is not None and self._aligned[0] is files:
+            return self._aligned[1], self._aligned[2]
+        slices = self._slices(COLUMN_STATS, ("path", *IDENTITY))
+        rows = pa.nulls(len(files), pa.int64())
+        if slices:
+            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in ("path", *IDENTITY)}
+            rows = pc.index_in(contiguous(files.column("path")), value_set=stored["path"]).cast(pa.int64())
+            same = [pc.equal(contiguous(files.column(name)), stored[name].take(rows)) for name in IDENTITY]
+            agrees = pc.fill_null(reduce(pc.and_kleene, same), False)
+            rows = pc.if_else(agrees, rows, pa.scalar(None, pa.int64()))
+        self._aligned = (files, slices, rows)
+        return slices, rows
+
+    def _stored_partitions(
+        self, slices: Sequence[_Slice], live_keys: Sequence[pa.Array], sums: Mapping[str, pa.Array]
+    ) -> tuple[npt.NDArray[np.int64], pa.Array]:
+        """The live partition of each stored row (-1 for none), and whether the rows of a live one describe it now."""
+        live_count = len(sums[FILE_COUNT])
+        counts = (FILE_COUNT, *IDENTITY)
+        key_names = [f"{PARTITION_PREFIX}{name}" for name in self._partition_types]
+        stored_rows = sum(each.row_count for each in slices)
+        try:
+            stored_keys = [
+                pa.concat_arrays([live, *(each.column(name) for each in slices)])
+                for name, live in zip(key_names, live_keys, strict=True)
+            ]
+            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in counts if slices}
+        except (CorruptError, pa.ArrowException) as error:
+            self._note(str(error))
+            return np.full(stored_rows, -1, np.int64), pa.repeat(False, live_count)
+        if not slices:
+            return np.empty(0, np.int64), pa.repeat(False, live_count)
+        both: RowGroups = group_rows(stored_keys, live_count + stored_rows)
+        groups = both.group_of_row[live_count:]
+        agrees = [
+            pc.equal(sums[name], merge_counts(stored[name], groups, both.group_count).slice(0, live_count))
+            for name in counts
+        ]
+        known = pc.fill_null(reduce(pc.and_kleene, agrees), False)
+        return np.where(groups < live_count, groups, -1), known
+
+    def _slices(self, partition: str, needed: Sequence[str] = ()) -> list[_Slice]:
+        """The slices of a metadata partition that can be read, newest first."""
+        opened = [self._open(path, needed) for path in self._paths.get(partition, ())]
+        return [each for each in opened if each is not None]
+
+    def _open(self, path: str, needed: Sequence[str]) -> _Slice | None:
+        if path not in self._opened:
+            try:
+                part = _Slice(verified(path, self._store.read(path)))
+                for name in needed:
+                    part.column(name)
+                self._opened[path] = part
+            except (ZlayoutError, OSError) as error:
+                self._opened[path] = None
+                self._note(str(error))
+        return self._opened[path]
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+def _merged(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:
+    inside = np.flatnonzero(groups >= 0)
+    merged = merge_statistics(_fields_of(stats.take(pa.array(inside))), groups[inside], len(known))
+    return pc.if_else(known, merged, pa.scalar(None, merged.type))
+
+
+def _fields_of(stats: pa.StructArray) -> pa.StructArray:
+    """The struct with its own nulls pushed down into its fields."""
+    return pa.StructArray.from_arrays(stats.flatten(), fields=list(stats.type))

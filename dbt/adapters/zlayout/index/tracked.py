@@ -1,0 +1,96 @@
+"""Which leaves of a schema have statistics in the index, and in which type."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from dbt.adapters.zlayout.curve.keys import is_orderable
+
+from dbt.adapters.zlayout.config.column_names import parse_column_path
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+
+@dataclass(frozen=True)
+class TrackedColumn:
+    """A leaf with statistics.
+
+    Attributes:
+        path: Where it is; never inside a list or a map.
+        type: The Arrow type of its values in the table, see `canonical_type`.
+        absent_is_null: Whether rows of a file that lacks the column read as null. False for a column that got a default
+            after the file was written: Spark then fills in the default.
+    """
+
+    path: ColumnPath
+    type: pa.DataType
+    absent_is_null: bool = True
+
+
+def canonical_type(column_type: pa.DataType) -> pa.DataType:
+    """The one Arrow type for each Spark type: plain strings and binary, timestamps in microseconds."""
+    kinds = pa.types
+    if kinds.is_dictionary(column_type):
+        return canonical_type(column_type.value_type)
+    if kinds.is_timestamp(column_type):
+        return pa.timestamp("us", tz=None if column_type.tz is None else "UTC")
+    if kinds.is_large_string(column_type) or column_type == pa.string_view():
+        return pa.string()
+    if kinds.is_large_binary(column_type) or column_type == pa.binary_view():
+        return pa.binary()
+    return column_type
+
+
+def schema_leaves(schema: pa.Schema) -> list[tuple[ColumnPath, pa.DataType]]:
+    """Leaves that are not inside a list or a map, depth first, as columns of the schema or fields of its structs."""
+    return list(_leaves(schema, ()))
+
+
+def tracked_columns(
+    schema: pa.Schema,
+    stats_columns: int | Sequence[str] | Sequence[ColumnPath],
+    keys: Sequence[ColumnPath],
+    partition_by: Collection[str] = (),
+    *,
+    defaulted: Collection[ColumnPath] = (),
+) -> tuple[TrackedColumn, ...]:
+    """Chooses the leaves to track.
+
+    Args:
+        schema: Columns of the table; partition columns may be among them.
+        stats_columns: The first so many orderable leaves, or these columns (paths, or names such as ``a.b``); a struct
+            stands for all its leaves. Names that the schema lacks, and leaves without an order, are passed over.
+        keys: Clustering keys; they are tracked always.
+        partition_by: Partition columns; they are not tracked, as their values come from the path.
+        defaulted: Columns that Spark fills with a default where a file lacks them.
+
+    Returns:
+        The keys first, then the others in the order of the schema.
+    """
+    usable = {
+        path: canonical_type(leaf_type)
+        for path, leaf_type in schema_leaves(schema)
+        if path[0] not in partition_by and is_orderable(canonical_type(leaf_type))
+    }
+    if isinstance(stats_columns, int):
+        wanted = set(list(usable)[:stats_columns])
+    else:
+        named = [parse_column_path(each) if isinstance(each, str) else each for each in stats_columns]
+        wanted = {path for path in usable if any(path[: len(name)] == name for name in named)}
+    order = [path for path in dict.fromkeys(keys) if path in usable]
+    order += [path for path in usable if path in wanted and path not in order]
+    return tuple(TrackedColumn(path, usable[path], _absent_is_null(path, defaulted)) for path in order)
+
+
+def _absent_is_null(path: ColumnPath, defaulted: Collection[ColumnPath]) -> bool:
+    return not any(path[: len(each)] == each for each in defaulted)
+
+
+def _leaves(fields: Iterable[pa.Field], prefix: ColumnPath) -> Iterable[tuple[ColumnPath, pa.DataType]]:
+    for field in fields:
+        path = (*prefix, field.name)
+        if pa.types.is_struct(field.type):
+            yield from _leaves(field.type, path)
+        elif not pa.types.is_nested(field.type):
+            yield path, field.type

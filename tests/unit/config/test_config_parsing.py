@@ -1,0 +1,184 @@
+"""Settings of a table: defaults, spellings, and all problems in one error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.zlayout.config import TableConfig, parse_table_config
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
+from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, OWN_KEYS
+from dbt.adapters.zlayout.errors import ConfigError
+
+
+def problems_of(**raw: object) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        parse_table_config(raw)
+    return caught.value.problems
+
+
+def test_nothing_set_means_the_documented_defaults() -> None:
+    config = parse_table_config({})
+    assert config == TableConfig()
+    assert (config.clustering.columns, config.clustering.curve) == ((), "zorder")
+    assert config.partitioning.columns == ()
+    assert (config.file_sizing.target_file_bytes, config.file_sizing.row_group_rows) == (128 * 1024 * 1024, None)
+    assert config.statistics.columns == 32
+    assert (config.retention.versions, config.retention.hours) == (3, 24)
+    assert (config.writing.location_root, config.writing.writer, config.writing.compression) == (None, "arrow", "zstd")
+
+
+def test_none_means_the_default_for_every_key() -> None:
+    assert parse_table_config(dict.fromkeys(OWN_KEYS)) == TableConfig()
+
+
+@pytest.mark.parametrize(
+    ("spelled", "paths"),
+    [
+        (["a", "b.c"], (("a",), ("b", "c"))),
+        ("a, b.c", (("a",), ("b", "c"))),
+        ("`a.b`, c", (("a.b",), ("c",))),
+        ("`a,b`", (("a,b",),)),
+        (["my column", "Größe"], (("my column",), ("Größe",))),
+        (("`a``b`.c",), (("a`b", "c"),)),
+        ("a", (("a",),)),
+    ],
+)
+def test_columns_are_a_list_or_a_comma_string_with_backquotes_for_dots(spelled: object, paths: object) -> None:
+    assert parse_table_config({"zorder": spelled}).clustering.columns == paths
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=("Cs",)), min_size=1), min_size=1, max_size=3))
+def test_a_formatted_path_parses_back_to_itself(names: list[str]) -> None:
+    assert parse_column_path(format_column_path(tuple(names))) == tuple(names)
+
+
+@pytest.mark.parametrize("spelled", ["", "a.", ".a", "a..b", "`a", "`a`b", "a`b`"])
+def test_a_malformed_column_is_named_in_the_problem(spelled: str) -> None:
+    (problem,) = problems_of(zorder=[spelled])
+    assert problem.startswith(f"zorder: '{spelled}' does not name a column")
+
+
+def test_zorder_is_required_only_for_a_zordered_table() -> None:
+    assert problems_of(materialized="zordered_table") == (
+        "zorder: missing; a zordered_table needs the columns to cluster by, such as zorder=['a', 'b']",
+    )
+    assert parse_table_config({"materialized": "table"}).clustering.columns == ()
+
+
+def test_more_than_eight_zorder_columns_are_too_many() -> None:
+    assert len(parse_table_config({"zorder": list("abcdefgh")}).clustering.columns) == 8
+    assert "at most 8 are allowed" in problems_of(zorder=list("abcdefghi"))[0]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "size_bytes"),
+    [
+        ("128mb", 128 << 20),
+        ("64 KB", 64 << 10),
+        ("1GB", 1 << 30),
+        ("1.5mb", 3 << 19),
+        (1_048_576, 1 << 20),
+        ("1048576", 1 << 20),
+    ],
+)
+def test_file_sizes_have_units_or_are_bytes(spelled: object, size_bytes: int) -> None:
+    assert parse_table_config({"target_file_size": spelled}).file_sizing.target_file_bytes == size_bytes
+
+
+@pytest.mark.parametrize("spelled", ["big", "12tb", "", "-1mb", True, 1.5, [1], 0, "10b", "65gb"])
+def test_a_wrong_file_size_is_named_with_what_is_allowed(spelled: object) -> None:
+    (problem,) = problems_of(target_file_size=spelled)
+    assert problem.startswith(f"target_file_size: {spelled!r} is ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("curve", "peano", "curve: 'peano' is not one of zorder, hilbert, linear"),
+        ("curve", 1, "curve: 1 is not one of zorder, hilbert, linear"),
+        ("row_group_rows", 0, "row_group_rows: 0 is not a whole number from 1 to 100,000,000"),
+        ("row_group_rows", "many", "row_group_rows: 'many' is not a whole number from 1 to 100,000,000"),
+        ("stats_columns", -1, "stats_columns: -1 is not a whole number from 0 to 100,000"),
+        ("stats_columns", True, "stats_columns: True is not a whole number from 0 to 100,000"),
+        ("retain_versions", 0, "retain_versions: 0 is not a whole number from 1 to 1,000,000"),
+        ("retain_hours", -1, "retain_hours: -1 is not a number of hours from 0 to 1,000,000"),
+        ("retain_hours", "nan", "retain_hours: 'nan' is not a number of hours from 0 to 1,000,000"),
+        ("retain_hours", True, "retain_hours: True is not a number of hours from 0 to 1,000,000"),
+        ("writer", "java", "writer: 'java' is not one of arrow, spark"),
+        (
+            "compression",
+            "brotli",
+            "compression: 'brotli' is not one of zstd, snappy, gzip, lz4, none, uncompressed",
+        ),
+        ("zorder", 7, "zorder: 7 is not a list of columns (write ['a', 'b.c'] or 'a, b.c')"),
+        ("zorder", ["a", 7], "zorder: 7 is not a column name (names are strings)"),
+        ("zorder", ["a", "a"], "zorder: column 'a' is listed twice"),
+        ("stats_columns", "a.b, a.b", "stats_columns: column 'a.b' is listed twice"),
+    ],
+)
+def test_a_wrong_value_gets_a_sentence_with_what_is_allowed(key: str, value: object, problem: str) -> None:
+    assert problems_of(**{key: value}) == (problem,)
+
+
+@pytest.mark.parametrize("value", ["", "  ", 3])
+def test_a_location_root_that_is_no_folder_is_a_problem(value: object) -> None:
+    assert problems_of(location_root=value)[0].startswith(f"location_root: {value!r} is not a folder")
+
+
+def test_words_may_be_in_any_case_and_numbers_may_be_strings() -> None:
+    raw = {"curve": "HILBERT", "writer": "Spark", "compression": "Uncompressed", "stats_columns": "5"}
+    config = parse_table_config({**raw, "retain_hours": "1.5", "retain_versions": "2", "row_group_rows": "1000"})
+    assert (config.clustering.curve, config.writing.writer, config.writing.compression) == ("hilbert", "spark", "none")
+    assert (config.statistics.columns, config.retention.hours, config.retention.versions) == (5, 1.5, 2)
+    assert config.file_sizing.row_group_rows == 1000
+
+
+def test_partition_by_is_one_column_or_a_list_of_top_level_columns() -> None:
+    assert parse_table_config({"partition_by": "day"}).partitioning.columns == ("day",)
+    assert parse_table_config({"partition_by": ["day", "`a.b`"]}).partitioning.columns == ("day", "a.b")
+    assert "only top-level columns can be folders" in problems_of(partition_by=["a.b"])[0]
+
+
+def test_a_key_that_is_a_partition_column_is_a_problem() -> None:
+    assert problems_of(zorder=["day", "a"], partition_by="day") == (
+        "zorder: column 'day' is a partition column; every file has one value of it already",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("zordr", "zorder"),
+        ("z_order", "zorder"),
+        ("ZORDER", "zorder"),
+        ("partitionby", "partition_by"),
+        ("target_filesize", "target_file_size"),
+        ("target-file-size", "target_file_size"),
+        ("retain_version", "retain_versions"),
+        ("stat_columns", "stats_columns"),
+    ],
+)
+def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
+    assert problems_of(**{key: 1}) == (f"`{key}`: did you mean `{meant}`?",)
+
+
+def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:
+    parse_table_config({**dict.fromkeys(DBT_KEYS), "owner_team": "x", "cost": 3})
+    parse_table_config({"zordr": 1}, known_other_keys={"zordr"})
+
+
+def test_every_key_that_dbt_spark_configures_is_known() -> None:
+    impl = pytest.importorskip("dbt.adapters.spark.impl")
+    resources = pytest.importorskip("dbt.artifacts.resources")
+    configs = (resources.ModelConfig, resources.SeedConfig, resources.SnapshotConfig, impl.SparkConfig)
+    keys = {key for config in configs for key in config.__dataclass_fields__}
+    assert keys - DBT_KEYS - set(OWN_KEYS) == set()
+
+
+def test_all_problems_come_in_one_error_with_its_subject() -> None:
+    raw = {"zordr": ["a"], "materialized": "zordered_table", "curve": "x", "retain_hours": "y"}
+    with pytest.raises(ConfigError, match=r"model orders: 4 configuration problems") as caught:
+        parse_table_config(raw, subject="model orders")
+    assert len(caught.value.problems) == 4

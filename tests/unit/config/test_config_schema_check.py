@@ -1,0 +1,91 @@
+"""Settings against the columns of a model."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.zlayout.config import TableConfig, check_against_schema, parse_table_config
+from dbt.adapters.zlayout.errors import ConfigError
+
+SCHEMA = pa.schema(
+    [
+        ("L_ShipDate", pa.date32()),
+        ("l_partkey", pa.int64()),
+        ("place", pa.struct([("city", pa.string()), ("tags", pa.list_(pa.string()))])),
+        ("a.b", pa.decimal128(38, 2)),
+        ("payload", pa.map_(pa.string(), pa.string())),
+        ("raw", pa.binary()),
+        ("x", pa.int32()),
+        ("X", pa.int32()),
+    ]
+)
+
+
+def checked(**raw: object) -> TableConfig:
+    return check_against_schema(parse_table_config(raw), SCHEMA)
+
+
+def problems_of(**raw: object) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        checked(**raw)
+    return caught.value.problems
+
+
+def test_columns_take_the_spelling_of_the_schema() -> None:
+    config = checked(zorder="l_shipdate, PLACE.City", partition_by="L_PARTKEY", stats_columns=["RAW", "place"])
+    assert config.clustering.columns == (("L_ShipDate",), ("place", "city"))
+    assert config.partitioning.columns == ("l_partkey",)
+    assert config.statistics.columns == (("raw",), ("place",))
+
+
+def test_a_missing_column_gets_the_nearest_name() -> None:
+    assert problems_of(zorder="l_shipdat") == (
+        "zorder: column 'l_shipdat' is not in the model (did you mean 'L_ShipDate'?)",
+    )
+    assert problems_of(partition_by="zzz") == ("partition_by: column 'zzz' is not in the model",)
+    assert problems_of(stats_columns="place.cty") == (
+        "stats_columns: column 'place.cty' is not in the model (did you mean 'place.city'?)",
+    )
+
+
+def test_a_name_with_a_dot_that_lacks_backquotes_gets_them_suggested() -> None:
+    assert problems_of(zorder="a.b") == ("zorder: column 'a.b' is not in the model (did you mean '`a.b`'?)",)
+    assert checked(zorder="`A.b`").clustering.columns == (("a.b",),)
+
+
+@pytest.mark.parametrize("column", ["place", "place.tags", "payload"])
+def test_a_key_must_be_of_an_orderable_type(column: str) -> None:
+    (problem,) = problems_of(zorder=column)
+    assert problem.startswith(f"zorder: column '{column}' has type ")
+
+
+@pytest.mark.parametrize("column", ["place", "payload", "raw"])
+def test_a_folder_must_be_of_a_type_that_survives_as_text(column: str) -> None:
+    assert problems_of(partition_by=column)[0].startswith(f"partition_by: column '{column}' has type ")
+
+
+def test_names_that_differ_in_case_only_are_taken_exactly_or_refused() -> None:
+    assert checked(zorder="X").clustering.columns == (("X",),)
+    schema = pa.schema([("aa", pa.int32()), ("AA", pa.int32())])
+    with pytest.raises(ConfigError, match=r"may be any of 'aa', 'AA'"):
+        check_against_schema(parse_table_config({"zorder": "Aa"}), schema)
+
+
+def test_one_column_in_two_cases_is_listed_twice() -> None:
+    assert problems_of(zorder="l_partkey, L_PARTKEY") == ("zorder: column 'L_PARTKEY' is listed twice",)
+    assert "is a partition column" in problems_of(zorder="l_partkey", partition_by="L_PARTKEY")[0]
+
+
+def test_at_least_one_column_must_stay_in_the_files() -> None:
+    schema = pa.schema([("a", pa.int32())])
+    with pytest.raises(ConfigError, match="at least one column must stay in the files"):
+        check_against_schema(parse_table_config({"partition_by": "a"}), schema)
+
+
+def test_an_unclustered_table_without_columns_passes() -> None:
+    assert check_against_schema(TableConfig(), pa.schema([])) == TableConfig()
+
+
+def test_all_problems_come_in_one_error() -> None:
+    assert len(problems_of(zorder="nope, payload", partition_by="gone", stats_columns=["missing"])) == 4
