@@ -1,0 +1,1 @@
+"""How good a layout is: overlap of files, from their statistics alone."""

@@ -1,0 +1,1 @@
+"""The engine: everything that talks to Spark. No other folder imports pyspark."""

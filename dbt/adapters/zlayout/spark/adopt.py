@@ -1,0 +1,195 @@
+"""An index for a Parquet table that is there already, from its footers; on demand the table becomes managed too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dbt.adapters.zlayout.config import TableConfig, check_against_schema
+from dbt.adapters.zlayout.errors import AlreadyExistsError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
+from dbt.adapters.zlayout.index.partitions import parse_partition_folder
+from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.tracked import tracked_columns
+from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.footers import read_footers
+from dbt.adapters.zlayout.spark.measure import depth_of
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.relations import spark_relation, uninstall
+from dbt.adapters.zlayout.spark.replace import checked_schema
+from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.summary import CommitSummary
+from dbt.adapters.zlayout.spark.types import arrow_schema
+from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import is_data_path, new_group
+from dbt.adapters.zlayout.timeline.table_file import (
+    Level,
+    TableFile,
+    create_table_file,
+    read_table_file,
+    replace_table_file,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def adopt_table(
+    spark: SparkSession, name: TableName, config: TableConfig, *, managed: bool
+) -> tuple[OpenTable, CommitSummary]:
+    """Indexes an existing Parquet table without rewriting it.
+
+    Args:
+        spark: The session.
+        name: Of the table.
+        config: Keys and columns of the statistics.
+        managed: Also put the table on a timeline and a manifest of its own: from then on only files that are committed
+            there are read. Otherwise other tools go on writing as they like.
+
+    Raises:
+        TableNotFoundError: There is no such table.
+        UnsupportedError: It is a view, no Parquet table, managed already, or has partitions outside its folder.
+        ConfigError: The settings do not fit its columns.
+    """
+    started = time.perf_counter()
+    catalog = Catalog(spark)
+    entry = _adoptable(catalog, name)
+    location = str(entry.location)
+    store = open_store(location)
+    table_file = read_table_file(store)
+    if table_file is not None and table_file.level is Level.MANAGED:
+        raise UnsupportedError(f"{name} is managed already; there is nothing to adopt")
+    config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
+    files = _files(store, entry.partition_by)
+    if managed:
+        _check_listing(catalog, name, store, files)
+    level = Level.MANAGED if managed else Level.INDEXED
+    table_file = _claim(store, name, level, table_file)
+    timeline = Timeline(store)
+    keys = config.clustering.columns
+    columns = tracked_columns(arrow_schema(entry.schema_json), config.statistics.columns, keys, entry.partition_by)
+    paths = files.column("path").to_pylist()
+    footers = read_footers(store, paths)
+    statistics = footer_table(paths, [footer_statistics(each, columns) for each in footers], columns)
+    counted = DataFiles.of(
+        (
+            DataFile(each.path, each.partition, footer.num_rows, each.size_bytes, each.modified_ms, each.group)
+            for each, footer in zip(files, footers, strict=True)
+        ),
+        entry.partition_by,
+    )
+    depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
+    with timeline.begin(Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
+        index = {}
+        for partition, content in write_slices(counted, statistics).items():
+            path = slice_path(partition, transaction.instant, content)
+            store.put(path, content)
+            index[partition] = (path,)
+        layout = {"zorder": [list(key) for key in keys], "curve": config.clustering.curve}
+        summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
+        change = Change(
+            adds=counted,
+            schema_json=entry.schema_json,
+            partition_by=entry.partition_by,
+            layout=layout,
+            properties={},
+            summary=summary,
+        )
+        commit = transaction.commit(change, index=index)
+    timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+    opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
+    if managed:
+        show(catalog, name, entry, opened, Description(_comment(entry)), statistics)
+    else:
+        catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
+        uninstall(catalog, name)
+    done = CommitSummary(
+        version=commit.version,
+        instant=commit.instant,
+        operation="adopt",
+        rows=counted.total_rows,
+        files_added=len(commit.adds),
+        files_removed=0,
+        bytes_added=commit.adds.total_bytes,
+        bytes_removed=0,
+        data_passes=0,
+        overlap_depth=depth,
+        phases={"total": round(time.perf_counter() - started, 3)},
+    )
+    return opened, done
+
+
+def _adoptable(catalog: Catalog, name: TableName) -> Entry:
+    entry = catalog.find(name)
+    if entry is None:
+        raise TableNotFoundError(f"there is no table {name}; create it first, or check the schema's name")
+    if entry.kind == "VIEW":
+        raise UnsupportedError(f"{name} is a view; adopt the tables that it reads")
+    if entry.provider != "parquet" or entry.location is None:
+        raise UnsupportedError(
+            f"{name} is stored as {entry.provider}; only Parquet tables (using parquet) can be adopted"
+        )
+    return entry
+
+
+def _files(store: Store, partition_by: Sequence[str]) -> DataFiles:
+    found = [file for file in store.list("", recursive=True) if is_data_path(file.path) or _looks_like_data(file)]
+    return DataFiles.of(
+        (
+            DataFile(
+                each.path, _partition_of(each.path, partition_by), 0, each.size_bytes, each.modified_ms, new_group()
+            )
+            for each in found
+        ),
+        tuple(partition_by),
+    )
+
+
+def _looks_like_data(file: StoredFile) -> bool:
+    """Spark takes any file for data whose name is not hidden, whatever it ends in."""
+    return is_data_path(f"{file.path}.parquet")
+
+
+def _partition_of(path: str, partition_by: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+    values = {name.lower(): value for name, value in parse_partition_folder(path.rpartition("/")[0])}
+    return tuple((name, values.get(name.lower())) for name in partition_by)
+
+
+def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:
+    """A managed table reads exactly what is committed, so this must be what Spark reads today."""
+    listed = {str(each) for each in spark_relation(catalog, name).location().inputFiles()}
+    ours = {_normal(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}
+    different = {_normal(uri) for uri in listed} ^ ours
+    if different:
+        raise UnsupportedError(
+            f"{name} reads {len(listed):,} files, its folder holds {len(ours):,}; they differ in {min(different)}. "
+            "A table with partitions outside its folder, or that the catalog does not know, cannot be managed: "
+            "repair the table first (msck repair table), or adopt it with managed=False"
+        )
+
+
+def _normal(uri: str) -> str:
+    return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
+
+
+def _claim(store: Store, name: TableName, level: Level, known: TableFile | None) -> TableFile:
+    if known is not None:
+        claimed = TableFile(known.table_id, level, known.name, known.created_ms)
+        replace_table_file(store, claimed)
+        return claimed
+    claimed = TableFile.new(level, str(name), int(time.time() * 1000))
+    try:
+        create_table_file(store, claimed)
+    except AlreadyExistsError as error:
+        raise UnsupportedError(f"{name} is being adopted by another session just now; look again") from error
+    return claimed
+
+
+def _comment(entry: Entry) -> str | None:
+    comment = entry.native.comment()
+    return str(comment.get()) if comment.isDefined() else None

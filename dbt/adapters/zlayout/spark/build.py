@@ -1,0 +1,144 @@
+"""The reduce side of the rewrite: blobs of a file arrive in the order of its leaves and become row groups in turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.index.partitions import partition_folder
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.columns import key_table
+from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
+from dbt.adapters.zlayout.spark.parquet_file import ParquetFile, ParquetSettings, ordered_by
+from dbt.adapters.zlayout.spark.route import PartitionKey
+from dbt.adapters.zlayout.spark.stage import table_of
+from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group
+
+_ROW_GROUP_BYTES = 128 << 20
+_OVERSIZE = 1.5
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a task needs to know to write files.
+
+    Attributes:
+        schema: Arrow types of the data columns.
+        root_uri: Where the table lies.
+        instant: Goes into the names of the files.
+        keys: Clustering keys.
+        partition_by: Names of the partition columns.
+        model: The curve, as ``CurveModel.to_bytes`` gives it; None when there is nothing to order by.
+        target_file_bytes: A file that grows well past this is closed at the next row group and followed by another.
+        row_group_rows: Rows of a row group; leaves are put together up to it.
+        settings: How to write.
+        tracking: Whose statistics to report.
+    """
+
+    schema: pa.Schema
+    root_uri: str
+    instant: str
+    keys: tuple[ColumnPath, ...]
+    partition_by: tuple[str, ...]
+    model: bytes | None
+    target_file_bytes: int
+    row_group_rows: int
+    settings: ParquetSettings
+    tracking: Tracking
+
+    def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the files of one task from rows of ``ROUTED_SCHEMA`` sorted by part, file, share and leaf."""
+        for file in self.files(_blobs(incoming)):
+            yield file.to_batch()
+
+    def files(self, blobs: Iterable[tuple[tuple[str, int, int], int, pa.Table]]) -> Iterator[FileReport]:
+        """Writes files from ``((part, file, share), leaf, rows)`` in that order; yields what each became."""
+        model = CurveModel.from_bytes(self.model) if self.model is not None else None
+        store = open_store(self.root_uri)
+        current: tuple[str, int, int] | None = None
+        writer: _Writer | None = None
+        try:
+            for target, leaf, rows in blobs:
+                if target != current:
+                    if writer is not None:
+                        yield from writer.finish()
+                    current, writer = target, _Writer(self, store, model, tuple(json.loads(target[0])))
+                assert writer is not None
+                yield from writer.add(leaf, rows)
+            if writer is not None:
+                yield from writer.finish()
+                writer = None
+        finally:
+            if writer is not None:
+                writer.discard()
+
+
+class _Writer:
+    """Collects leaves into row groups and row groups into files of one place in the table."""
+
+    def __init__(self, build: Build, store: Store, model: CurveModel | None, key: PartitionKey) -> None:
+        self._build, self._store, self._model, self._key = build, store, model, key
+        self._leaf: int | None = None
+        self._held: list[pa.Table] = []
+        self._held_rows = 0
+        self._held_bytes = 0
+        self._file: ParquetFile | None = None
+
+    def add(self, leaf: int, rows: pa.Table) -> Iterator[FileReport]:
+        full = self._held_rows + rows.num_rows > 1.25 * self._build.row_group_rows
+        if self._held and ((full and leaf != self._leaf) or self._held_bytes + rows.nbytes > _ROW_GROUP_BYTES):
+            yield from self._flush()
+        self._leaf = leaf
+        self._held.append(rows)
+        self._held_rows += rows.num_rows
+        self._held_bytes += rows.nbytes
+
+    def finish(self) -> Iterator[FileReport]:
+        yield from self._flush()
+        if self._file is not None:
+            yield self._close(self._file)
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.discard()
+
+    def _flush(self) -> Iterator[FileReport]:
+        if not self._held:
+            return
+        rows = pa.concat_tables(self._held)
+        self._held, self._held_rows, self._held_bytes = [], 0, 0
+        if self._model is not None:
+            rows = ordered_by(rows, self._model.curve_values(key_table(rows, self._build.keys).columns))
+        file = self._file
+        if file is not None and file.bytes_so_far() > _OVERSIZE * self._build.target_file_bytes:
+            yield self._close(file)
+            file = None
+        if file is None:
+            tracking = self._build.tracking
+            scratch, settings = self._store.local_scratch(), self._build.settings
+            file = ParquetFile(scratch, self._build.schema, settings, tracking.float_paths, tracking.required)
+        self._file = file
+        for start in range(0, rows.num_rows, self._build.row_group_rows * 2):
+            file.write_row_group(rows.slice(start, self._build.row_group_rows * 2))
+
+    def _close(self, file: ParquetFile) -> FileReport:
+        self._file = None
+        written = file.close()
+        group = new_group()
+        values = tuple(zip(self._build.partition_by, self._key, strict=True))
+        path = data_file_path(partition_folder(values) if values else "", group, self._build.instant)
+        self._store.put_file(path, written.local)
+        return FileReport.of(self._store.stat(path), values, group, written, self._build.tracking)
+
+
+def _blobs(incoming: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int, int], int, pa.Table]]:
+    for batch in incoming:
+        columns = {name: batch.column(name) for name in ("part", "file", "share", "leaf", "blob")}
+        for row in range(batch.num_rows):
+            target = (columns["part"][row].as_py(), columns["file"][row].as_py(), columns["share"][row].as_py())
+            yield target, columns["leaf"][row].as_py(), table_of(columns["blob"][row].as_buffer())

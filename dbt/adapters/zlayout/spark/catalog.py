@@ -1,0 +1,279 @@
+"""The session catalog: what a table is called, where it lies, and how its entry is made, changed and removed.
+
+Entries are made through ``SessionCatalog`` and not through ``CREATE TABLE``: the statement drops schema and partition
+columns of a folder that already has Spark's manifest and infers both from the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.jvm import Jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE_ID_PROPERTY = "zlayout.table_id"
+_CATALOG = "org.apache.spark.sql.catalyst.catalog."
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table's name in the session catalog; always with its schema."""
+
+    schema: str
+    identifier: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.identifier}"
+
+    @property
+    def sql(self) -> str:
+        """Quoted for a statement."""
+        return ".".join("`" + part.replace("`", "``") + "`" for part in (self.schema, self.identifier))
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What the catalog shall say of a table."""
+
+    name: TableName
+    location: str
+    schema_json: str
+    partition_by: tuple[str, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the catalog says of a table.
+
+    Attributes:
+        native: Spark's ``CatalogTable`` (Py4J object).
+        kind: MANAGED, EXTERNAL or VIEW.
+    """
+
+    name: TableName
+    native: Any
+    kind: str
+    provider: str | None
+    location: str | None
+    schema_json: str
+    partition_by: tuple[str, ...]
+    properties: Mapping[str, str]
+
+    @property
+    def table_id(self) -> str | None:
+        """The id of the managed table that the entry shows, or None for anybody else's table."""
+        return self.properties.get(TABLE_ID_PROPERTY)
+
+
+class Catalog:
+    """The session catalog of one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.jvm = Jvm(spark)
+        self._session: Any = spark._jsparkSession
+        self._native: Any = self._session.sessionState().catalog()
+
+    def name(self, text: str) -> TableName:
+        """Parses ``schema.table``, with backquotes where needed; a bare table lies in the current schema.
+
+        Raises:
+            ConfigError: The text is no table name of the session catalog.
+        """
+        try:
+            parts = self._session.sessionState().sqlParser().parseMultipartIdentifier(text)
+        except Exception as error:
+            raise ConfigError([f"table name {text!r} cannot be read; give it as schema.table"]) from error
+        words = [str(parts.apply(i)) for i in range(parts.size())]
+        if len(words) == 3 and words[0] == "spark_catalog":
+            words = words[1:]
+        if len(words) > 2:
+            raise ConfigError(
+                [f"table name {text!r} names catalog {words[0]!r}; only spark_catalog is served: give schema.table"]
+            )
+        schema = words[0] if len(words) == 2 else str(self._native.getCurrentDatabase())
+        return TableName(schema, words[-1])
+
+    def find(self, name: TableName) -> Entry | None:
+        """The entry of a table or view, or None."""
+        identifier = self._identifier(name)
+        if not self._native.databaseExists(name.schema) or not self._native.tableExists(identifier):
+            return None
+        native = self._native.getTableMetadata(identifier)
+        location = native.storage().locationUri()
+        provider = native.provider()
+        table_id = native.properties().get(TABLE_ID_PROPERTY)
+        columns = native.partitionColumnNames()
+        return Entry(
+            name=name,
+            native=native,
+            kind=str(native.tableType().name()),
+            provider=str(provider.get()).lower() if provider.isDefined() else None,
+            location=str(location.get().toString()) if location.isDefined() else None,
+            schema_json=str(native.schema().json()),
+            partition_by=tuple(str(columns.apply(i)) for i in range(columns.size())),
+            properties={TABLE_ID_PROPERTY: str(table_id.get())} if table_id.isDefined() else {},
+        )
+
+    def view_text(self, entry: Entry) -> str | None:
+        """The query of a view."""
+        text = entry.native.viewText()
+        return str(text.get()) if text.isDefined() else None
+
+    def put(self, definition: Definition, old: Entry | None) -> Entry:
+        """Creates the entry, or replaces ``old`` by it where they differ. Files are never touched."""
+        native = self._catalog_table(definition)
+        if old is not None and self._same(old, native):
+            return old
+        if old is not None:
+            self._native.dropTable(self._identifier(old.name), True, False)
+        self._native.createTable(native, False, False)
+        found = self.find(definition.name)
+        if found is None:
+            raise RuntimeError(f"the catalog lost {definition.name} right after it was created")
+        return found
+
+    def set_property(self, entry: Entry, key: str, value: str) -> None:
+        """Adds a property to an entry, which otherwise stays as it is."""
+        properties = self.jvm.scala_map({**_as_dict(entry.native.properties()), key: value})
+        self._native.alterTable(self.jvm.copied(entry.native, p12=properties))
+
+    def remove(self, name: TableName) -> None:
+        """Drops the entry of a table or view; a managed table of Spark loses its files, an external one keeps them."""
+        self._native.dropTable(self._identifier(name), True, False)
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Renames the entry."""
+        self._native.renameTable(self._identifier(old), self._identifier(new))
+
+    def schema_location(self, schema: str) -> str:
+        """The folder, as a URI, where the schema's tables lie by default."""
+        return str(self._native.getDatabaseMetadata(schema).locationUri().toString())
+
+    def qualified(self, path: str) -> str:
+        """A path as the absolute URI that Spark makes of it."""
+        hadoop_path = self.jvm.root.org.apache.hadoop.fs.Path(path)
+        conf = self._session.sessionState().newHadoopConf()
+        return str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString())
+
+    def set_statistics(
+        self, name: TableName, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]
+    ) -> None:
+        """Gives Spark's optimizer exact sizes, counts and bounds."""
+        statistics = _Statistics(self.jvm).table(size_bytes, row_count, columns)
+        self._native.alterTableStats(self._identifier(name), self.jvm.some(statistics))
+
+    def refresh(self, name: TableName) -> None:
+        """Makes the session forget what it has cached of the table."""
+        self.spark.catalog.refreshTable(name.sql)
+
+    def cached_relation(self, name: TableName) -> Any:
+        """The plan that the session has cached under the name, or None."""
+        return self._native.getCachedTable(self._qualified_name(name))
+
+    def cache_relation(self, name: TableName, plan: Any) -> None:
+        """Puts a plan into the session's relation cache, where plain SQL finds it."""
+        self._native.cacheTable(self._qualified_name(name), plan)
+
+    def forget_relation(self, name: TableName) -> None:
+        """Takes the plan out of the relation cache; the next query loads the table as Spark does."""
+        self._native.invalidateCachedTable(self._qualified_name(name))
+
+    def struct_type(self, schema_json: str) -> Any:
+        """Spark's ``StructType`` of its JSON."""
+        return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(schema_json)
+
+    def _same(self, old: Entry, new: Any) -> bool:
+        then = old.native
+        return bool(
+            old.kind == "EXTERNAL"
+            and old.provider == "parquet"
+            and then.storage().locationUri().equals(new.storage().locationUri())
+            and then.schema().equals(new.schema())
+            and then.partitionColumnNames().equals(new.partitionColumnNames())
+            and then.comment().equals(new.comment())
+            and all(then.properties().get(key).equals(new.properties().get(key)) for key in _as_dict(new.properties()))
+        )
+
+    def _catalog_table(self, definition: Definition) -> Any:
+        uri = self.jvm.root.java.net.URI.create(definition.location)
+        storage = self.jvm.copied(self.jvm.companion(_CATALOG + "CatalogStorageFormat").empty(), p1=self.jvm.some(uri))
+        external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
+        return self.jvm.case_class(
+            _CATALOG + "CatalogTable",
+            [self._identifier(definition.name), external, storage, self.struct_type(definition.schema_json)],
+            p5=self.jvm.some("parquet"),
+            p6=self.jvm.seq(definition.partition_by),
+            p12=self.jvm.scala_map(dict(definition.properties)),
+            p15=self.jvm.some(definition.comment) if definition.comment else self.jvm.none(),
+        )
+
+    def _identifier(self, name: TableName) -> Any:
+        return self.jvm.catalyst.TableIdentifier(name.identifier, self.jvm.some(name.schema))
+
+    def _qualified_name(self, name: TableName) -> Any:
+        # Spark's own names in the cache are lower case unless the session is case sensitive.
+        sensitive = bool(self._session.sessionState().conf().caseSensitiveAnalysis())
+        parts = (name.schema, name.identifier) if sensitive else (name.schema.lower(), name.identifier.lower())
+        return self.jvm.catalyst.QualifiedTableName("spark_catalog", *parts)
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """Exact facts on one column, in the text form of Spark's catalog; None where not known."""
+
+    minimum: str | None
+    maximum: str | None
+    null_count: int | None
+
+
+class _Statistics:
+    """Builds ``CatalogStatistics`` inside the JVM: Py4J would turn a Scala ``BigInt`` into a Python int on the way."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        self._big = jvm.static("scala.math.BigInt", "apply", "(J)Lscala/math/BigInt;")
+
+    def table(self, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]) -> Any:
+        native = self._jvm.root.java.util.HashMap()
+        for name, facts in columns.items():
+            native.put(name, self._column(facts))
+        make = self._jvm.constructor(
+            _CATALOG + "CatalogStatistics", "(Lscala/math/BigInt;Lscala/Option;Lscala/collection/immutable/Map;)V"
+        )
+        make = self._jvm.with_filters(make, 0, [self._big])
+        columns_map = self._jvm.root.PythonUtils.toScalaMap(native)
+        return make.invokeWithArguments(self._jvm.array_list([size_bytes, self._some_big(row_count), columns_map]))
+
+    def _column(self, facts: ColumnFacts) -> Any:
+        some, none = self._jvm.some, self._jvm.none()
+        return self._jvm.case_class(
+            _CATALOG + "CatalogColumnStat",
+            [
+                none,
+                some(facts.minimum) if facts.minimum is not None else none,
+                some(facts.maximum) if facts.maximum is not None else none,
+                self._some_big(facts.null_count) if facts.null_count is not None else none,
+            ],
+        )
+
+    def _some_big(self, value: int) -> Any:
+        some = self._jvm.static("scala.Option", "apply", "(Ljava/lang/Object;)Lscala/Option;")
+        chain = self._jvm.then(self._jvm.as_object(self._big, "(J)Ljava/lang/Object;"), some)
+        return chain.invokeWithArguments(self._jvm.array_list([value]))
+
+
+def _as_dict(scala_map: Any) -> dict[str, str]:
+    iterator = scala_map.keysIterator()
+    found = {}
+    while iterator.hasNext():
+        key = iterator.next()
+        found[str(key)] = str(scala_map.get(key).get())
+    return found

@@ -1,0 +1,110 @@
+"""What a task reports of a file it wrote: its place, its size and its statistics, small enough to collect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
+from dbt.adapters.zlayout.index.tracked import TrackedColumn
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.parquet_file import WrittenFile
+from dbt.adapters.zlayout.spark.stage import table_bytes, table_of
+from dbt.adapters.zlayout.store import StoredFile
+from dbt.adapters.zlayout.timeline.files import DataFile
+
+REPORT_SCHEMA = "file string, statistics binary, missing string"
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Which columns are reported on.
+
+    Attributes:
+        columns: Those whose statistics the index keeps.
+        required: Top-level columns that may hold no null.
+    """
+
+    columns: tuple[TrackedColumn, ...]
+    required: tuple[str, ...] = ()
+
+    @property
+    def float_paths(self) -> tuple[ColumnPath, ...]:
+        """Tracked float columns, whose NaNs must be counted while they are written."""
+        return tuple(each.path for each in self.columns if pa.types.is_floating(each.type))
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """One file as it was put in place.
+
+    Attributes:
+        file: Its entry in the snapshot.
+        statistics: One row of the index's ``column_stats``.
+        nulls: For each required column the number of nulls in it.
+    """
+
+    file: DataFile
+    statistics: pa.Table
+    nulls: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        stored: StoredFile,
+        partition: tuple[tuple[str, str | None], ...],
+        group: str,
+        written: WrittenFile,
+        tracking: Tracking,
+    ) -> FileReport:
+        """The report of a file that has just been put in place."""
+        file = DataFile(stored.path, partition, written.row_count, stored.size_bytes, stored.modified_ms, group)
+        statistics = _statistics(file.path, written.metadata, written.nan_counts, tracking)
+        values = dict(partition)
+        nulls = {
+            name: (written.row_count if values[name] is None else 0) if name in values else written.null_counts[name]
+            for name in tracking.required
+        }
+        return cls(file, statistics, nulls)
+
+    @classmethod
+    def of_foreign(
+        cls,
+        stored: StoredFile,
+        partition: tuple[tuple[str, str | None], ...],
+        group: str,
+        metadata: pq.FileMetaData,
+        tracking: Tracking,
+    ) -> FileReport:
+        """The report of a file that Spark's own writer made; its nulls are counted elsewhere."""
+        file = DataFile(stored.path, partition, metadata.num_rows, stored.size_bytes, stored.modified_ms, group)
+        return cls(file, _statistics(file.path, metadata, {}, tracking), {})
+
+    @classmethod
+    def of_row(cls, row: Any) -> FileReport:
+        """The report from a collected row of ``REPORT_SCHEMA``."""
+        raw = json.loads(row.file)
+        raw["partition"] = tuple(tuple(each) for each in raw["partition"])
+        return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing))
+
+    def to_batch(self) -> pa.RecordBatch:
+        """The report as a batch of ``REPORT_SCHEMA``."""
+        return pa.RecordBatch.from_pydict(
+            {
+                "file": [json.dumps(vars(self.file))],
+                "statistics": pa.array([table_bytes(self.statistics)], pa.binary()),
+                "missing": [json.dumps(dict(self.nulls))],
+            }
+        )
+
+
+def _statistics(
+    path: str, metadata: pq.FileMetaData, nan_counts: Mapping[ColumnPath, int], tracking: Tracking
+) -> pa.Table:
+    found = footer_statistics(metadata, tracking.columns, nan_counts=nan_counts)
+    return footer_table([path], [found], tracking.columns)

@@ -1,0 +1,54 @@
+"""Whether the index tells the truth about the folder: the check behind the freshness test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.index.freshness import stale_entries
+from dbt.adapters.zlayout.index.slices import live_files
+from dbt.adapters.zlayout.spark.footers import read_footers
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import is_data_path
+from dbt.adapters.zlayout.timeline.orphans import orphans
+
+
+def stale_files(opened: OpenTable) -> pa.Table:
+    """Where live files, index and folder disagree.
+
+    Returns:
+        ``path`` string, ``reason`` string, sorted; no rows when all is fresh.
+    """
+    store, files = opened.store, opened.snapshot.files
+    stored = [each for each in store.list("", recursive=True) if is_data_path(each.path)]
+    on_disk = pa.table(
+        {
+            "path": pa.array([each.path for each in stored], pa.string()),
+            "size_bytes": pa.array([each.size_bytes for each in stored], pa.int64()),
+        }
+    )
+
+    def row_counts(paths: Sequence[str]) -> Mapping[str, int]:
+        return {path: _row_count(store, path) for path in paths}
+
+    try:
+        index_files = live_files([store.read(path) for path in opened.snapshot.index.get("files", ())])
+    except ZlayoutError:
+        index_files = pa.table({name: pa.array([], kind) for name, kind in _NO_FILES.items()})
+    lost = {each.path for each in orphans(Timeline(store))} if opened.managed else set()
+    retained = {each.path for each in stored} - lost
+    return stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
+
+
+def _row_count(store: Store, path: str) -> int:
+    try:
+        return int(read_footers(store, [path])[0].num_rows)
+    except (OSError, pa.ArrowException):
+        return -1  # no row count equals this, so the file is named
+
+
+_NO_FILES = {"path": pa.string(), "row_count": pa.int64(), "size_bytes": pa.int64()}

@@ -1,0 +1,121 @@
+"""Spark jobs of our own: settings apart from the user's session, progress told, failures in short words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyspark.sql import DataFrame
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[str], None]
+_T = TypeVar("_T")
+_POLL_SECONDS = 5.0
+_STACK_MARKS = ("\n\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "Traceback (most recent call last)")
+
+
+def rewrite_session(spark: SparkSession) -> SparkSession:
+    """A session beside the user's with the settings of the rewrite; the user's stay as they are.
+
+    Blobs are megabytes and Spark counts an Arrow batch in rows, so a batch holds few of them; and adaptive execution
+    must not put files together that were planned apart.
+    """
+    session = spark.newSession()
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    return session
+
+
+def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same rows as a DataFrame of another session, whose settings plan what follows; the query runs once, later."""
+    native: Any = frame._jdf
+    rows = native.queryExecution().toRdd()
+    other: Any = session._jsparkSession
+    return DataFrame(other.internalCreateDataFrame(rows, native.schema(), False), session)
+
+
+def workers_find_this_python(spark: SparkSession) -> None:
+    """In local mode, makes Spark's Python workers use this interpreter unless the user has chosen one."""
+    context = spark.sparkContext
+    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+
+
+def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:
+    """Runs an action that starts Spark jobs and tells how far they are every few seconds.
+
+    Args:
+        spark: Whose context runs the jobs.
+        phase: What the progress lines and Spark's own UI call it.
+        progress: Takes one line at a time; None tells nothing.
+        action: Starts the jobs and waits for them.
+    """
+    context = spark.sparkContext
+    group = f"zlayout-{uuid.uuid4().hex[:12]}"
+    with _job_group(context, group, f"zlayout: {phase}"):
+        if progress is None:
+            return action()
+        done = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(context, group, phase, progress, done), daemon=True)
+        watcher.start()
+        try:
+            return action()
+        finally:
+            done.set()
+            watcher.join()
+
+
+def short_message(error: BaseException) -> str:
+    """What Spark says went wrong, without the stack."""
+    java: Any = getattr(error, "java_exception", None)
+    text = str(java.getMessage() or java) if java is not None else str(error)
+    causes = [text]
+    cause = java.getCause() if java is not None else None
+    while cause is not None and len(causes) < 10:
+        causes.append(str(cause.getMessage() or cause))
+        cause = cause.getCause()
+    text = causes[-1] if "Job aborted" in causes[0] or "Task" in causes[0].split(":")[0] else causes[0]
+    python_error = text.rsplit("\n", 1)[-1] if "Traceback (most recent call last)" in text.rstrip() else None
+    if python_error is None:
+        for mark in _STACK_MARKS:
+            text = text.split(mark)[0]
+    else:
+        text = text.rstrip().rsplit("\n", 1)[-1]
+    return text.strip() or type(error).__name__
+
+
+@contextlib.contextmanager
+def _job_group(context: Any, group: str, description: str) -> Iterator[None]:
+    keys = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+    before = {key: context.getLocalProperty(key) for key in keys}
+    context.setJobGroup(group, description, True)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            context.setLocalProperty(key, value)
+
+
+def _watch(context: Any, group: str, phase: str, progress: Progress, done: threading.Event) -> None:
+    tracker = context.statusTracker()
+    last = ""
+    while not done.wait(_POLL_SECONDS):
+        with contextlib.suppress(Exception):
+            stages = [
+                info
+                for job in tracker.getJobIdsForGroup(group)
+                for stage in tracker.getJobInfo(job).stageIds
+                if (info := tracker.getStageInfo(stage)) is not None
+            ]
+            finished, total = sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
+            line = f"{phase}: {finished:,} of {total:,} tasks"
+            if total and line != last:
+                progress(line)
+                last = line

@@ -1,0 +1,167 @@
+"""The seam to the JVM: Scala collections, case classes and bulk transfers through Py4J, without any Java code of ours.
+
+A Py4J call costs about 0.1 ms, so work over many files must not be a call a file. Two tools of the JVM make it one
+call a
+list: ``Pattern.splitAsStream`` turns one long string into a stream, and ``MethodHandleProxies`` turns a method, or a
+composition of methods, into the function that maps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
+
+
+class Jvm:
+    """Access to the driver's JVM for one Spark application.
+
+    Args:
+        spark: Any session of the application that has a JVM at hand (not Spark Connect).
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        context: Any = spark.sparkContext
+        self.gateway: Any = context._gateway
+        self.root: Any = context._jvm
+        self.lang: Any = self.root.java.lang
+        self.catalyst: Any = self.root.org.apache.spark.sql.catalyst
+        self.datasources: Any = self.root.org.apache.spark.sql.execution.datasources
+        self.loader: Any = self.lang.Thread.currentThread().getContextClassLoader()
+        self._handles: Any = self.lang.invoke.MethodHandles
+        self._lookup: Any = self._handles.publicLookup()
+
+    def type(self, name: str) -> Any:
+        """``java.lang.Class`` of a fully qualified name."""
+        return self.lang.Class.forName(name, True, self.loader)
+
+    def companion(self, type_name: str) -> Any:
+        """The Scala companion object of a class or trait."""
+        current = self.root
+        for part in f"{type_name}$".split("."):
+            current = getattr(current, part)
+        return getattr(current, "MODULE$")
+
+    def case_class(self, type_name: str, required: Sequence[Any], **later: Any) -> Any:
+        """A new case class: first parameters by position, others as ``p<number>`` (from 1), the rest by default."""
+        companion = self.companion(type_name)
+        count = self.type(type_name).getConstructors()[0].getParameterCount()
+        arguments = list(required)
+        for number in range(len(required) + 1, count + 1):
+            key = f"p{number}"
+            arguments.append(later[key] if key in later else getattr(companion, f"apply$default${number}")())
+        return companion.apply(*arguments)
+
+    def copied(self, value: Any, **changes: Any) -> Any:
+        """A copy of a case class with parameters replaced, each given as ``p<number>`` (from 1)."""
+        arguments = [
+            changes[f"p{number}"] if f"p{number}" in changes else getattr(value, f"copy$default${number}")()
+            for number in range(1, value.productArity() + 1)
+        ]
+        return value.copy(*arguments)
+
+    def seq(self, items: Sequence[Any]) -> Any:
+        """A Scala immutable ``Seq`` of the items."""
+        return self.seq_of(self.array_list(items))
+
+    def array_list(self, items: Sequence[Any]) -> Any:
+        """A ``java.util.ArrayList`` of the items."""
+        result = self.root.java.util.ArrayList(len(items))
+        for item in items:
+            result.add(item)
+        return result
+
+    def seq_of(self, java_list: Any) -> Any:
+        """A Scala immutable ``Seq`` of a ``java.util.List``."""
+        return self.root.PythonUtils.toSeq(java_list).toList()
+
+    def java_list(self, seq: Any) -> Any:
+        """A ``java.util.List`` of a Scala ``Seq``."""
+        return self.root.scala.collection.JavaConverters.seqAsJavaList(seq)
+
+    def scala_map(self, items: dict[str, str]) -> Any:
+        """A Scala immutable ``Map[String, String]``."""
+        result = self.root.java.util.HashMap()
+        for key, value in items.items():
+            result.put(key, value)
+        return self.root.PythonUtils.toScalaMap(result)
+
+    def some(self, value: Any) -> Any:
+        """``Some(value)``."""
+        return self.root.scala.Option.apply(value)
+
+    def none(self) -> Any:
+        """``None`` of Scala."""
+        return self.root.scala.Option.empty()
+
+    def objects(self, *items: Any) -> Any:
+        """An ``Object[]`` of the items."""
+        array = self.gateway.new_array(self.lang.Object, len(items))
+        for position, item in enumerate(items):
+            array[position] = item
+        return array
+
+    def constructor(self, type_name: str, signature: str) -> Any:
+        """Method handle of a constructor; ``signature`` is a JVM method descriptor that ends in ``V``."""
+        return self._lookup.findConstructor(self.type(type_name), self._method_type(signature))
+
+    def static(self, type_name: str, name: str, signature: str) -> Any:
+        """Method handle of a static method."""
+        return self._lookup.findStatic(self.type(type_name), name, self._method_type(signature))
+
+    def virtual(self, type_name: str, name: str, signature: str) -> Any:
+        """Method handle of an instance method; its first argument is the receiver."""
+        return self._lookup.findVirtual(self.type(type_name), name, self._method_type(signature))
+
+    def fixed(self, handle: Any, position: int, *values: Any) -> Any:
+        """The handle with arguments from ``position`` on bound to values."""
+        return self._handles.insertArguments(handle, position, self.objects(*values))
+
+    def then(self, first: Any, *following: Any) -> Any:
+        """The handles one after the other."""
+        for handle in following:
+            first = self._handles.filterReturnValue(first, handle)
+        return first
+
+    def with_filters(self, handle: Any, position: int, filters: Sequence[Any]) -> Any:
+        """The handle with each parameter from ``position`` on passed through a filter first."""
+        array = self.gateway.new_array(self.lang.invoke.MethodHandle, len(filters))
+        for index, each in enumerate(filters):
+            array[index] = each
+        return self._handles.filterArguments(handle, position, array)
+
+    def as_object(self, handle: Any, signature: str) -> Any:
+        """The handle under another, compatible signature."""
+        return handle.asType(self._method_type(signature))
+
+    def of_one_argument(self, handle: Any, filters: Sequence[Any], signature: str) -> Any:
+        """A handle of one argument that passes it through each filter to the handle's parameters."""
+        positions = self.gateway.new_array(self.gateway.jvm.int, len(filters))
+        for position in range(len(filters)):
+            positions[position] = 0
+        return self._handles.permuteArguments(
+            self.with_filters(handle, 0, filters), self._method_type(signature), positions
+        )
+
+    def function(self, handle: Any, interface: str = "java.util.function.Function", signature: str = "") -> Any:
+        """The handle as a functional interface."""
+        generic = handle.asType(self._method_type(signature or _OBJECT_TO_OBJECT))
+        return self.lang.invoke.MethodHandleProxies.asInterfaceInstance(self.type(interface), generic)
+
+    def lines(self, items: Sequence[str]) -> Any:
+        """A ``Stream<String>`` of strings that hold no line break, moved in one call."""
+        return self.root.java.util.regex.Pattern.compile("\n").splitAsStream("\n".join(items))
+
+    def pick(self, items: Any, bits: bytes) -> Any:
+        """The elements of a ``java.util.List`` at the set bits (least significant first), as a list, in order."""
+        bit_set = self.root.java.util.BitSet.valueOf(bytearray(bits))
+        getter = self.virtual("java.util.List", "get", "(I)Ljava/lang/Object;").bindTo(items)
+        mapper = self.function(getter, "java.util.function.IntFunction", "(I)Ljava/lang/Object;")
+        return bit_set.stream().mapToObj(mapper).toList()
+
+    def _method_type(self, signature: str) -> Any:
+        return self.lang.invoke.MethodType.fromMethodDescriptorString(signature, self.loader)

@@ -1,0 +1,86 @@
+"""The session's relation cache: which tables plain SQL plans on through our file index, and at which version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.spark.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.file_index import SnapshotFileIndex, ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.indexed_file_index import IndexedFileIndex
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.types import split_partition_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SOURCES = "org.apache.spark.sql.execution.datasources."
+
+
+def install(catalog: Catalog, entry: Entry, opened: OpenTable) -> ZlayoutFileIndex:
+    """Puts a relation on the file index of a managed table into the session's cache, in place of what is there.
+
+    Args:
+        catalog: The session's catalog.
+        entry: The table's entry.
+        opened: The table at the version that the session shall read.
+    """
+    data_json, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
+    partition_schema = catalog.struct_type(partition_json)
+    index = SnapshotFileIndex(catalog.jvm, opened, partition_schema)
+    _cache(catalog, entry, index, partition_schema, catalog.struct_type(data_json))
+    return index
+
+
+def install_indexed(catalog: Catalog, entry: Entry, opened: OpenTable) -> ZlayoutFileIndex:
+    """The same for a table that others write: Spark's own relation, with its file index wrapped."""
+    catalog.forget_relation(entry.name)
+    relation = spark_relation(catalog, entry.name)
+    index = IndexedFileIndex(catalog.jvm, opened, entry.schema_json, relation.location())
+    _cache(catalog, entry, index, relation.partitionSchema(), relation.dataSchema())
+    return index
+
+
+def spark_relation(catalog: Catalog, name: TableName) -> Any:
+    """The ``HadoopFsRelation`` that Spark itself makes of a table (Py4J object)."""
+    session: Any = catalog.spark._jsparkSession
+    return session.table(name.sql).queryExecution().analyzed().collectLeaves().head().relation()
+
+
+def _cache(catalog: Catalog, entry: Entry, index: ZlayoutFileIndex, partition_schema: Any, data_schema: Any) -> None:
+    if not skipping_status(catalog.spark)[0]:
+        return
+    jvm = catalog.jvm
+    session: Any = catalog.spark._jsparkSession
+    no_options = jvm.root.org.apache.spark.sql.util.CaseInsensitiveStringMap.empty()
+    options = jvm.companion(_SOURCES + "DataSourceUtils").generateDatasourceOptions(no_options, entry.native)
+    parquet = jvm.datasources.parquet.ParquetFileFormat()
+    relation = jvm.datasources.HadoopFsRelation(
+        index, partition_schema, data_schema, jvm.none(), parquet, options, session
+    )
+    catalog.cache_relation(entry.name, jvm.companion(_SOURCES + "LogicalRelation").apply(relation, entry.native))
+    _INSTALLED[_key(catalog.spark, entry.name)] = index
+
+
+def installed(catalog: Catalog, name: TableName) -> ZlayoutFileIndex | None:
+    """The file index that the session's cache holds under a name; None when it holds none or another relation."""
+    plan = catalog.cached_relation(name)
+    index = _INSTALLED.get(_key(catalog.spark, name))
+    if plan is None or index is None:
+        return None
+    return index if str(plan.relation().location().toString()) == index.toString() else None
+
+
+def uninstall(catalog: Catalog, name: TableName) -> None:
+    """Takes the relation out: the session reads the table as any Spark does."""
+    _INSTALLED.pop(_key(catalog.spark, name), None)
+    catalog.forget_relation(name)
+
+
+def _key(spark: SparkSession, name: TableName) -> tuple[str, str, str]:
+    session: Any = spark._jsparkSession
+    return str(session.sessionUUID()), name.schema.lower(), name.identifier.lower()
+
+
+# Py4J hands a proxy back as the Python object only while this side holds it: the indexes live as long as their session.
+_INSTALLED: dict[tuple[str, str, str], ZlayoutFileIndex] = {}

@@ -1,0 +1,156 @@
+"""The map side of the rewrite: rows get their leaf and travel as compressed Arrow blobs, never as JVM rows."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.columns import key_table, typed
+from dbt.adapters.zlayout.spark.stage import table_bytes
+from dbt.adapters.zlayout.store import open_store
+
+ROUTED_SCHEMA = "slot int, part string, file int, share int, leaf int, blob binary"
+PartitionKey = tuple["str | None", ...]
+
+_FLUSH_BYTES = 96 << 20
+_BLOB_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a map task needs to know.
+
+    Attributes:
+        schema: Arrow types of the rows; partition columns come last, as text.
+        keys: Clustering keys.
+        partition_by: Names of the partition columns.
+        model: The curve with its cuts, as ``CurveModel.to_bytes`` gives it.
+        slot_of: For ``(partition text, file, share)`` the int that sends it to its reduce task; others are spread by
+            a hash.
+        slots: Ints of every reduce task.
+        shares: For ``(partition text, file)`` into how many files its rows are dealt, where a value is too heavy for
+            one.
+    """
+
+    schema: pa.Schema
+    keys: tuple[ColumnPath, ...]
+    partition_by: tuple[str, ...]
+    model: bytes
+    slot_of: Mapping[tuple[str, int, int], int]
+    slots: tuple[int, ...]
+    shares: Mapping[tuple[str, int], int]
+
+    def batches(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Routes rows as Spark hands them over."""
+        yield from self._route(typed(batch, self.schema) for batch in incoming)
+
+    def staged(self, root_uri: str, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Routes the rows of staged files; the incoming rows are their paths."""
+        yield from self._route(
+            staged_batches(root_uri, (path for each in incoming for path in each.column(0).to_pylist()))
+        )
+
+    def _route(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        model = CurveModel.from_bytes(self.model)
+        held: list[pa.RecordBatch] = []
+        held_bytes = 0
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            held.append(batch)
+            held_bytes += batch.nbytes
+            if held_bytes >= _FLUSH_BYTES:
+                yield from self._emit(model, pa.Table.from_batches(held, self.schema))
+                held, held_bytes = [], 0
+        if held:
+            yield from self._emit(model, pa.Table.from_batches(held, self.schema))
+
+    def _emit(self, model: CurveModel, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        for key, part in by_partition(rows, self.partition_by):
+            placement = model.place(key_table(part, self.keys).columns, key)
+            order = np.argsort(placement.leaf, kind="stable")
+            leaves = placement.leaf[order]
+            starts = np.flatnonzero(np.r_[True, leaves[1:] != leaves[:-1]])
+            ends = np.r_[starts[1:], len(leaves)]
+            sorted_rows = part.take(pa.array(order))
+            files = placement.file[order]
+            text = json.dumps(key)
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+                run = sorted_rows.slice(start, end - start)
+                yield from self._blobs(run, text, int(files[start]), int(leaves[start]))
+
+    def _blobs(self, run: pa.Table, text: str, file: int, leaf: int) -> Iterator[pa.RecordBatch]:
+        shares = self.shares.get((text, file), 1)
+        pieces = max(1, -(-run.nbytes // _BLOB_BYTES))
+        if run.num_rows >= shares:
+            pieces = max(pieces, shares)
+        rows = -(-run.num_rows // pieces)
+        first = int(np.random.default_rng().integers(shares))
+        for number, start in enumerate(range(0, run.num_rows, rows)):
+            share = (first + number) % shares
+            blob = table_bytes(run.slice(start, rows).combine_chunks())
+            slot = self.slot_of.get((text, file, share))
+            if slot is None:
+                slot = self.slots[zlib.crc32(f"{text}/{file}/{share}".encode()) % len(self.slots)]
+            yield pa.RecordBatch.from_arrays(
+                [
+                    pa.array([slot], pa.int32()),
+                    pa.array([text], pa.string()),
+                    pa.array([file], pa.int32()),
+                    pa.array([share], pa.int32()),
+                    pa.array([leaf], pa.int32()),
+                    pa.array([blob], pa.binary()),
+                ],
+                names=["slot", "part", "file", "share", "leaf", "blob"],
+            )
+
+
+def by_partition(rows: pa.Table, partition_by: tuple[str, ...]) -> Iterator[tuple[PartitionKey, pa.Table]]:
+    """The rows of each partition, without the partition columns, with the partition's key as text values.
+
+    An empty text is null, as Spark writes it.
+    """
+    if not partition_by:
+        yield (), rows
+        return
+    columns = [_null_if_empty(rows.column(name)) for name in partition_by]
+    data = rows.drop_columns(list(partition_by))
+    codes = np.zeros(rows.num_rows, dtype=np.int64)
+    dictionaries = []
+    for column in columns:
+        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+        values = encoded.dictionary.to_pylist()
+        _, codes = np.unique(codes * max(1, len(values)) + encoded.indices.to_numpy(), return_inverse=True)
+        dictionaries.append((values, encoded.indices.to_numpy()))
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])
+    ends = np.r_[starts[1:], len(order)]
+    grouped = data.take(pa.array(order)) if len(starts) > 1 else data
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        row = int(order[start])
+        key = tuple(values[indices[row]] for values, indices in dictionaries)
+        yield key, grouped.slice(start, end - start)
+
+
+def _null_if_empty(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def staged_batches(root_uri: str, paths: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of staged files, batch by batch."""
+    store = open_store(root_uri)
+    for path in paths:
+        local = store.local_path(path)
+        source = pa.memory_map(str(local)) if local is not None else pa.BufferReader(store.read(path))
+        with source, pa.ipc.open_file(source) as reader:
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number)

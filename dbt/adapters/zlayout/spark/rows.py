@@ -1,0 +1,296 @@
+"""From a query's rows to clustered files: few in one task, in one pass when the cuts are known, else staged first."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.spark.build import Build
+from dbt.adapters.zlayout.spark.columns import key_table
+from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
+from dbt.adapters.zlayout.spark.jobs import Progress, handed_over, rewrite_session, run
+from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, PartitionKey, Route, by_partition, staged_batches
+from dbt.adapters.zlayout.spark.slots import slot_keys
+from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, table_of
+from dbt.adapters.zlayout.store import open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ONE_TASK_BYTES = 128 << 20
+_SAMPLE_ROWS = 1 << 18
+_MOST_SLOTS = 4096
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of the rows.
+
+    Attributes:
+        files: Every file that was written.
+        model: The curve that placed them, or None when one task wrote them all.
+        data_passes: How often the rows went through.
+        phases: Seconds by phase.
+    """
+
+    files: tuple[FileReport, ...]
+    model: bytes | None
+    data_passes: int
+    phases: Mapping[str, float]
+
+
+@dataclass
+class RowWriter:
+    """Writes the rows of one query as files of one table.
+
+    Attributes:
+        spark: The session that the query belongs to.
+        build: How files are written; its ``model`` and ``row_group_rows`` are filled in here.
+        schema: Arrow types of the rows; partition columns come last, as text.
+        curve: 'zorder', 'hilbert' or 'linear'.
+        row_group_rows: As configured, or None to let the model decide.
+        staging: Folder for staged rows, below the table's.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    build: Build
+    schema: pa.Schema
+    curve: str
+    row_group_rows: int | None
+    staging: str
+    progress: Progress | None
+    _phases: dict[str, float] = field(default_factory=dict)
+
+    def write(self, frame: DataFrame, stored: CurveModel | None) -> Written:
+        """Runs the query once and writes its rows.
+
+        Args:
+            frame: The query; its columns are those of ``schema``.
+            stored: A curve with cuts that fits the table already, or None.
+        """
+        if stored is not None:
+            route = self._route(stored, {})
+            files = self._rewrite(frame.mapInArrow(route.batches, ROUTED_SCHEMA), stored, len(route.slots))
+            return Written(files, stored.to_bytes(), 1, self._phases)
+        staged = self._stage(frame)
+        try:
+            if staged.arrow_bytes <= min(self.build.target_file_bytes, _ONE_TASK_BYTES):
+                with self._phase("write"):
+                    files = self._in_one_task(staged)
+                return Written(files, None, 1, self._phases)
+            if not self.build.keys:
+                return Written(self._unclustered(staged), None, 2, self._phases)
+            with self._phase("layout"):
+                model = model_of(staged, self.build, self.curve, self.row_group_rows)
+            route = self._route(model, staged.rows_by_partition)
+            session = rewrite_session(self.spark)
+            paths = self._path_frame(session, staged.paths)
+            routed = paths.mapInArrow(partial(route.staged, self.build.root_uri), ROUTED_SCHEMA)
+            return Written(self._rewrite(routed, model, len(route.slots)), model.to_bytes(), 2, self._phases)
+        finally:
+            open_store(self.build.root_uri).delete_tree(self.staging)
+
+    def _stage(self, frame: DataFrame) -> Staged:
+        sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
+        stage = Stage(
+            self.schema,
+            self.build.root_uri,
+            self.staging,
+            self.build.keys,
+            self.build.partition_by,
+            sample_rows if self.build.keys else 0,
+            self.build.settings,
+        )
+        with self._phase("query"):
+            staged_frame = frame.mapInArrow(stage.__call__, RESULT_SCHEMA)
+            answers = run(self.spark, "query", self.progress, staged_frame.collect)
+        return Staged.of(answers)
+
+    def _in_one_task(self, staged: Staged) -> tuple[FileReport, ...]:
+        tables = [
+            *staged.inline,
+            *(pa.Table.from_batches(staged_batches(self.build.root_uri, staged.paths), self.schema),),
+        ]
+        rows = pa.concat_tables(tables)
+        if not rows.num_rows:
+            return ()
+        build = self.build
+        if build.keys:
+            build = self._with_model(
+                CurveModel.build(
+                    key_table(rows, build.keys),
+                    build.keys,
+                    self.curve,
+                    total_rows=rows.num_rows,
+                    bytes_per_row=staged.bytes_per_row or staged.arrow_bytes / rows.num_rows,
+                    target_file_bytes=build.target_file_bytes,
+                    row_group_rows=self.row_group_rows,
+                )
+            )
+        targets = (
+            ((json.dumps(key), 0, 0), 0, part)
+            for key, part in sorted(_parts(rows, build.partition_by), key=_null_first)
+        )
+        return tuple(build.files(targets))
+
+    def _unclustered(self, staged: Staged) -> tuple[FileReport, ...]:
+        session = rewrite_session(self.spark)
+        paths = self._path_frame(session, staged.paths)
+        frame = paths.mapInArrow(partial(_build_in_order, self.build, self.schema), REPORT_SCHEMA)
+        with self._phase("write"):
+            return _reports(run(session, "write", self.progress, frame.collect))
+
+    def _route(self, model: CurveModel, rows_by_partition: Mapping[PartitionKey, int]) -> Route:
+        partitions = list(rows_by_partition or model.partition_trees) or [()]
+        bins = [
+            (json.dumps(key), file, share)
+            for key in partitions
+            for file in range(model.files_of(key))
+            for share in range(model.shares.get((key, file), 1))
+        ]
+        slots = slot_keys(max(1, min(_MOST_SLOTS, len(bins))))
+        return Route(
+            schema=self.schema,
+            keys=self.build.keys,
+            partition_by=self.build.partition_by,
+            model=model.to_bytes(),
+            slot_of={each: int(slots[number % len(slots)]) for number, each in enumerate(bins)},
+            slots=tuple(slots.tolist()),
+            shares={(json.dumps(key), file): count for (key, file), count in model.shares.items()},
+        )
+
+    def _rewrite(self, routed: DataFrame, model: CurveModel, slots: int) -> tuple[FileReport, ...]:
+        build = self._with_model(model)
+        with self._phase("write"):
+            session = rewrite_session(self.spark)
+            blobs = handed_over(routed, session).repartition(slots, "slot")
+            blobs = blobs.sortWithinPartitions("part", "file", "share", "leaf")
+            frame = blobs.mapInArrow(build.__call__, REPORT_SCHEMA)
+            return _reports(run(session, "write", self.progress, frame.collect))
+
+    def _with_model(self, model: CurveModel) -> Build:
+        return replace(self.build, model=model.to_bytes(), row_group_rows=self.row_group_rows or model.row_group_rows)
+
+    def _path_frame(self, session: SparkSession, paths: tuple[str, ...]) -> DataFrame:
+        frame = session.createDataFrame([(path,) for path in paths], "path string")
+        return frame.repartition(len(paths)) if len(paths) > 1 else frame
+
+    def _phase(self, name: str) -> Timed:
+        return Timed(self._phases, name)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What the staging tasks answered, put together.
+
+    Attributes:
+        paths: Staged files.
+        inline: Rows that came with the answers.
+        rows: How many in all.
+        arrow_bytes: Their size in memory.
+        bytes_per_row: Their size in a file, measured; None when nothing was measured.
+        samples: With the number of rows that each stands for.
+        rows_by_partition: Rows of each partition.
+    """
+
+    paths: tuple[str, ...]
+    inline: tuple[pa.Table, ...]
+    rows: int
+    arrow_bytes: int
+    bytes_per_row: float | None
+    samples: tuple[tuple[int, pa.Table], ...]
+    rows_by_partition: Mapping[PartitionKey, int]
+
+    @classmethod
+    def of(cls, answers: Iterable[Any]) -> Staged:
+        """Puts the answers (rows of ``RESULT_SCHEMA``) together."""
+        answers = list(answers)
+        counts: dict[PartitionKey, int] = {}
+        for answer in answers:
+            for *key, rows in json.loads(answer.partitions or "[]"):
+                known = tuple(value or None for value in key)
+                counts[known] = counts.get(known, 0) + rows
+        measured = [(answer.rows, answer.bytes_per_row) for answer in answers if answer.bytes_per_row is not None]
+        weight = sum(rows for rows, _ in measured)
+        return cls(
+            paths=tuple(answer.path for answer in answers if answer.path),
+            inline=tuple(table_of(bytes(answer.inline)) for answer in answers if answer.inline),
+            rows=sum(answer.rows for answer in answers),
+            arrow_bytes=sum(answer.arrow_bytes for answer in answers),
+            bytes_per_row=sum(rows * each for rows, each in measured) / weight if weight else None,
+            samples=tuple((answer.sampled_from, table_of(bytes(answer.sample))) for answer in answers if answer.sample),
+            rows_by_partition=counts,
+        )
+
+    def uniform_sample(self) -> pa.Table:
+        """The tasks' samples, thinned until every row had the same chance."""
+        share = min(table.num_rows / max(1, rows) for rows, table in self.samples)
+        rng = np.random.default_rng()
+        thinned = []
+        for rows, table in self.samples:
+            wanted = min(table.num_rows, round(share * rows))
+            thinned.append(table.take(pa.array(np.sort(rng.choice(table.num_rows, wanted, replace=False)))))
+        return pa.concat_tables(thinned)
+
+
+def model_of(staged: Staged, build: Build, curve: str, row_group_rows: int | None) -> CurveModel:
+    """A curve with cuts for staged rows, from their sample."""
+    sample, keys = staged.uniform_sample(), None
+    if build.partition_by:
+        names = [f"p{number}" for number in range(len(build.partition_by))]
+        texts = zip(*(sample.column(name).to_pylist() for name in names), strict=True)
+        keys = [tuple(value or None for value in key) for key in texts]
+        sample = sample.drop_columns(names)
+    return CurveModel.build(
+        sample,
+        build.keys,
+        curve,
+        total_rows=staged.rows,
+        bytes_per_row=staged.bytes_per_row or staged.arrow_bytes / max(1, staged.rows),
+        target_file_bytes=build.target_file_bytes,
+        row_group_rows=row_group_rows,
+        partition_keys=keys,
+    )
+
+
+class Timed:
+    """Adds the wall time of a ``with`` block to a phase."""
+
+    def __init__(self, phases: dict[str, float], name: str) -> None:
+        self._phases, self._name, self._start = phases, name, 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._phases[self._name] = round(self._phases.get(self._name, 0.0) + time.perf_counter() - self._start, 3)
+
+
+def _parts(rows: pa.Table, partition_by: tuple[str, ...]) -> Iterator[tuple[PartitionKey, pa.Table]]:
+    yield from by_partition(rows, partition_by)
+
+
+def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], ...]:
+    return tuple((value is not None, value or "") for value in part[0])
+
+
+def _build_in_order(build: Build, schema: pa.Schema, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Files of one task's staged rows in the order that the query gave them."""
+    for batch in incoming:
+        for path in batch.column(0).to_pylist():
+            rows = pa.Table.from_batches(staged_batches(build.root_uri, [path]), schema)
+            targets = (((json.dumps(key), 0, 0), 0, part) for key, part in by_partition(rows, build.partition_by))
+            yield from (report.to_batch() for report in build.files(targets))
+
+
+def _reports(answers: Iterable[Any]) -> tuple[FileReport, ...]:
+    return tuple(FileReport.of_row(answer) for answer in answers)

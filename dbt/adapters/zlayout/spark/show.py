@@ -1,0 +1,119 @@
+"""After a commit: Spark's manifest, the catalog's entry and its statistics, and this session's own relation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.index.column_stats import column_paths
+from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
+from dbt.adapters.zlayout.spark.catalog import (
+    TABLE_ID_PROPERTY,
+    Catalog,
+    ColumnFacts,
+    Definition,
+    Entry,
+    TableName,
+)
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.relations import install
+from dbt.adapters.zlayout.timeline.log import Timeline
+
+_MANIFESTS_KEPT = 3
+
+
+@dataclass(frozen=True)
+class Description:
+    """What people read about a table in the catalog."""
+
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def show(
+    catalog: Catalog,
+    name: TableName,
+    entry: Entry | None,
+    opened: OpenTable,
+    description: Description,
+    column_stats: pa.Table | None,
+) -> Entry:
+    """Makes a committed version what every reader sees.
+
+    The log has decided already: a crash in here leaves a table whose next writer repeats what is missing.
+
+    Args:
+        catalog: The session's catalog.
+        name: Of the table.
+        entry: Its entry so far, or None.
+        opened: The version.
+        description: For people.
+        column_stats: Statistics of all its files, a row a file; None when they are not at hand.
+    """
+    catch_up(opened.store, Timeline(opened.store))
+    definition = Definition(
+        name=name,
+        location=opened.location,
+        schema_json=opened.schema_json,
+        partition_by=opened.partition_columns,
+        comment=description.comment,
+        properties={**description.properties, TABLE_ID_PROPERTY: opened.table_id},
+    )
+    entry = catalog.put(definition, entry)
+    facts = column_facts(column_stats) if column_stats is not None else {}
+    catalog.set_statistics(name, opened.files.total_bytes, opened.files.total_rows, facts)
+    catalog.refresh(name)
+    install(catalog, catalog.find(name) or entry, opened)
+    retire(opened.store, keep=_MANIFESTS_KEPT)
+    return entry
+
+
+def column_facts(column_stats: pa.Table) -> dict[str, ColumnFacts]:
+    """Bounds and null counts of whole columns in the catalog's text form, where every file knows them exactly."""
+    facts = {}
+    for path, name in column_paths(column_stats.schema).items():
+        stats = column_stats.column(name).combine_chunks()
+        if len(path) > 1 or not len(stats):
+            continue
+        nulls = stats.field("null_count")
+        null_count = int(pc.sum(nulls).as_py()) if not nulls.null_count else None
+        if null_count is None:
+            continue
+        low, high = _bound(stats, "min", pc.min), _bound(stats, "max", pc.max)
+        if _has_nan(stats):
+            low, high = None, None
+        facts[path[0]] = ColumnFacts(low, high, null_count)
+    return facts
+
+
+def _has_nan(stats: pa.StructArray) -> bool:
+    nans = stats.field("nan_count")
+    return bool(nans.null_count or pc.sum(nans).as_py())
+
+
+def _bound(stats: pa.StructArray, side: str, pick: object) -> str | None:
+    kind = stats.type.field(side).type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_boolean(kind):
+        return None  # Spark keeps no bounds of these
+    bounds = stats.field(side)
+    exact = stats.field(f"{side}_exact")
+    all_null = pc.equal(stats.field("null_count"), stats.field("value_count"))
+    if not pc.all(pc.or_(pc.fill_null(exact, False), all_null)).as_py():
+        return None
+    value = pick(bounds)  # type: ignore[operator] # a function of pyarrow.compute
+    return _external(value, kind) if value.is_valid else None
+
+
+def _external(value: pa.Scalar, kind: pa.DataType) -> str | None:
+    if pa.types.is_timestamp(kind):
+        naive = value.cast(pa.int64()).cast(pa.timestamp("us"))
+        return str(pc.strftime(naive, "%Y-%m-%d %H:%M:%S").as_py())
+    if pa.types.is_date32(kind) or pa.types.is_decimal(kind) or pa.types.is_integer(kind):
+        return str(value.cast(pa.string()).as_py())
+    if pa.types.is_floating(kind):
+        number = value.as_py()
+        return repr(number) if number == number and abs(number) != float("inf") else None  # noqa: PLR0124 - NaN
+    return None

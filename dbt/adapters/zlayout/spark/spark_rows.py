@@ -1,0 +1,173 @@
+"""The same files through Spark's own writer: for types that Arrow lacks, and where Python workers cannot write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.index.partitions import parse_partition_folder, partition_folder
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.build import Build
+from dbt.adapters.zlayout.spark.cut_sql import numbers_sql, partition_sql
+from dbt.adapters.zlayout.spark.files_written import FileReport
+from dbt.adapters.zlayout.spark.footers import read_footers
+from dbt.adapters.zlayout.spark.jobs import Progress, run
+from dbt.adapters.zlayout.spark.rows import Staged, Timed, Written, model_of
+from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage
+from dbt.adapters.zlayout.store import Store, open_store, qualified
+from dbt.adapters.zlayout.timeline.naming import data_file_path, is_data_path, new_group
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+from pyspark.sql import functions
+
+_FILE, _LEAF = "__zl_file", "__zl_leaf"
+_MOST_LEAVES_IN_SQL = 512
+_SAMPLE_ROWS = 1 << 18
+_BIG_ROW_GROUP_BYTES = 16 << 20
+
+
+@dataclass
+class SparkRowWriter:
+    """Writes the rows of one query as files of one table, all of it inside Spark.
+
+    Attributes:
+        spark: The session that the query belongs to.
+        build: How files are written.
+        key_schema: Arrow types of the keys' top-level columns.
+        key_types: Arrow type of each key.
+        curve: 'zorder', 'hilbert' or 'linear'.
+        row_group_rows: As configured, or None.
+        staging: Folder for staged rows, below the table's.
+        required: Columns whose nulls are counted.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    build: Build
+    key_schema: pa.Schema
+    key_types: tuple[pa.DataType, ...]
+    curve: str
+    row_group_rows: int | None
+    staging: str
+    required: tuple[str, ...]
+    progress: Progress | None
+    _phases: dict[str, float] = field(default_factory=dict)
+
+    def write(self, frame: DataFrame) -> Written:
+        """Runs the query once, into staged Parquet files, and writes its rows from there."""
+        store = open_store(self.build.root_uri)
+        staged_uri, output_uri = (qualified(self.build.root_uri, f"{self.staging}/{name}") for name in ("rows", "out"))
+        try:
+            with Timed(self._phases, "query"):
+                run(self.spark, "query", self.progress, lambda: frame.write.parquet(staged_uri))
+            rows = self.spark.read.schema(frame.schema).parquet(staged_uri)
+            with Timed(self._phases, "layout"):
+                staged = self._sample(rows, store)
+                model = model_of(staged, self.build, self.curve, self.row_group_rows) if staged.rows else None
+            if model is None:
+                return Written((), None, 2, self._phases)
+            with Timed(self._phases, "write"):
+                placed = self._placed(rows, model)
+                write = self._output(placed, model)
+                run(self.spark, "write", self.progress, lambda: write.parquet(output_uri))
+                nulls = self._nulls(rows)
+                files = self._collected(store, f"{self.staging}/out", nulls)
+            one_task = staged.rows <= model.sizing.rows_per_file and not self.build.partition_by
+            return Written(files, None if one_task else model.to_bytes(), 3, self._phases)
+        finally:
+            store.delete_tree(self.staging)
+
+    def _sample(self, rows: DataFrame, store: Store) -> Staged:
+        tops = [functions.col(_quoted(each.name)) for each in self.key_schema]
+        folders = [functions.col(_quoted(name)).cast("string") for name in self.build.partition_by]
+        narrow = rows.select(*(each.alias(f"c{number}") for number, each in enumerate([*tops, *folders])))
+        text = [pa.field(name, pa.string()) for name in self.build.partition_by]
+        sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
+        stage = Stage(
+            schema=pa.schema([*self.key_schema, *text]),
+            root_uri=self.build.root_uri,
+            folder=self.staging,
+            keys=self.build.keys,
+            partition_by=self.build.partition_by,
+            sample_rows=sample_rows,
+            settings=self.build.settings,
+            keeps_rows=False,
+        )
+        answers = run(self.spark, "layout", self.progress, narrow.mapInArrow(stage.__call__, RESULT_SCHEMA).collect)
+        staged = Staged.of(answers)
+        total = sum(count for count, _ in staged.samples)
+        stored = [each for each in store.list(f"{self.staging}/rows") if is_data_path(each.path.rpartition("/")[2])]
+        return replace(staged, rows=total, bytes_per_row=sum(each.size_bytes for each in stored) / max(1, total))
+
+    def _placed(self, rows: DataFrame, model: CurveModel) -> DataFrame:
+        leaf = self._number_sql(model, leaves=True)
+        return rows.withColumn(_FILE, functions.expr(self._number_sql(model, leaves=False))).withColumn(
+            _LEAF, functions.expr(leaf)
+        )
+
+    def _number_sql(self, model: CurveModel, *, leaves: bool) -> str:
+        keys = [_path_sql(path) for path in self.build.keys]
+        trees = [model.tree, *model.partition_trees.values()]
+        if sum(tree.leaf_count for tree in trees) > _MOST_LEAVES_IN_SQL:
+            # Past this the expression is no longer compiled: partitions share one tree, and rows go by file and keys.
+            trees = trees[:1]
+            leaves = leaves and trees[0].leaf_count <= _MOST_LEAVES_IN_SQL
+        texts = []
+        for tree in trees:
+            numbers = np.arange(tree.leaf_count, dtype=np.int32) if leaves else tree.file_of_leaf
+            texts.append(numbers_sql(model, tree, keys, self.key_types, numbers))
+        own = dict(zip(model.partition_trees, texts[1:], strict=False)) if len(trees) > 1 else {}
+        return partition_sql([_quoted(name) for name in self.build.partition_by], own, texts[0])
+
+    def _output(self, placed: DataFrame, model: CurveModel) -> Any:
+        folders: list[Column] = [functions.col(_quoted(name)) for name in self.build.partition_by]
+        order = [*folders, functions.col(_FILE), functions.col(_LEAF)]
+        order += [functions.expr(_path_sql(path)) for path in self.build.keys]
+        files = sum(model.files_of(key) for key in model.partition_trees or [()])
+        parted = placed.repartition(max(1, files), *folders, functions.col(_FILE)).sortWithinPartitions(*order)
+        group_bytes = max(1 << 20, min(_BIG_ROW_GROUP_BYTES, self.build.target_file_bytes // 8))
+        return (
+            parted.drop(_LEAF)
+            .write.partitionBy(*self.build.partition_by, _FILE)
+            .option("compression", self.build.settings.compression)
+            .option("maxRecordsPerFile", max(1, int(1.5 * model.sizing.rows_per_file)))
+            .option("parquet.block.size", group_bytes)
+        )
+
+    def _nulls(self, rows: DataFrame) -> dict[str, int]:
+        if not self.required:
+            return {}
+        counts = [functions.expr(f"count_if({_quoted(name)} IS NULL)") for name in self.required]
+        return dict(zip(self.required, rows.select(*counts).collect()[0], strict=True))
+
+    def _collected(self, store: Store, folder: str, nulls: dict[str, int]) -> tuple[FileReport, ...]:
+        """Moves Spark's files to their places and reads their footers."""
+        reports = []
+        for file in store.list(folder, recursive=True):
+            relative = file.path.removeprefix(f"{folder}/")
+            local = store.local_path(file.path)
+            if not is_data_path(relative) or local is None:
+                continue
+            values = parse_partition_folder(relative.rpartition("/")[0])[:-1]
+            group = new_group()
+            path = data_file_path(partition_folder(values) if values else "", group, self.build.instant)
+            store.put_file(path, local)
+            metadata = read_footers(store, [path])[0]
+            reports.append(FileReport.of_foreign(store.stat(path), values, group, metadata, self.build.tracking))
+        if reports and nulls:
+            reports[0] = replace(reports[0], nulls=nulls)
+        return tuple(reports)
+
+
+def _path_sql(path: ColumnPath) -> str:
+    return ".".join(_quoted(name) for name in path)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,200 @@
+"""Running the model's query once: rows go to Arrow files beside the table, a sample of the keys comes back on the way.
+
+A task whose rows are few hands them over in its answer instead, so that a small model writes nothing twice.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.columns import key_table, typed
+from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings, encoded_bytes_per_row
+from dbt.adapters.zlayout.store import open_store
+
+RESULT_SCHEMA = (
+    "path string, rows long, arrow_bytes long, bytes_per_row double, inline binary, "
+    "sample binary, sampled_from long, partitions string"
+)
+
+_INLINE_BYTES = 64 << 10
+_FILE_BYTES = 64 << 20
+_BATCH_BYTES = 4 << 20
+_MEASURED_ROWS = 50_000
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a task needs to know to stage its rows.
+
+    Attributes:
+        schema: Arrow types of the rows; partition columns come last, as text.
+        root_uri: Where the table lies.
+        folder: The staging folder below it.
+        keys: Clustering keys, for the sample.
+        partition_by: Names of the partition columns.
+        sample_rows: Most rows that a task samples.
+        settings: How files will be written, to measure their bytes a row.
+        keeps_rows: Whether the rows are staged; without it only the sample and the counts come back.
+    """
+
+    schema: pa.Schema
+    root_uri: str
+    folder: str
+    keys: tuple[ColumnPath, ...]
+    partition_by: tuple[str, ...]
+    sample_rows: int
+    settings: ParquetSettings
+    keeps_rows: bool = True
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Stages one task's rows; yields a row of ``RESULT_SCHEMA`` a file, or one for rows that travel inline."""
+        sample = _Sample(self.keys, self.partition_by, self.sample_rows)
+        counts: dict[tuple[str | None, ...], int] = {}
+        held: list[pa.RecordBatch] = []
+        held_bytes = 0
+        spilled = False
+        for raw in batches:
+            batch = typed(raw, self.schema)
+            if not batch.num_rows:
+                continue
+            sample.add(batch)
+            self._count(batch, counts)
+            if not self.keeps_rows:
+                continue
+            held.append(batch)
+            held_bytes += batch.nbytes
+            if held_bytes >= _FILE_BYTES:
+                yield self._file(held, None, None)
+                held, held_bytes, spilled = [], 0, True
+        if not self.keeps_rows or spilled or held_bytes > _INLINE_BYTES:
+            yield self._file(held, sample, counts)
+        elif held:
+            yield self._inline(held, sample, counts)
+
+    def _file(
+        self,
+        batches: list[pa.RecordBatch],
+        sample: _Sample | None,
+        counts: dict[tuple[str | None, ...], int] | None,
+    ) -> pa.RecordBatch:
+        path, rows, arrow_bytes, per_row = None, 0, 0, None
+        if batches:
+            store = open_store(self.root_uri)
+            table = pa.Table.from_batches(batches, self.schema).combine_chunks()
+            rows, arrow_bytes = table.num_rows, table.nbytes
+            path = f"{self.folder}/{uuid.uuid4().hex}.arrow"
+            scratch = store.local_scratch() / f".{uuid.uuid4().hex}.arrow"
+            try:
+                with pa.OSFile(str(scratch), "wb") as sink, pa.ipc.new_file(sink, self.schema, options=_LZ4) as writer:
+                    writer.write_table(table, max_chunksize=max(1, rows * _BATCH_BYTES // max(1, arrow_bytes)))
+                store.put_file(path, scratch)
+            finally:
+                scratch.unlink(missing_ok=True)
+            per_row = encoded_bytes_per_row(table.slice(0, _MEASURED_ROWS), self.settings, self.partition_by)
+        return _answer(path, rows, arrow_bytes, per_row, None, sample, counts)
+
+    def _inline(
+        self, batches: list[pa.RecordBatch], sample: _Sample, counts: dict[tuple[str | None, ...], int]
+    ) -> pa.RecordBatch:
+        table = pa.Table.from_batches(batches, self.schema)
+        blob = table_bytes(table)
+        return _answer(None, table.num_rows, table.nbytes, None, blob, sample, counts)
+
+    def _count(self, batch: pa.RecordBatch, counts: dict[tuple[str | None, ...], int]) -> None:
+        if not self.partition_by:
+            return
+        names = [f"k{number}" for number in range(len(self.partition_by))]
+        keys = pa.table([batch.column(name) for name in self.partition_by], names=names)
+        grouped = keys.group_by(names, use_threads=False).aggregate([([], "count_all")])
+        found = zip(*(grouped.column(name).to_pylist() for name in names), strict=True)
+        for key, rows in zip(found, grouped.column("count_all").to_pylist(), strict=True):
+            counts[key] = counts.get(key, 0) + rows
+
+
+@dataclass
+class _Sample:
+    """A uniform sample of bounded size: the rows with the smallest random numbers."""
+
+    keys: tuple[ColumnPath, ...]
+    partition_by: tuple[str, ...]
+    most_rows: int
+    _rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    _kept: list[pa.Table] = field(default_factory=list)
+    _limit: float = 1.0
+    _rows: int = 0
+    seen: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.seen += batch.num_rows
+        if not self.keys or not self.most_rows:
+            return
+        draws = self._rng.random(batch.num_rows)
+        chosen = np.flatnonzero(draws < self._limit)
+        if not len(chosen):
+            return
+        table = key_table(batch, self.keys)
+        for number, name in enumerate(self.partition_by):
+            table = table.append_column(f"p{number}", batch.column(name))
+        table = table.append_column("draw", pa.array(draws)).take(pa.array(chosen))
+        self._kept.append(table)
+        self._rows += table.num_rows
+        if self._rows > 2 * self.most_rows:
+            self._shrink()
+
+    def table(self) -> pa.Table | None:
+        if self._rows > self.most_rows:
+            self._shrink()
+        return pa.concat_tables(self._kept).drop_columns(["draw"]) if self._kept else None
+
+    def _shrink(self) -> None:
+        table = pa.concat_tables(self._kept)
+        order = pc.select_k_unstable(table, self.most_rows, [("draw", "ascending")])
+        table = table.take(order)
+        self._limit = pc.max(table.column("draw")).as_py()
+        self._kept, self._rows = [table.combine_chunks()], table.num_rows
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """An Arrow stream of the table, compressed."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def table_of(blob: bytes) -> pa.Table:
+    """The table of an Arrow stream."""
+    return pa.ipc.open_stream(blob).read_all()
+
+
+def _answer(
+    path: str | None,
+    rows: int,
+    arrow_bytes: int,
+    per_row: float | None,
+    inline: bytes | None,
+    sample: _Sample | None,
+    counts: dict[tuple[str | None, ...], int] | None,
+) -> pa.RecordBatch:
+    sampled = sample.table() if sample is not None else None
+    values = {
+        "path": pa.array([path], pa.string()),
+        "rows": pa.array([rows], pa.int64()),
+        "arrow_bytes": pa.array([arrow_bytes], pa.int64()),
+        "bytes_per_row": pa.array([per_row], pa.float64()),
+        "inline": pa.array([inline], pa.binary()),
+        "sample": pa.array([table_bytes(sampled) if sampled is not None else None], pa.binary()),
+        "sampled_from": pa.array([sample.seen if sample is not None else None], pa.int64()),
+        "partitions": pa.array([json.dumps([[*key, n] for key, n in counts.items()]) if counts else None], pa.string()),
+    }
+    return pa.RecordBatch.from_pydict(values)

@@ -1,0 +1,42 @@
+"""What a write did, in the numbers that a person and run_results.json want."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class CommitSummary:
+    """What one write did.
+
+    Attributes:
+        version: Of the table now.
+        instant: Of the commit.
+        operation: 'create', 'replace', 'adopt' …
+        rows: Rows written.
+        files_added: Files the version has that the one before had not.
+        files_removed: The reverse.
+        bytes_added: Their size.
+        bytes_removed: Their size.
+        data_passes: How often the rows went through: 1 when one task wrote them or stored cuts could be used.
+        overlap_depth: Files that a point of the key space lies in, on average; 1.0 is best.
+        phases: Seconds by phase.
+    """
+
+    version: int
+    instant: str
+    operation: str
+    rows: int
+    files_added: int
+    files_removed: int
+    bytes_added: int
+    bytes_removed: int
+    data_passes: int
+    overlap_depth: float
+    phases: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "phases": dict(self.phases)}

@@ -1,0 +1,129 @@
+"""Spark's types as Arrow types, from the JSON that Spark itself writes for a schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+_PRIMITIVES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "interval day": pa.duration("us"),
+    "void": pa.null(),
+}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_TEXT = re.compile(r"(char|varchar)\(\d+\)")
+_COLLATIONS = "__COLLATIONS"
+
+
+@dataclass(frozen=True)
+class SparkField:
+    """One column or struct field of a Spark schema.
+
+    Attributes:
+        name: As the schema spells it.
+        spark_type: Spark's JSON for the type: a word, or an object for nested types.
+        arrow_type: The Arrow type of its values, or None where Arrow has none (variant, year-month intervals …).
+        collated: Whether it compares by a collation other than the bytes of UTF-8.
+    """
+
+    name: str
+    spark_type: Any
+    arrow_type: pa.DataType | None
+    collated: bool
+
+    @property
+    def fields(self) -> tuple[SparkField, ...]:
+        """The fields of a struct, else nothing."""
+        if isinstance(self.spark_type, dict) and self.spark_type.get("type") == "struct":
+            return tuple(_field(each) for each in self.spark_type["fields"])
+        return ()
+
+
+def fields_of(schema_json: str) -> tuple[SparkField, ...]:
+    """The top-level columns of a schema.
+
+    Args:
+        schema_json: ``StructType.json()`` of Spark.
+    """
+    return tuple(_field(each) for each in json.loads(schema_json)["fields"])
+
+
+def arrow_type(spark_type: Any) -> pa.DataType | None:
+    """The Arrow type that Spark sends for a type, or None where it sends none that Parquet files take from Arrow."""
+    if isinstance(spark_type, str):
+        return _arrow_of_word(spark_type)
+    parts = {
+        "array": lambda: {"element": spark_type["elementType"]},
+        "map": lambda: {"key": spark_type["keyType"], "value": spark_type["valueType"]},
+        "struct": lambda: {each["name"]: each["type"] for each in spark_type["fields"]},
+    }.get(spark_type["type"], dict)()
+    children = {name: arrow_type(each) for name, each in parts.items()}
+    known = {name: each for name, each in children.items() if each is not None}
+    if not known or len(known) < len(children):
+        return None
+    if spark_type["type"] == "array":
+        return pa.list_(pa.field("element", known["element"]))
+    if spark_type["type"] == "map":
+        return pa.map_(known["key"], known["value"])
+    return pa.struct(list(known.items()))
+
+
+def _arrow_of_word(word: str) -> pa.DataType | None:
+    if match := _DECIMAL.fullmatch(word):
+        return pa.decimal128(int(match[1]), int(match[2]))
+    if word.startswith("interval") and not re.search("year|month", word):
+        return pa.duration("us")
+    if _TEXT.fullmatch(word) or word.startswith("string collate"):
+        return pa.string()
+    return _PRIMITIVES.get(word)
+
+
+def arrow_schema(schema_json: str) -> pa.Schema:
+    """The Arrow schema of the columns that have an Arrow type."""
+    known = [pa.field(each.name, each.arrow_type) for each in fields_of(schema_json) if each.arrow_type is not None]
+    return pa.schema(known)
+
+
+def leaves(fields: tuple[SparkField, ...], prefix: ColumnPath = ()) -> Iterator[tuple[ColumnPath, SparkField]]:
+    """Every column and, depth first, every struct field below it with its path."""
+    for each in fields:
+        path = (*prefix, each.name)
+        nested = each.fields
+        if nested:
+            yield from leaves(nested, path)
+        else:
+            yield path, each
+
+
+def _field(raw: Mapping[str, Any]) -> SparkField:
+    spark_type = raw["type"]
+    metadata = raw.get("metadata") or {}
+    collated = bool(metadata.get(_COLLATIONS)) or "collate" in str(spark_type)
+    return SparkField(raw["name"], spark_type, arrow_type(spark_type), collated)
+
+
+def split_partition_columns(schema_json: str, partition_by: tuple[str, ...]) -> tuple[str, str]:
+    """The schema of the files and that of the folders, as JSON; partition columns in the order of ``partition_by``."""
+    fields = json.loads(schema_json)["fields"]
+    by_name = {each["name"]: each for each in fields}
+    data = [each for each in fields if each["name"] not in partition_by]
+    partition = [by_name[name] for name in partition_by]
+    return tuple(json.dumps({"type": "struct", "fields": each}) for each in (data, partition))  # type: ignore[return-value] # two

@@ -1,0 +1,252 @@
+"""``ZTable``: the Python face of a table — write it, look at it, ask why its files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.errors import TableNotFoundError
+from dbt.adapters.zlayout.inspect import Explanation, commit_history, explanation_of
+from dbt.adapters.zlayout.spark.adopt import adopt_table
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.explain import explain_predicate, explain_scans, nothing_matches
+from dbt.adapters.zlayout.spark.fresh import stale_files
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
+from dbt.adapters.zlayout.spark.session import open_entry
+from dbt.adapters.zlayout.spark.show import Description
+from dbt.adapters.zlayout.spark.summary import CommitSummary
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class ZTable:
+    """A table with an index of its files: managed by this package, or written by others and indexed here.
+
+    Attributes:
+        name: ``schema.table``.
+        location: Absolute URI of its folder.
+        last_commit: What the call that made this object did; None when it only opened the table.
+    """
+
+    def __init__(self, spark: SparkSession, name: str, opened: OpenTable, done: CommitSummary | None = None) -> None:
+        self._spark = spark
+        self._opened = opened
+        self.name = name
+        self.location = opened.location
+        self.last_commit = done
+
+    @classmethod
+    def for_name(cls, spark: SparkSession, name: str) -> ZTable:
+        """Opens a table at its newest version.
+
+        Args:
+            spark: The session whose catalog knows the table.
+            name: ``schema.table``, with backquotes where needed.
+
+        Raises:
+            TableNotFoundError: There is no such table, or it has no index.
+        """
+        catalog = Catalog(spark)
+        found = catalog.name(name)
+        entry = catalog.find(found)
+        if entry is None:
+            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema's name")
+        opened = open_entry(spark, entry)
+        if opened is None:
+            raise TableNotFoundError(
+                f"{found} is no table of dbt-zlayout; build it as zordered_table, or index it with ZTable.adopt"
+            )
+        return cls(spark, str(found), opened)
+
+    @classmethod
+    def write(  # noqa: PLR0913 - one keyword a setting
+        cls,
+        spark: SparkSession,
+        name: str,
+        dataframe: DataFrame,
+        *,
+        zorder: Sequence[str] | str = (),
+        curve: str = "zorder",
+        partition_by: Sequence[str] | str = (),
+        target_file_size: str | int = "128mb",
+        row_group_rows: int | None = None,
+        stats_columns: int | Sequence[str] = 32,
+        retain_versions: int = 3,
+        retain_hours: float = 24,
+        location_root: str | None = None,
+        writer: str = "arrow",
+        compression: str = "zstd",
+        comment: str | None = None,
+        column_comments: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        not_null: Sequence[str] = (),
+        progress: Callable[[str], None] | None = None,
+    ) -> ZTable:
+        """Creates a table from a query, or replaces all of it, in one atomic commit; the query runs once.
+
+        Args:
+            spark: The session of the query.
+            name: ``schema.table``; the schema must exist.
+            dataframe: The query.
+            zorder: Clustering keys, most wanted first; ``a.b`` is a struct field, backquotes quote a dot in a name.
+            curve: 'zorder', 'hilbert' or 'linear'.
+            partition_by: Columns that become folders.
+            target_file_size: Such as '128mb', or bytes.
+            row_group_rows: Rows of a row group; None lets the layout choose.
+            stats_columns: The first so many columns get statistics, or these.
+            retain_versions: How many versions stay readable at least.
+            retain_hours: For how many hours a replaced version stays readable at least.
+            location_root: The table goes to ``<location_root>/<table>``; by default to the schema's own folder.
+            writer: 'arrow', or 'spark' where Python workers cannot reach the storage.
+            compression: Parquet codec.
+            comment: Of the table.
+            column_comments: By column.
+            properties: Table properties for the catalog.
+            not_null: Columns that may hold no null; checked before the commit.
+            progress: Gets a line every few seconds.
+
+        Returns:
+            The table at its new version; ``last_commit`` says what was done.
+
+        Raises:
+            ConfigError: Names every setting that is wrong; nothing has run.
+            WriteError: The query failed, or a column of ``not_null`` holds nulls; the table is as it was.
+            ConflictError: Another writer committed meanwhile; the table is as that one left it.
+        """
+        settings: dict[str, object] = {
+            "zorder": zorder,
+            "curve": curve,
+            "partition_by": partition_by,
+            "target_file_size": target_file_size,
+            "row_group_rows": row_group_rows,
+            "stats_columns": stats_columns,
+            "retain_versions": retain_versions,
+            "retain_hours": retain_hours,
+            "location_root": location_root,
+            "writer": writer,
+            "compression": compression,
+        }
+        found = Catalog(spark).name(name)
+        wanted = Replacement(
+            name=found,
+            frame=dataframe,
+            config=parse_table_config(_given(settings), subject=str(found)),
+            description=Description(comment, dict(properties or {})),
+            column_comments=dict(column_comments or {}),
+            not_null=tuple(not_null),
+            progress=progress,
+        )
+        opened, done = replace_table(spark, wanted)
+        return cls(spark, str(found), opened, done)
+
+    @classmethod
+    def adopt(
+        cls,
+        spark: SparkSession,
+        name: str,
+        *,
+        zorder: Sequence[str] | str = (),
+        managed: bool = False,
+        stats_columns: int | Sequence[str] = 32,
+    ) -> ZTable:
+        """Indexes an existing Parquet table from its footers, without rewriting it.
+
+        Args:
+            spark: The session whose catalog knows the table.
+            name: ``schema.table``.
+            zorder: Keys that the table shall be clustered by in future; they get statistics always.
+            managed: Also take over the table: only files that this package commits are read from then on. Without it
+                other tools go on writing, and a file that the index does not know is read.
+            stats_columns: The first so many columns get statistics, or these.
+
+        Raises:
+            TableNotFoundError: There is no such table.
+            UnsupportedError: It is a view or no Parquet table, or it is managed already.
+            ConfigError: A column does not exist or cannot be a key.
+        """
+        found = Catalog(spark).name(name)
+        config = parse_table_config(_given({"zorder": zorder, "stats_columns": stats_columns}), subject=str(found))
+        opened, done = adopt_table(spark, found, config, managed=managed)
+        return cls(spark, str(found), opened, done)
+
+    @property
+    def version(self) -> int:
+        """Of the table as this object sees it; open it again to see a newer one."""
+        return self._opened.version
+
+    def snapshot(self) -> Snapshot:
+        """The version's state: ``version``, ``instant``, ``files`` and how they are laid out."""
+        return self._opened.snapshot
+
+    def explain(self, predicate_sql: str) -> Explanation:
+        """Which files ``select * … where <predicate>`` reads, and why each of them.
+
+        Args:
+            predicate_sql: A condition, as in a WHERE clause.
+        """
+        name = Catalog(self._spark).name(self.name)
+        scan = explain_predicate(self._spark, name, predicate_sql)
+        return explanation_of(scan or nothing_matches(name, self._opened))
+
+    def history(self) -> pa.Table:
+        """The versions, newest first.
+
+        Returns:
+            ``version`` int64, ``instant`` string, ``action`` string, ``operation`` string, ``rows`` int64,
+            ``files_added`` int64, ``files_removed`` int64, ``bytes_added`` int64, ``committed_at`` timestamp in UTC.
+        """
+        return commit_history(Timeline(self._opened.store).history())
+
+    def index_status(self) -> pa.Table:
+        """Where files, index and folder disagree.
+
+        Returns:
+            ``path`` string, ``reason`` string; no rows when all is fresh.
+        """
+        return stale_files(self._opened)
+
+    def information(self) -> dict[str, Any]:
+        """The table in a few numbers."""
+        snapshot = self._opened.snapshot
+        layout, summary = snapshot.layout, Timeline(self._opened.store).read(snapshot.version).summary
+        return {
+            "name": self.name,
+            "level": "managed" if self._opened.managed else "indexed",
+            "location": self.location,
+            "version": snapshot.version,
+            "instant": snapshot.instant,
+            "operation": snapshot.operation,
+            "files": len(snapshot.files),
+            "rows": snapshot.files.total_rows,
+            "bytes": snapshot.files.total_bytes,
+            "zorder": [".".join(path) for path in layout.get("zorder", [])],
+            "curve": layout.get("curve"),
+            "partition_by": list(snapshot.partition_by),
+            "partitions": len(self._opened.partition_keys) if snapshot.partition_by else 0,
+            "overlap_depth": summary.get("overlap_depth"),
+            "stale_files": self.index_status().num_rows,
+        }
+
+
+def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
+    """Explains every scan of a table of ours in any query; the query does not run.
+
+    Args:
+        spark: The session.
+        sql: A query.
+
+    Returns:
+        One explanation a scan; none when the query reads no such table, or the optimizer answers it without a scan.
+    """
+    return [explanation_of(scan) for scan in explain_scans(spark, sql)]
+
+
+def _given(settings: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in settings.items() if value is not None and value != ()}

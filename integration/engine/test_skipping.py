@@ -1,0 +1,178 @@
+"""Plain SQL reads only the files that may match, and gets what plain Spark gets."""
+
+import os
+
+import pytest
+from comparing import same_rows
+
+from dbt.adapters.zlayout import enable
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.relations import installed, uninstall
+from dbt.adapters.zlayout.table import ZTable, explain_query
+
+ROWS = """
+  select cast(id as int) i, id * 7919 % 10007 l, cast(id % 500 as decimal(20, 3)) de, date_add(date'2020-01-01', cast(id % 900 as int)) dt,
+    timestamp_micros(1600000000000000 + id * 1000003) ts, cast(timestamp_micros(id * 1000003) as timestamp_ntz) ntz,
+    case when id % 50 = 0 then double('NaN') when id % 51 = 0 then null else (id - 10000) / 7.0D end d,
+    cast((id - 10000) / 3.0D as float) f, case when id % 13 = 0 then null else concat('k', lpad(id % 3000, 5, '0'), 'ж') end s,
+    cast(concat('b', id % 777) as binary) b, id % 3 = 0 bo, named_struct('x', id % 1000, 'y z', string(id)) st
+  from range(20000)
+"""
+CONDITIONS = [
+    "i = 77", "77 = i", "i <> 77", "i < 100", "100 > i", "i <= 100", "i > 19900", "i >= 19900", "i between 50 and 60", "not (i between 50 and 19990)",
+    "i in (3, 4, 19000)", "i in (1,2,3,4,5,6,7,8,9,10,11,12,13,14,null)", "i not in (1, 2, 3)", "i not in (1, null)", "i <=> 5", "not (i <=> 5)",
+    "l = 5 and i < 10000", "l < 50 or i > 19950", "l < 50 and (i > 19000 or i < 100)", "not (l > 50 or i < 15000)",
+    "de = 499.000", "de > 498.5", "de in (1.000, 2.000)", "dt = date'2020-03-01'", "dt < date'2020-01-05'", "dt >= '2022-06-01'", "year(dt) = 2021",
+    "ts < timestamp'2020-09-13 13:00:00'", "ts between timestamp'2020-09-13 12:30:00' and timestamp'2020-09-13 12:40:00'",
+    "ntz < timestamp_ntz'1970-01-01 00:10:00'", "d > 1400", "d < -1400", "d = double('NaN')", "d <> 3.0", "d > double('Infinity')", "isnan(d)",
+    "not isnan(d)", "d is null", "d is not null", "d <=> null", "f = float(0)", "f > 3300", "s = 'k00001ж'", "s like 'k0000%'", "s like 'k00%1ж'",
+    "s like 'k00010ж'", "not s like 'k0%'", "s is null", "s > 'k02999'", "s in ('k00001ж', 'zzz')", "startswith(s, 'k029')", "upper(s) = 'K00001Ж'",
+    "b = cast('b5' as binary)", "b < cast('b1' as binary)", "b in (cast('b5' as binary), cast('b6' as binary))", "bo", "not bo", "bo = true", "bo <=> null",
+    "st.x = 5", "st.`y z` = '19999'", "st.x < 3 and st.`y z` like '1%'", "st is null", "st.x is not null", "i % 100 = 3", "i + 1 = 5", "abs(i) < 5",
+    "coalesce(s, 'x') = 'x'", "case when i < 5 then true else false end", "i < 50 and rand(5) < 2", "true", "false", "null", "i = null", "i = 1 and i = 2",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def source(spark):
+    enable(spark)
+    frame = spark.sql(ROWS).cache()
+    ZTable.write(spark, "z.skip", frame, zorder=["i", "l"], target_file_size="48kb", stats_columns=50)
+    assert len(ZTable.for_name(spark, "z.skip").snapshot().files) >= 10
+    return frame
+
+
+def index_of(spark, name="z.skip"):
+    return installed(Catalog(spark), Catalog(spark).name(name))
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_gives_the_rows_of_plain_spark(spark, source, condition):
+    assert same_rows(spark.table("z.skip").where(condition), source.where(condition))
+
+
+@pytest.mark.parametrize("condition", ["i = 77", "i in (3, 4)", "s = 'k00001ж' and i < 500", "dt < date'2020-01-05' and i < 40", "d < -1400", "st.x = 5 and i between 0 and 900"])
+def test_selective_conditions_read_few_files(spark, source, condition):
+    spark.sql(f"select count(*) from z.skip where {condition}").collect()
+    kept, total = index_of(spark).last_scan
+    assert 0 < kept <= total / 2
+
+
+def test_joins_subqueries_and_partition_pruning_go_on_working(spark, source):
+    query = "select count(*), sum(a.l) from {0} a join {0} b on a.i = b.i where a.i < 300 and b.l < 9000 and a.i in (select i from {0} where l < 5000)"
+    source.createOrReplaceTempView("plain")
+    assert spark.sql(query.format("z.skip")).collect() == spark.sql(query.format("plain")).collect()
+
+
+def test_dynamic_partition_pruning_goes_on_working(spark, source):
+    facts = spark.sql("select id, id % 20 p from range(20000)")
+    ZTable.write(spark, "z.facts", facts, zorder=["id"], partition_by=["p"], target_file_size="8kb")
+    spark.sql("select id k, id % 5 = 0 w from range(20)").write.mode("overwrite").saveAsTable("z.dims")
+    sql = "select count(*) from z.facts f join z.dims d on f.p = d.k where d.w"
+    plan = spark.sql(sql)._jdf.queryExecution().executedPlan().toString()
+    assert "dynamicpruning" in plan.lower()
+    assert spark.sql(sql).collect()[0][0] == 4000
+
+
+def test_many_threads_plan_at_once(spark, source):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def query(number):
+        return spark.sql(f"select count(*) from z.skip a join z.skip b on a.i = b.i where a.i >= {number} and b.i < {number + 50}").collect()[0][0]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(query, range(0, 4000, 200))) == [50] * 20
+
+
+def test_a_view_over_the_table_skips_too(spark, source):
+    spark.sql("create or replace view z.skip_view as select i, l from z.skip where l > 10")
+    uninstall(Catalog(spark), Catalog(spark).name("z.skip"))
+    assert spark.sql("select count(*) from z.skip_view where i < 40").collect()[0][0] == source.where("l > 10 and i < 40").count()
+    kept, total = index_of(spark).last_scan
+    assert kept < total
+
+
+def test_an_evicted_relation_reads_the_same_rows(spark, source):
+    spark.sql("refresh table z.skip")
+    plain = spark._jsparkSession.table("z.skip")
+    assert plain.where("i < 500").count() == 500
+    assert spark.sql("select count(*) from z.skip where i < 500").collect()[0][0] == 500
+    assert index_of(spark) is not None
+
+
+@pytest.mark.parametrize("damage", ["delete", "truncate", "garble"])
+def test_a_broken_index_changes_no_result(spark, source, damage):
+    ZTable.write(spark, "z.broken", spark.sql("select id, id % 7 k from range(5000)"), zorder=["id"], target_file_size="8kb")
+    table = ZTable.for_name(spark, "z.broken")
+    root = table.location.removeprefix("file:")
+    for slices in table.snapshot().index.values():
+        for path in slices:
+            full = os.path.join(root, path)
+            if damage == "delete":
+                os.unlink(full)
+            else:
+                content = open(full, "rb").read()
+                open(full, "wb").write(content[: len(content) // 2] if damage == "truncate" else content.replace(b"\x00", b"\x01"))
+    uninstall(Catalog(spark), Catalog(spark).name("z.broken"))
+    assert spark.sql("select count(*) from z.broken where id < 100").collect()[0][0] == 100
+    assert ZTable.for_name(spark, "z.broken").index_status().num_rows > 0
+    assert explain_query(spark, "select * from z.broken where id < 100")[0].problems
+
+
+def test_another_process_s_commit_is_seen_by_the_next_statement(spark, source):
+    import subprocess
+    import sys
+    import textwrap
+
+    ZTable.write(spark, "z.shared", spark.sql("select id from range(100)"), zorder=["id"])
+    assert spark.sql("select count(*) from z.shared").collect()[0][0] == 100
+    location = ZTable.for_name(spark, "z.shared").location
+    script = textwrap.dedent(
+        f"""
+        import time
+        from dbt.adapters.zlayout.store import open_store
+        from dbt.adapters.zlayout.timeline.action import Action, Operation
+        from dbt.adapters.zlayout.timeline.change import Change
+        from dbt.adapters.zlayout.timeline.files import DataFiles
+        from dbt.adapters.zlayout.timeline.log import Timeline
+        timeline = Timeline(open_store({location!r}))
+        before = timeline.snapshot()
+        with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+            transaction.commit(Change(adds=DataFiles.empty(()), schema_json=before.schema_json, partition_by=(), layout=before.layout))
+        """
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert spark.sql("select count(*) from z.shared").collect()[0][0] == 0
+    assert spark.table("z.shared").count() == 0
+
+
+def test_explanations_add_up(spark, source):
+    table = ZTable.for_name(spark, "z.skip")
+    explanation = table.explain("i < 100 and upper(s) = 'X'")
+    assert explanation.total_files == len(table.snapshot().files)
+    assert explanation.kept_files + explanation.skipped_files == explanation.total_files
+    assert [stage.name for stage in explanation.stages] == ["partition_stats", "files", "column_stats"]
+    assert explanation.stages[-1].files_after == explanation.kept_files
+    by_sql = {row["sql"]: row for row in explanation.conjuncts.to_pylist()}
+    assert by_sql["i < 100"]["usable"]
+    assert by_sql["i < 100"]["skips"] > 0
+    unusable = [row for row in by_sql.values() if not row["usable"]]
+    assert len(unusable) == 1
+    assert "Upper" in unusable[0]["why_not"]
+    assert set(explanation.files.column_names) == {"path", "verdict", "reason"}
+    assert "z.skip" in explanation.to_text()
+    assert table.explain("1 = 2").kept_files == 0
+
+
+def test_every_scan_of_a_query_is_explained(spark, source):
+    sql = "select * from z.skip a join z.skip b on a.i = b.i where a.i < 50 and b.l < 50 and a.l > (select max(l) from z.skip where i = 5)"
+    found = explain_query(spark, sql)
+    assert len(found) == 3
+    assert {each.table for each in found} == {"z.skip"}
+
+
+def test_the_optimizer_knows_exact_counts(spark, source):
+    described = {row[0]: row[1] for row in spark.sql("describe extended z.skip").collect()}
+    assert "20000 rows" in described["Statistics"]
+    column = {row[0]: row[1] for row in spark.sql("describe extended z.skip i").collect()}
+    assert (column["min"], column["max"], column["num_nulls"]) == ("0", "19999", "0")

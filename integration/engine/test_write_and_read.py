@@ -1,0 +1,230 @@
+"""What is written is what the query gave, in every type, shape and size, and plain Spark reads the same."""
+
+import pytest
+from comparing import same_rows
+
+from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.spark.relations import uninstall
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.table import ZTable
+
+ALL_TYPES = """
+  select cast(id as int) i, id l, cast(id % 30000 as short) s, cast(id % 100 as byte) b,
+    case when id % 7 = 0 then double('NaN') when id % 11 = 0 then -0.0D when id % 13 = 0 then null else id / 3.0D end d,
+    cast(case when id % 9 = 0 then 'Infinity' when id % 10 = 0 then 'NaN' else string(id) end as float) f,
+    cast(id * 1.37 as decimal(9, 2)) dec9, cast(id as decimal(18, 4)) dec18,
+    cast(id as decimal(38, 10)) * cast(-1 as decimal(1, 0)) dec38,
+    date_add(date'1500-01-01', cast(id % 30000 * 97 as int)) dt,
+    timestamp_micros(id % 3000 * 86399999999 - 14000000000000000) ts,
+    cast(timestamp_micros(id % 9000 * 8639999999) as timestamp_ntz) ntz,
+    case when id % 5 = 0 then null else concat('ключ-', id % 50) end str,
+    case when id % 17 = 0 then '' else concat('x', char(id % 60 + 40)) end str2,
+    cast(concat('b', id % 40) as binary) bin, id % 2 = 0 bool,
+    cast(null as string) nothing, cast(null as double) nothing_double,
+    array(id, null, id + 1) arr, map('k', id, 'j', null) m,
+    named_struct('a', id % 30, 'b', named_struct('c', string(id), 'd', cast(null as int))) st,
+    interval '1' day * id dti
+  from range({rows})
+"""
+KEYS = ["i", "l", "s", "b", "d", "f", "dec9", "dec18", "dec38", "dt", "ts", "ntz", "str", "str2", "bin", "bool"]
+
+
+def written(spark, name, query, **options):
+    source = spark.sql(query).cache()
+    table = ZTable.write(spark, name, source, **options)
+    return source, table
+
+
+def as_plain_spark_reads(spark, name):
+    uninstall(Catalog(spark), Catalog(spark).name(name))
+    spark.catalog.refreshTable(name)
+    return spark.table(name)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_orderable_type_is_a_key_of_a_table_of_one_file(spark, key):
+    source, _ = written(spark, f"z.one_{key.lower()}", ALL_TYPES.format(rows=300), zorder=[key])
+    assert same_rows(spark.table(f"z.one_{key.lower()}"), source)
+    assert same_rows(as_plain_spark_reads(spark, f"z.one_{key.lower()}"), source)
+
+
+@pytest.mark.parametrize(
+    ("curve", "keys"),
+    [
+        ("zorder", ["d", "str"]),
+        ("hilbert", ["dec38", "dt", "st.a"]),
+        ("linear", ["ts", "bin"]),
+        ("zorder", ["f", "ntz", "bool", "i", "s", "b", "l", "dec9"]),
+    ],
+)
+def test_tables_of_many_files_hold_the_rows_of_the_query(spark, curve, keys):
+    name = f"z.many_{curve}_{len(keys)}"
+    source, table = written(
+        spark, name, ALL_TYPES.format(rows=40_000), zorder=keys, curve=curve, target_file_size="256kb"
+    )
+    assert len(table.snapshot().files) > 4
+    assert table.last_commit.data_passes == 2
+    assert same_rows(spark.table(name), source)
+    assert same_rows(as_plain_spark_reads(spark, name), source)
+
+
+def test_a_second_build_reuses_the_cuts_and_takes_one_pass(spark):
+    query = "select id k, id * 7919 % 100003 v, uuid() u from range(200000)"
+    ZTable.write(spark, "z.again", spark.sql(query), zorder=["k", "v"], target_file_size="512kb")
+    table = ZTable.write(spark, "z.again", spark.sql(query), zorder=["k", "v"], target_file_size="512kb")
+    assert table.version == 1
+    assert table.last_commit.data_passes == 1
+    assert spark.table("z.again").selectExpr("count(*)", "count(distinct k)", "sum(v)").collect()[0][:2] == (200000, 200000)
+
+
+@pytest.mark.parametrize(("rows", "size", "keys"), [(0, "1mb", ["i"]), (1, "1mb", ["i"]), (300, "1mb", ["d", "str"]), (30_000, "256kb", KEYS[:8])])
+def test_sparks_own_writer_gives_the_same_rows(spark, rows, size, keys):
+    name = f"z.spark_{rows}"
+    query = ALL_TYPES.format(rows=rows).replace("interval '1' day * id dti", "interval '3' month * cast(id % 100 as int) ymi")
+    source, table = written(spark, name, query, zorder=keys, writer="spark", target_file_size=size)
+    assert len(table.snapshot().files) > (3 if rows > 1000 else -1)
+    assert same_rows(spark.table(name).drop("ymi"), source.drop("ymi"))
+    assert spark.table(name).selectExpr("count(ymi)", "max(string(ymi))").collect() == source.selectExpr("count(ymi)", "max(string(ymi))").collect()
+    assert same_rows(as_plain_spark_reads(spark, name).drop("ymi"), source.drop("ymi"))
+    assert table.index_status().num_rows == 0
+
+
+def test_sparks_own_writer_cuts_at_every_type_of_key(spark):
+    query = ALL_TYPES.format(rows=20_000)
+    for keys in (KEYS[8:12], KEYS[12:]):
+        source, table = written(spark, "z.spark_keys", query, zorder=keys, writer="spark", target_file_size="200kb")
+        assert len(table.snapshot().files) > 3
+        assert same_rows(spark.table("z.spark_keys").drop("dti"), source.drop("dti"))
+
+
+def test_sparks_own_writer_fills_partition_folders(spark):
+    query = "select id, case when id % 3 = 0 then '01' when id % 3 = 1 then null else 'a b/c=%' end p, id % 2 q, id * 1.5 v from range(30000)"
+    options = {"zorder": ["v"], "partition_by": ["p", "q"], "target_file_size": "32kb", "writer": "spark"}
+    source, table = written(spark, "z.spark_parts", query, **options)
+    assert len(table.snapshot().files) > 6
+    assert same_rows(spark.table("z.spark_parts"), source)
+    assert same_rows(as_plain_spark_reads(spark, "z.spark_parts"), source)
+    with pytest.raises(WriteError, match="`p`"):
+        ZTable.write(spark, "z.spark_parts", source, not_null=["p"], **options)
+
+
+def test_types_that_arrow_lacks_go_through_sparks_writer_unasked(spark):
+    query = "select id, interval '1' month * cast(id as int) m from range(100)"
+    written(spark, "z.months", query, zorder=["id"])
+    assert spark.table("z.months").where("m > interval '50' month").count() == 49
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_empty_and_tiny_results(spark, rows):
+    source, table = written(spark, f"z.tiny_{rows}", ALL_TYPES.format(rows=rows), zorder=["d", "str"])
+    assert table.snapshot().files.total_rows == rows
+    assert same_rows(spark.table(f"z.tiny_{rows}"), source)
+    assert same_rows(as_plain_spark_reads(spark, f"z.tiny_{rows}"), source)
+
+
+def test_keys_that_are_null_everywhere(spark):
+    query = "select cast(null as int) a, cast(null as string) b, id, uuid() u from range(100000)"
+    source, _ = written(spark, "z.nulls", query, zorder=["a", "b"], target_file_size="512kb")
+    assert spark.table("z.nulls").where("a is null").count() == 100000
+    assert same_rows(spark.table("z.nulls").select("id"), source.select("id"))
+
+
+def test_one_value_in_nine_rows_of_ten(spark):
+    query = "select case when id % 10 < 9 then 5 else id end a, id % 1000 b, uuid() u from range(200000)"
+    source, table = written(spark, "z.heavy", query, zorder=["a", "b"], target_file_size="512kb")
+    sizes = table.snapshot().files.column("size_bytes").to_pylist()
+    assert max(sizes) < 4 * (512 << 10)
+    assert same_rows(spark.table("z.heavy").select("a", "b"), source.select("a", "b"))
+
+
+def test_a_heavy_value_in_the_only_key_is_dealt_over_several_files(spark):
+    query = "select case when id % 10 < 9 then 5 else id end a, uuid() u from range(200000)"
+    source, table = written(spark, "z.heavy1", query, zorder=["a"], target_file_size="512kb")
+    assert max(table.snapshot().files.column("size_bytes").to_pylist()) < 4 * (512 << 10)
+    assert same_rows(spark.table("z.heavy1"), source)
+
+
+def test_a_thousand_columns(spark):
+    query = "select id, " + ", ".join(f"id * {n} c{n}" for n in range(1000)) + " from range(500)"
+    source, _ = written(spark, "z.wide", query, zorder=["c3", "c999"])
+    assert spark.table("z.wide").where("c999 = 999 * 7").count() == 1
+    assert spark.table("z.wide").selectExpr("sum(c500)").collect() == source.selectExpr("sum(c500)").collect()
+
+
+def test_names_with_dots_spaces_upper_case_and_letters_of_all_scripts(spark):
+    query = "select id `a.b`, id % 7 `Größe in mm`, string(id) `日付`, named_struct('x y', id) `S.t` from range(1000)"
+    source, _ = written(spark, "z.names", query, zorder=["`a.b`", "Größe in mm", "`S.t`.`x y`"])
+    assert same_rows(spark.table("z.names"), source)
+    assert spark.table("z.names").where("`a.b` = 5 and `日付` = '5' and `S.t`.`x y` = 5").count() == 1
+
+
+def test_the_query_runs_exactly_once(spark):
+    counter = spark.sparkContext.accumulator(0)
+
+    def count(batches):
+        for batch in batches:
+            counter.add(batch.num_rows)
+            yield batch
+
+    frame = spark.range(300_000).selectExpr("id", "uuid() u").mapInArrow(count, "id long, u string")
+    ZTable.write(spark, "z.once", frame, zorder=["id", "u"], target_file_size="512kb")
+    assert counter.value == 300_000
+    ZTable.write(spark, "z.once", frame, zorder=["id", "u"], target_file_size="512kb")
+    assert counter.value == 600_000
+
+
+def test_a_failing_query_leaves_the_table_as_it_was(spark):
+    source, table = written(spark, "z.fails", "select id, id % 3 k from range(1000)", zorder=["k"])
+    before = table.snapshot().files.column("path").to_pylist()
+    with pytest.raises(WriteError, match="boom"):
+        failing = spark.sql("select id, if(id = 900, raise_error('boom'), id) k from range(1000)")
+        ZTable.write(spark, "z.fails", failing, zorder=["k"])
+    again = ZTable.for_name(spark, "z.fails")
+    assert again.snapshot().files.column("path").to_pylist() == before
+    assert same_rows(spark.table("z.fails"), source)
+    assert again.index_status().num_rows == 0
+
+
+def test_a_rebuild_may_add_drop_retype_and_reorder_columns(spark):
+    written(spark, "z.evolves", "select id a, string(id) b, id % 3 c from range(1000)", zorder=["a"])
+    source, table = written(
+        spark, "z.evolves", "select string(id) c, 1.5 n, cast(id as int) a from range(500)", zorder=["c"]
+    )
+    assert table.version == 1
+    assert [each.name for each in spark.table("z.evolves").schema] == ["c", "n", "a"]
+    assert same_rows(spark.table("z.evolves"), source)
+    assert same_rows(as_plain_spark_reads(spark, "z.evolves"), source)
+
+
+def test_partition_folders_hold_typed_values(spark):
+    query = """select id, case when id % 4 = 0 then '01' when id % 4 = 1 then null when id % 4 = 2 then 'a b/c=%' else '' end p,
+      date_add(date'2024-01-01', cast(id % 3 as int)) d, id * 1.5 v from range(20000)"""
+    source, table = written(spark, "z.parts", query, zorder=["v"], partition_by=["p", "d"], target_file_size="64kb")
+    plain = spark.sql(query.replace("else '' end", "else null end"))
+    assert same_rows(spark.table("z.parts"), plain)
+    assert same_rows(as_plain_spark_reads(spark, "z.parts"), plain)
+    for condition in ("p = '01'", "p is null", "p = 'a b/c=%'", "d = date'2024-01-02' and p <> '01'", "p = '01' or v < 10"):
+        assert same_rows(spark.table("z.parts").where(condition), plain.where(condition)), condition
+    assert source.count() == 20000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"zorder": ["nope"]}, "nope"),
+        ({"zorder": ["id"], "curve": "peano"}, "peano"),
+        ({"zorder": ["id"], "target_file_size": "12parsec"}, "12parsec"),
+        ({"zorder": ["m"]}, "m"),
+        ({"zorder": ["id"], "partition_by": ["id"]}, "id"),
+    ],
+)
+def test_wrong_settings_are_named_and_nothing_is_made(spark, options, message):
+    with pytest.raises(ConfigError, match=message):
+        ZTable.write(spark, "z.wrong", spark.sql("select id, map('a', 1) m from range(3)"), **options)
+    assert not spark.catalog.tableExists("z.wrong")
+
+
+def test_a_null_in_a_required_column_stops_the_commit(spark):
+    with pytest.raises(WriteError, match="`k`"):
+        ZTable.write(spark, "z.strict", spark.sql("select id, nullif(id, 7) k from range(10)"), zorder=["id"], not_null=["k"])
+    assert not spark.catalog.tableExists("z.strict")
