@@ -1,1 +1,1 @@
-"""Keys to bits: quantile encoding, space-filling curves, and where files and row groups are cut."""
+"""Where rows go: keys become ranks, a tree over ranks cuts files and row groups, a curve orders the rows inside."""

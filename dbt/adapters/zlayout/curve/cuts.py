@@ -1,179 +1,230 @@
 """Where files and row groups end: a balanced k-d tree over sampled ranks, so that each is a rectangle of the key space.
 
-Source: J. L. Bentley, Multidimensional binary search trees used for associative searching, CACM 18(9), 1975. The
-path to a leaf is a z-address whose next bit's column is chosen node by node.
+Cutting a curve at equal row counts gives every file a sliver of its neighbour's cell, and the sliver doubles the
+file's box. Source: J. L. Bentley, Multidimensional binary search trees used for associative searching, CACM 18(9),
+1975. The path to a leaf is a z-address whose next bit's column is chosen node by node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Ranks = Sequence[npt.NDArray[np.int32]]
-_SPREAD = (5, 95)
+Ranks = Sequence[npt.NDArray[Any]]
+
+_BLOCK_ROWS = 1 << 15  # what a block needs on its way down stays in the processor's cache
+_TRIMMED = 0.05  # of a node's rows at either end, when its width is measured: outliers make no column wide
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree in flat arrays; nodes are numbered in the order they were made, the root is 0.
+    """A binary tree in flat arrays. Node 0 is the root, a node comes before its children.
 
     Attributes:
-        column: int32[nodes]; -1 in a leaf.
-        threshold: int32[nodes]; a row goes left when its rank in the column is below it. In a leaf, the leaf's number.
-        left: int32[nodes]; the right child is the next node.
-        file_of_leaf: int32[leaves]; leaves are numbered from left to right, files too.
+        column: int16[nodes], which key a node looks at.
+        threshold: int32[nodes]; a row goes left when its rank is below it.
+        left: int32[nodes], the node on the left, or ``-1 - leaf``.
+        right: int32[nodes], as ``left``.
+        file_of_leaf: int32[leaves]; leaves are numbered from left to right, and so are files.
+        leaf_size: float64[leaves], rows expected in a leaf, in files of the wanted size.
     """
 
-    column: npt.NDArray[np.int32]
+    column: npt.NDArray[np.int16]
     threshold: npt.NDArray[np.int32]
     left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
     file_of_leaf: npt.NDArray[np.int32]
+    leaf_size: npt.NDArray[np.float64]
 
     @property
     def leaf_count(self) -> int:
-        """Number of leaves."""
+        """Number of leaves, at least 1."""
         return len(self.file_of_leaf)
 
     @property
     def file_count(self) -> int:
-        """Number of files."""
+        """Number of files, at least 1."""
         return int(self.file_of_leaf[-1]) + 1
+
+    @property
+    def file_size(self) -> npt.NDArray[np.float64]:
+        """float64[files], rows expected in a file, in files of the wanted size; large where values are alike."""
+        return np.bincount(self.file_of_leaf, weights=self.leaf_size, minlength=self.file_count).astype(np.float64)
 
     def leaf_of(self, ranks: Ranks) -> npt.NDArray[np.int32]:
         """The leaf of each row.
 
         Args:
-            ranks: One int32[n] a key.
+            ranks: For each key unsigned integers[n].
 
         Returns:
             int32[n].
         """
-        count = len(ranks[0]) if ranks else 0
-        leaf = np.zeros(count, dtype=np.int32)
-        # Rows are parted level by level as quicksort does: each level touches each row once, and in order.
-        pending: list[tuple[int, npt.NDArray[np.int64]]] = [(0, np.arange(count))]
-        while pending:
-            node, rows = pending.pop()
-            if self.column[node] < 0:
-                leaf[rows] = self.threshold[node]
-                continue
-            goes_left = ranks[self.column[node]][rows] < self.threshold[node]
-            child = int(self.left[node])
-            for target, part in ((child, rows[goes_left]), (child + 1, rows[~goes_left])):
-                if len(part):
-                    pending.append((target, part))
-        return leaf
+        rows, nodes = len(ranks[0]), len(self.column)
+        leaves = np.zeros(rows, np.int32)
+        if not nodes:
+            return leaves
+        for start in range(0, rows, _BLOCK_ROWS):
+            block = np.concatenate([column[start : start + _BLOCK_ROWS] for column in ranks])
+            count = len(block) // len(ranks)
+            row_numbers = np.arange(count)
+            first_of_column = self._column_of_any * count
+            at = np.zeros(count, np.intp)
+            while int(at.min()) < nodes:  # a leaf is its own child, so rows that have arrived stay
+                goes_right = block[first_of_column[at] + row_numbers] >= self._threshold_of_any[at]
+                at = self._children[2 * at + goes_right]
+            leaves[start : start + _BLOCK_ROWS] = at - nodes
+        return leaves
+
+    @cached_property
+    def _column_of_any(self) -> npt.NDArray[np.intp]:
+        return np.concatenate([self.column, np.zeros(self.leaf_count)]).astype(np.intp)
+
+    @cached_property
+    def _threshold_of_any(self) -> npt.NDArray[np.uint32]:
+        return np.concatenate([self.threshold, np.zeros(self.leaf_count)]).astype(np.uint32)
+
+    @cached_property
+    def _children(self) -> npt.NDArray[np.intp]:
+        """intp[2 (nodes + leaves)]: left and right child of every node; leaves are numbered after the nodes."""
+        nodes = len(self.column)
+        pairs = np.stack([self.left, self.right], axis=1).astype(np.intp)
+        pairs = np.where(pairs < 0, nodes - 1 - pairs, pairs)
+        own = np.repeat(np.arange(nodes, nodes + self.leaf_count), 2)
+        return np.concatenate([pairs.reshape(-1), own])
 
 
 def build_tree(sample: Ranks, files: int, leaves_per_file: int, *, linear: bool = False) -> Tree:
-    """Cuts the key space into files and each file into row groups.
+    """Cuts the key space into files, then each file into row groups.
 
-    ``n`` files are cut into ⌊n/2⌋ and ⌈n/2⌉ at that quantile of the column whose sample is spread widest; a value
-    that is heavier than that goes wholly to one side.
+    ``n`` files are parted into ⌊n/2⌋ and ⌈n/2⌉ at that quantile of the column whose rows are spread widest, unless its
+    best cut is far from there; all rows of one rank go to one side. What cannot be parted becomes one file, however
+    large.
 
     Args:
-        sample: Ranks of a uniform sample, one int32[n] a key.
-        files: Files to aim at; fewer come out where values are too few to cut at.
-        leaves_per_file: Row groups of a file to aim at.
-        linear: Cut along the columns' lexicographic order: the first column as long as it can be cut.
+        sample: Ranks of a uniform sample, for each key unsigned integers[n]; n may be 0.
+        files: Files to aim at, at least 1.
+        leaves_per_file: Row groups to aim at in a file of the wanted size, at least 1.
+        linear: Part along the first column that can be parted: leaves are runs of the lexicographic order of ranks.
     """
-    build = _Building(sample, linear)
-    rows = np.arange(len(sample[0]) if sample else 0)
-    build.cut(rows, max(1, files), max(1, leaves_per_file))
+    making = _Making(sample, linear)
+    making.run(files, leaves_per_file)
     return Tree(
-        np.array(build.column, dtype=np.int32),
-        np.array(build.threshold, dtype=np.int32),
-        np.array(build.left, dtype=np.int32),
-        np.array(build.file_of_leaf, dtype=np.int32),
+        np.array(making.column, np.int16),
+        np.array(making.threshold, np.int32),
+        np.array(making.left, np.int32),
+        np.array(making.right, np.int32),
+        np.array(making.file_of_leaf, np.int32),
+        np.array(making.leaf_size, np.float64),
     )
 
 
+@dataclass(frozen=True)
+class _Cut:
+    column: int
+    threshold: int
+    share: float
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A part of the sample that is still to be cut: into ``parts`` files, or into ``parts`` leaves of one file."""
+
+    rows: npt.NDArray[np.intp]
+    parts: int
+    in_file: bool
+    parent: int
+    is_left: bool
+
+
 @dataclass
-class _Building:
+class _Making:
     sample: Ranks
     linear: bool
     column: list[int] = field(default_factory=list)
     threshold: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
     file_of_leaf: list[int] = field(default_factory=list)
-    files: int = 0
-    _below: list[npt.NDArray[np.float64]] = field(default_factory=list)
+    leaf_size: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for ranks in self.sample:
-            ordered = np.sort(ranks)
-            last = int(ordered[-1]) if len(ordered) else 0
-            self._below.append(np.searchsorted(ordered, np.arange(last + 2)) / max(1, len(ordered)))
+        self._mass_up_to = [
+            np.cumsum(np.bincount(each)) / len(each) if len(each) else np.zeros(1) for each in self.sample
+        ]
 
-    def _mass(self, column: int, low: int, high: int) -> float:
-        """Share of all sampled rows whose rank is between two ranks: widths of different columns compare in it."""
-        below = self._below[column]
-        return float(below[high + 1] - below[low])
-
-    def cut(self, rows: npt.NDArray[np.int64], files: int, leaves_per_file: int) -> None:
-        """Makes the root and everything below it."""
-        root = self._node()
-        self._part(root, rows, files, leaves_per_file, is_file=False)
-
-    def _part(self, node: int, rows: npt.NDArray[np.int64], files: int, leaves: int, *, is_file: bool) -> None:
-        parts = leaves if is_file else files
-        split = self._best(rows, parts) if parts > 1 else None
-        if split is None:
-            if not is_file:
-                self._part(node, rows, files, leaves * files if files > 1 else leaves, is_file=True)
-                self.files += 1
-                return
-            self.column[node], self.threshold[node] = -1, len(self.file_of_leaf)
-            self.file_of_leaf.append(self.files)
-            return
-        column, threshold, share = split
-        goes_left = self.sample[column][rows] < threshold
-        first = min(parts - 1, max(1, round(parts * share)))
-        self.column[node], self.threshold[node] = column, threshold
-        self.left[node] = self._node()
-        right = self._node()
-        for target, part, count in (
-            (self.left[node], rows[goes_left], first),
-            (right, rows[~goes_left], parts - first),
-        ):
-            if is_file:
-                self._part(target, part, files, count, is_file=True)
+    def run(self, files: int, leaves_per_file: int) -> None:
+        """Makes all nodes; a stack of its own, since heavy values make deep trees."""
+        total = len(self.sample[0])
+        file = -1
+        pending = [_Open(np.arange(total), files, False, -1, False)]
+        while pending:
+            part = pending.pop()
+            size = files * len(part.rows) / max(1, total)
+            cut = self._best_cut(part.rows, part.parts) if part.parts > 1 else None
+            if cut is not None:
+                pending += self._node(part, cut)
+            elif not part.in_file:
+                file += 1
+                leaves = max(1, round(leaves_per_file * size)) if total else leaves_per_file
+                pending.append(_Open(part.rows, leaves, True, part.parent, part.is_left))
             else:
-                self._part(target, part, count, leaves, is_file=False)
+                self._link(part, -1 - len(self.file_of_leaf))
+                self.file_of_leaf.append(file)
+                self.leaf_size.append(size)
 
-    def _best(self, rows: npt.NDArray[np.int64], parts: int) -> tuple[int, int, float] | None:
-        """Column, threshold and the share of the rows that goes left; None where no column can be cut."""
-        if len(rows) < 2:
-            return None
+    def _node(self, part: _Open, cut: _Cut) -> tuple[_Open, _Open]:
+        node = len(self.column)
+        self._link(part, node)
+        self.column.append(cut.column)
+        self.threshold.append(cut.threshold)
+        self.left.append(0)
+        self.right.append(0)
+        goes_left = self.sample[cut.column][part.rows] < cut.threshold
+        first = min(part.parts - 1, max(1, round(part.parts * cut.share)))
+        return (
+            _Open(part.rows[~goes_left], part.parts - first, part.in_file, node, False),
+            _Open(part.rows[goes_left], first, part.in_file, node, True),
+        )
+
+    def _link(self, part: _Open, child: int) -> None:
+        if part.parent >= 0:
+            (self.left if part.is_left else self.right)[part.parent] = child
+
+    def _best_cut(self, rows: npt.NDArray[np.intp], parts: int) -> _Cut | None:
         wanted = (parts // 2) / parts
-        best: tuple[float, int, int, float] | None = None
+        best, best_score = None, -1.0
         for column, ranks in enumerate(self.sample):
-            ordered = np.sort(ranks[rows])
-            if ordered[0] == ordered[-1]:
+            ordered = np.sort(ranks[rows], kind="stable")  # a radix sort for two-byte ranks
+            if not len(ordered) or ordered[0] == ordered[-1]:
                 continue
-            middle = ordered[min(len(ordered) - 1, int(len(ordered) * wanted))]
-            candidates = [
-                (int(np.searchsorted(ordered, threshold, side="left")) / len(ordered), threshold)
-                for threshold in (int(middle), int(middle) + 1)
-            ]
-            possible = [each for each in candidates if 0 < each[0] < 1]
-            if not possible:
-                continue
-            share, threshold = min(possible, key=lambda each: abs(each[0] - wanted))
-            low, high = np.percentile(ordered, _SPREAD)
-            # A wide column is cut first, but not one whose best cut is far from where it should be.
-            score = self._mass(column, int(low), int(high)) * (1 - 2 * min(0.5, abs(share - wanted)))
+            cut = _cut_near(ordered, column, wanted)
             if self.linear:
-                return column, threshold, share
-            if best is None or score > best[0]:
-                best = (score, column, threshold, share)
-        return best[1:] if best is not None else None
+                return cut
+            trimmed = int(_TRIMMED * len(ordered))
+            low, high = int(ordered[trimmed]), int(ordered[-1 - trimmed])
+            width = float(self._mass_up_to[column][high] - self._mass_up_to[column][low])
+            score = width * (1 - 2 * min(0.5, abs(cut.share - wanted)))
+            if score > best_score:
+                best, best_score = cut, score
+        return best
 
-    def _node(self) -> int:
-        self.column.append(-1)
-        self.threshold.append(0)
-        self.left.append(-1)
-        return len(self.column) - 1
+
+def _cut_near(ordered: npt.NDArray[Any], column: int, wanted: float) -> _Cut:
+    """The cut that leaves a share nearest to the wanted one on the left, and something on either side.
+
+    Args:
+        ordered: Sorted ranks, not all the same.
+        column: Goes into the cut.
+        wanted: Share of the rows.
+    """
+    middle = int(ordered[int(len(ordered) * wanted)])
+    below, up_to = np.searchsorted(ordered, [middle, middle + 1]) / len(ordered)
+    if below > 0 and (up_to == 1 or wanted - below <= up_to - wanted):
+        return _Cut(column, middle, float(below))
+    return _Cut(column, middle + 1, float(up_to))

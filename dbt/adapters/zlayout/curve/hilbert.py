@@ -1,6 +1,6 @@
-"""The Hilbert curve in any number of dimensions, over vectors of points.
+"""The Hilbert curve in any number of dimensions: cells that follow each other on it are neighbours in space.
 
-Source: J. Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707, 2004.
+Source: John Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004).
 """
 
 from __future__ import annotations
@@ -13,52 +13,83 @@ import numpy.typing as npt
 
 from dbt.adapters.zlayout.curve.zorder import deinterleave, interleave
 
+_BLOCK_ROWS = 1 << 14  # a block of all columns stays in the processor's cache through the many small steps
+
 
 def encode(codes: Sequence[npt.NDArray[Any]], bits: int) -> npt.NDArray[np.uint64]:
-    """Points to positions on the curve; neighbours on the curve differ by one step in one column.
+    """Positions of cells on the curve.
 
     Args:
-        codes: One unsigned array[n] a column, each below 2^bits.
-        bits: Bits of every column; columns times bits is 63 at most.
+        codes: For each of 1 to 8 columns unsigned integers[n] below ``2 ** bits``.
+        bits: Bits of every column; ``len(codes) * bits`` is at most 63.
 
     Returns:
-        uint64[n].
+        uint64[n], a bijection onto ``0 … 2 ** (len(codes) * bits) - 1``.
     """
-    axes = [np.asarray(code).astype(np.uint64) for code in codes]
-    for level in range(bits - 1, 0, -1):
-        _turn(axes, np.uint64(level), range(len(axes)))
-    for column in range(1, len(axes)):
-        axes[column] = axes[column] ^ axes[column - 1]
-    flip = np.zeros_like(axes[-1])
-    for level in range(bits - 1, 0, -1):
-        flip ^= np.where(_bit(axes[-1], level), np.uint64((1 << level) - 1), np.uint64(0))
-    return interleave([axis ^ flip for axis in axes], [bits] * len(axes))
+    axes = np.array([np.asarray(code) for code in codes], _cell_type(bits))
+    rows = axes.shape[1]
+    positions = np.empty(rows, np.uint64)
+    for start in range(0, rows, _BLOCK_ROWS):
+        block = np.ascontiguousarray(axes[:, start : start + _BLOCK_ROWS])
+        _axes_to_transposed(block, bits)
+        positions[start : start + _BLOCK_ROWS] = interleave(list(block), [bits] * len(codes))
+    return positions
 
 
 def decode(positions: npt.NDArray[np.uint64], columns: int, bits: int) -> list[npt.NDArray[np.uint64]]:
-    """Positions on the curve back to points."""
-    axes = deinterleave(positions, [bits] * columns)
-    last = axes[-1] >> np.uint64(1)
-    for column in range(columns - 1, 0, -1):
-        axes[column] = axes[column] ^ axes[column - 1]
-    axes[0] = axes[0] ^ last
+    """The cells at positions of the curve, the inverse of `encode`.
+
+    Args:
+        positions: uint64[n].
+        columns: How many columns the cells have.
+        bits: Bits of every column.
+
+    Returns:
+        For each column uint64[n].
+    """
+    axes = np.array(deinterleave(positions, [bits] * columns), _cell_type(bits)).reshape(columns, len(positions))
+    _transposed_to_axes(axes, bits)
+    return [axis.astype(np.uint64) for axis in axes]
+
+
+def _cell_type(bits: int) -> type[np.unsignedinteger[Any]]:
+    if bits <= 16:
+        return np.uint16
+    return np.uint32 if bits <= 32 else np.uint64
+
+
+def _axes_to_transposed(axes: npt.NDArray[Any], bits: int) -> None:
+    """Turns coordinates[column, row] into the position's digits, in place."""
+    number = axes.dtype.type
+    for level in range(bits - 1, 0, -1):
+        for column in range(len(axes)):
+            _undo_turn(axes, column, level)
+    for column in range(1, len(axes)):
+        axes[column] ^= axes[column - 1]
+    gray = np.zeros(axes.shape[1], axes.dtype)
+    for level in range(bits - 1, 0, -1):
+        set_bit = (axes[-1] >> number(level)) & number(1)
+        gray ^= set_bit * number((1 << level) - 1)
+    axes ^= gray
+
+
+def _transposed_to_axes(axes: npt.NDArray[Any], bits: int) -> None:
+    """The inverse of `_axes_to_transposed`."""
+    gray = axes[-1] >> axes.dtype.type(1)
+    for column in range(len(axes) - 1, 0, -1):
+        axes[column] ^= axes[column - 1]
+    axes[0] ^= gray
     for level in range(1, bits):
-        _turn(axes, np.uint64(level), range(columns - 1, -1, -1))
-    return axes
+        for column in range(len(axes) - 1, -1, -1):
+            _undo_turn(axes, column, level)
 
 
-def _turn(axes: list[npt.NDArray[np.uint64]], level: np.uint64, columns: range) -> None:
-    """Skilling's step of one level: invert or exchange the lower bits of the first column."""
-    mask = np.uint64((1 << int(level)) - 1)
-    for column in columns:
-        inside = _bit(axes[column], int(level))
-        swapped = np.where(inside, np.uint64(0), (axes[0] ^ axes[column]) & mask)
-        if column:
-            axes[0] = np.where(inside, axes[0] ^ mask, axes[0] ^ swapped)
-            axes[column] = axes[column] ^ swapped
-        else:
-            axes[0] = np.where(inside, axes[0] ^ mask, axes[0])
-
-
-def _bit(values: npt.NDArray[np.uint64], level: int) -> npt.NDArray[np.bool_]:
-    return np.asarray((values >> np.uint64(level)) & np.uint64(1), dtype=bool)
+def _undo_turn(axes: npt.NDArray[Any], column: int, level: int) -> None:
+    """Where a column's bit is set, flips the lower bits of the first column; else swaps them with its own."""
+    number = axes.dtype.type
+    low = number((1 << level) - 1)
+    lower_if_set = ((axes[column] >> number(level)) & number(1)) * low
+    exchanged = (axes[0] ^ axes[column]) & (low ^ lower_if_set)
+    axes[0] ^= exchanged | lower_if_set
+    if column:
+        axes[column] ^= exchanged

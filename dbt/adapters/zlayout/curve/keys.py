@@ -1,7 +1,8 @@
-"""Arrow values as numbers or bytes that compare in Spark's order."""
+"""Key columns as numpy arrays that sort exactly as Spark sorts the column."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,133 +13,197 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 
-TEXT_BYTES = 64
-_CHUNK_ROWS = 1 << 16
+PREFIX_BYTES = 64
+ORDERABLE_TYPES = "integers, floats, decimals up to 38 digits, dates, timestamps, booleans, strings and binary"
+
+_CHUNK_ROWS = 1 << 14
+_MAX_INT64_DIGITS = 18
+_MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+_SIGN = np.uint64(1 << 63)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparable:
-    """Values in a form that numpy sorts as Spark does.
+    """A key column in a form that numpy sorts and searches.
 
     Attributes:
-        values: int64[n] or bytes 'S<w>'[n]; at null positions some value or other.
-        nulls: bool[n].
+        values: int64[n] or bytes 'S<width>'[n]. Smaller means earlier in Spark's ascending order; texts that agree in
+            their first ``PREFIX_BYTES`` bytes, or differ only in trailing NUL bytes, are equal here. Zero at nulls.
+        nulls: bool[n], where the column is null.
     """
 
     values: npt.NDArray[Any]
     nulls: npt.NDArray[np.bool_]
 
+    def __len__(self) -> int:
+        return len(self.values)
+
 
 def is_orderable(column_type: pa.DataType) -> bool:
-    """Whether a column of this type can be a key."""
-    kinds = pa.types
-    if kinds.is_dictionary(column_type):
-        return is_orderable(column_type.value_type)
-    return bool(
-        kinds.is_boolean(column_type)
-        or kinds.is_signed_integer(column_type)
-        or kinds.is_float32(column_type)
-        or kinds.is_float64(column_type)
-        or kinds.is_decimal128(column_type)
-        or kinds.is_date32(column_type)
-        or kinds.is_timestamp(column_type)
-        or _is_text(column_type)
-    )
+    """Whether columns of an Arrow type can be keys; a dictionary is what its values are."""
+    return _conversion(_plain(column_type)) is not None
+
+
+def key_type(column_type: pa.DataType) -> pa.DataType:
+    """The one Arrow type that stands for all encodings of the same values: no dictionaries, large or view variants."""
+    plain = _plain(column_type)
+    if _is_text(plain):
+        return pa.string()
+    return pa.binary() if _is_bytes(plain) else plain
 
 
 def comparable(array: pa.Array | pa.ChunkedArray) -> Comparable:
-    """Makes values comparable.
+    """Converts a key column.
 
-    Integers, dates, timestamps and booleans become int64; floats too, by the order of their bits (-0.0 equals 0.0,
-    every
-    NaN is the same and above infinity); decimals of more than 18 digits become big-endian bytes; strings and binary the
-    first 64 bytes of their UTF-8, so that longer ones may tie but never change places.
+    Integers, dates, booleans and timestamps (in their own unit) are int64. Floats are int64 by their bits: -0.0 equals
+    0.0, NaNs are equal and above infinity. Decimals are int64, or 16 biased big-endian bytes from 19 digits on. Texts
+    and binary are their first ``PREFIX_BYTES`` bytes: Spark orders both by unsigned bytes.
+
+    Args:
+        array: A column of an orderable type, see `is_orderable`.
 
     Raises:
         UnsupportedError: The type has no order.
     """
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
-    kind = array.type
-    if not is_orderable(kind):
+    convert = _conversion(_plain(array.type))
+    if convert is None:
         raise UnsupportedError(
-            f"a column of type {kind} cannot be ordered; keys are integers, floats, decimals, dates, timestamps, "
-            "strings, binary and booleans"
+            f"a column of type {array.type} cannot be a clustering key; allowed are "
+            f"{ORDERABLE_TYPES}: choose another column"
         )
-    if pa.types.is_dictionary(kind):
-        words = comparable(array.dictionary)
-        nulls = _nulls(array)
-        codes = pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False)
-        values = words.values[codes] if len(words.values) else np.zeros(len(array), words.values.dtype)
-        return Comparable(values, nulls)
-    return Comparable(_values(array, kind), _nulls(array))
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    parts = [_of_chunk(chunk, convert) for chunk in chunks or [pa.array([], array.type)]]
+    if len(parts) == 1:
+        return parts[0]
+    return Comparable(np.concatenate([p.values for p in parts]), np.concatenate([p.nulls for p in parts]))
 
 
-def _values(array: pa.Array, kind: pa.DataType) -> npt.NDArray[Any]:
-    if _is_text(kind):
-        return _text(array)
-    if pa.types.is_decimal128(kind):
-        return _decimals(array, kind)
-    if pa.types.is_floating(kind):
-        return _floats(pc.fill_null(array, 0.0).cast(pa.float64()).to_numpy(zero_copy_only=False))
-    if pa.types.is_boolean(kind):
-        array = array.cast(pa.int8())
-    elif pa.types.is_date32(kind):
-        array = array.cast(pa.int32())
-    elif pa.types.is_timestamp(kind):
-        array = array.cast(pa.int64())
-    values: npt.NDArray[np.int64] = pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return values
+def _of_chunk(chunk: pa.Array, convert: Callable[[pa.Array], npt.NDArray[Any]]) -> Comparable:
+    if pa.types.is_dictionary(chunk.type):
+        entries = comparable(chunk.dictionary)
+        return taken(entries, chunk.indices)
+    nulls = null_mask(chunk)
+    values = convert(chunk)
+    if chunk.null_count:
+        values = np.where(nulls, np.zeros(1, values.dtype), values)
+    return Comparable(values, nulls)
 
 
-def _floats(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    clean = np.where(np.isnan(values), np.nan, values + 0.0)
-    bits = clean.view(np.int64)
-    return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+def taken(entries: Comparable, indices: pa.Array) -> Comparable:
+    """The rows of a dictionary column, from its entries.
+
+    Args:
+        entries: The dictionary.
+        indices: Position in the dictionary of each row, or null.
+    """
+    nulls = null_mask(indices)
+    if not len(entries):
+        return Comparable(np.zeros(len(indices), entries.values.dtype), np.ones(len(indices), np.bool_))
+    positions = pc.fill_null(indices, 0).to_numpy(zero_copy_only=False)
+    nulls = nulls | entries.nulls[positions]
+    values = entries.values[positions]
+    return Comparable(np.where(nulls, np.zeros(1, values.dtype), values) if nulls.any() else values, nulls)
 
 
-def _decimals(array: pa.Array, kind: pa.DataType) -> npt.NDArray[Any]:
-    words = np.frombuffer(array.buffers()[1], dtype="<u8")[2 * array.offset : 2 * (array.offset + len(array))]
-    low, high = words[0::2], words[1::2]
-    if kind.precision <= 18:
-        return np.where(_nulls(array), 0, low.view(np.int64))
-    packed = np.empty((len(array), 2), dtype=">u8")
-    packed[:, 0] = high ^ np.uint64(1 << 63)
-    packed[:, 1] = low
-    return np.where(_nulls(array), b"", packed.view("S16").reshape(-1))
+def null_mask(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where an array is null, as bool[n]."""
+    if not array.null_count:
+        return np.zeros(len(array), np.bool_)
+    mask: npt.NDArray[np.bool_] = pc.is_null(array).to_numpy(zero_copy_only=False)
+    return mask
 
 
-def _text(array: pa.Array) -> npt.NDArray[Any]:
-    array = array.cast(pa.large_binary())
-    width = min(TEXT_BYTES, max(1, pc.max(pc.binary_length(array)).as_py() or 1))
-    out = np.zeros(len(array), dtype=f"S{width}")
-    for start in range(0, len(array), _CHUNK_ROWS):
-        part = array.slice(start, _CHUNK_ROWS)
-        offsets = np.frombuffer(part.buffers()[1], dtype=np.int64)[part.offset : part.offset + len(part) + 1]
-        data = part.buffers()[2]
-        letters = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-        lengths = np.minimum(np.diff(offsets), width)
-        block = np.zeros((len(part), width), dtype=np.uint8)
-        position = np.arange(width)
-        inside = position[None, :] < lengths[:, None]
-        where = np.minimum(offsets[:-1, None] + position[None, :], len(letters) - 1)
-        block[inside] = letters[where[inside]]
-        out[start : start + len(part)] = block.view(f"S{width}").reshape(-1)
-    return out
+def _plain(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
-def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
-    return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _is_bytes(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_))
+
+
+def _conversion(type_: pa.DataType) -> Callable[[pa.Array], npt.NDArray[Any]] | None:
     kinds = pa.types
-    return bool(
-        kinds.is_string(kind)
-        or kinds.is_large_string(kind)
-        or kinds.is_binary(kind)
-        or kinds.is_large_binary(kind)
-        or kind in (pa.string_view(), pa.binary_view())
-    )
+    if kinds.is_signed_integer(type_) or type_ in (pa.uint8(), pa.uint16(), pa.uint32()) or kinds.is_boolean(type_):
+        return _integers
+    if kinds.is_date32(type_) or kinds.is_timestamp(type_):
+        return _integers
+    if kinds.is_float32(type_) or kinds.is_float64(type_):
+        return _floats
+    if kinds.is_decimal128(type_):
+        return _short_decimals if type_.precision <= _MAX_INT64_DIGITS else _long_decimals
+    return _prefixes if _is_text(type_) or _is_bytes(type_) else None
+
+
+def _integers(array: pa.Array) -> npt.NDArray[Any]:
+    if pa.types.is_date32(array.type):
+        array = array.view(pa.int32())
+    elif pa.types.is_timestamp(array.type):
+        array = array.view(pa.int64())
+    if array.null_count:
+        array = pc.fill_null(array, False if pa.types.is_boolean(array.type) else 0)
+    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values.astype(np.int64, copy=False)
+
+
+def _floats(array: pa.Array) -> npt.NDArray[Any]:
+    if array.null_count:
+        array = pc.fill_null(array, 0.0)
+    numbers = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0  # adding turns -0.0 into 0.0
+    numbers[np.isnan(numbers)] = np.nan  # one sign and payload for all of them
+    bits: npt.NDArray[np.int64] = numbers.view(np.int64)
+    ordered: npt.NDArray[np.int64] = bits ^ ((bits >> np.int64(63)) & _MAGNITUDE)
+    return ordered
+
+
+def _words(array: pa.Array) -> npt.NDArray[np.uint64]:
+    """Decimals as uint64[n, 2]: the low word, then the high one."""
+    buffer = array.buffers()[1]
+    if not len(array) or buffer is None:
+        return np.zeros((len(array), 2), np.uint64)
+    words = np.frombuffer(buffer, "<u8", count=2 * (array.offset + len(array)))
+    return words.reshape(-1, 2)[array.offset :]
+
+
+def _short_decimals(array: pa.Array) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(_words(array)[:, 0]).view(np.int64)
+
+
+def _long_decimals(array: pa.Array) -> npt.NDArray[Any]:
+    words = _words(array)
+    ordered = np.empty((len(array), 2), ">u8")
+    ordered[:, 0] = words[:, 1] ^ _SIGN
+    ordered[:, 1] = words[:, 0]
+    return ordered.view("S16").reshape(-1)
+
+
+def _large_binary(array: pa.Array) -> pa.Array:
+    large = pa.large_string() if _is_text(array.type) else pa.large_binary()
+    try:
+        return array.cast(large).view(pa.large_binary())
+    except pa.ArrowNotImplementedError:
+        return pa.array(array.to_pylist(), large).view(pa.large_binary())  # pyarrow 17 casts no views
+
+
+def _prefixes(array: pa.Array) -> npt.NDArray[Any]:
+    """The first bytes of texts or binary, in chunks of rows so that scratch memory stays small."""
+    array = _large_binary(array)
+    if array.null_count:
+        array = pc.fill_null(array, b"")
+    longest = pc.max(pc.binary_length(array)).as_py() or 0
+    width = max(1, min(PREFIX_BYTES, longest))
+    padded = np.zeros((len(array), width), np.uint8)
+    for start in range(0, len(array), _CHUNK_ROWS):
+        piece = array.slice(start, _CHUNK_ROWS)
+        if longest > width:
+            piece = pc.binary_slice(piece, 0, width)
+        _, offset_buffer, content = piece.buffers()
+        offsets = np.frombuffer(offset_buffer, np.int64)[piece.offset : piece.offset + len(piece) + 1]
+        # Rows follow each other in the buffer just as they do in the padded matrix, once the padding is masked out.
+        present = np.arange(width) < np.diff(offsets)[:, np.newaxis]
+        if content is not None:
+            padded[start : start + len(piece)][present] = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
+    return padded.view(f"S{width}").reshape(-1)

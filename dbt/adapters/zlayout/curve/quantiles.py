@@ -1,4 +1,4 @@
-"""Quantile encoding: a key becomes its rank among boundaries drawn from a sample."""
+"""Ranks of key values: the bucket of a value among quantiles of a sample, the same for every later row."""
 
 from __future__ import annotations
 
@@ -7,63 +7,97 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.keys import Comparable
+from dbt.adapters.zlayout.curve.keys import Comparable, comparable, null_mask
 
-BUCKETS = 1024
+NULL_RANK = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Boundaries:
-    """Where ranks begin.
+    """Where the buckets of one key column start.
 
     Attributes:
-        values: Comparable values, strictly rising; each is the first of its rank.
+        values: The smallest value of every bucket but the first, strictly increasing; as `Comparable.values`.
+        nullable: Whether the sample held nulls beside values: only then does a code tell them apart.
     """
 
     values: npt.NDArray[Any]
+    nullable: bool
 
     @classmethod
-    def of_sample(cls, sample: Comparable, buckets: int = BUCKETS) -> Boundaries:
-        """Chooses boundaries so that each rank holds about as many rows.
+    def of_sample(cls, sample: Comparable, buckets: int = 1024) -> Boundaries:
+        """Chooses boundaries.
 
-        Few distinct values get a rank each. Among many, a value heavier than a bucket is alone in its rank, so that
-        a cut can set it apart from its neighbours.
+        Up to ``buckets`` distinct values are all told apart. Of more, buckets start at quantiles, and a value that
+        fills more than a bucket by itself has one of its own, so that its neighbours keep theirs.
 
         Args:
-            sample: Values of one key in a uniform sample of the rows.
-            buckets: Ranks to aim at.
+            sample: Key values of sampled rows, in any order.
+            buckets: How many buckets to aim at; heavy values may add a few.
         """
         present = sample.values[~sample.nulls]
+        nullable = 0 < len(present) < len(sample)
         distinct, counts = np.unique(present, return_counts=True)
         if len(distinct) <= buckets:
-            return cls(distinct)
-        before = np.cumsum(counts) - counts
-        step = len(present) / buckets
-        starts = np.zeros(len(distinct), dtype=bool)
-        starts[0] = True
-        starts[1:] = (before[1:] // step) > (before[:-1] // step)
-        heavy = counts > step
-        starts |= heavy
-        starts[1:] |= heavy[:-1]
-        return cls(distinct[starts])
+            return cls(distinct[1:], nullable)
+        ends = np.cumsum(counts)
+        rows = int(ends[-1])
+        quantiles = np.searchsorted(ends, np.arange(1, buckets) * (rows / buckets), side="right")
+        heavy = np.flatnonzero(counts > rows / buckets)
+        starts = np.unique(np.concatenate([quantiles, heavy, heavy + 1]))
+        return cls(distinct[starts[(starts > 0) & (starts < len(distinct))]], nullable)
 
     @property
     def rank_count(self) -> int:
-        """Ranks that can occur, that of null (0) included."""
-        return len(self.values) + 2
+        """How many different ranks the sample had."""
+        return len(self.values) + 1 + self.nullable
 
-    def ranks(self, values: Comparable) -> npt.NDArray[np.int32]:
-        """The rank of each value: 0 for null, rising with the value, equal for equal values.
+    @property
+    def bits(self) -> int:
+        """Bits that a code takes; 0 when all of the sample had one rank."""
+        return (self.rank_count - 1).bit_length()
+
+    def ranks(self, keys: Comparable) -> npt.NDArray[Any]:
+        """The bucket of each value: 0 for null, else 1 and up. A smaller value never gets a larger rank.
 
         Returns:
-            int32[n].
+            uint16[n], or uint32[n] when there are more than 65,534 boundaries.
         """
-        found = np.searchsorted(self.values, values.values, side="right").astype(np.int32) + np.int32(1)
-        found[values.nulls] = 0
-        return found
+        buckets = np.searchsorted(self.values, keys.values, side="right") + 1
+        buckets[keys.nulls] = NULL_RANK
+        return buckets.astype(self._rank_type)
 
+    def ranks_of(self, array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+        """As `ranks`, from an Arrow column; the entries of a dictionary are ranked once each.
 
-def bits_for(distinct_ranks: int) -> int:
-    """Bits that hold so many ranks; a column with one rank deserves none."""
-    return max(0, int(distinct_ranks - 1).bit_length())
+        Raises:
+            UnsupportedError: The type has no order.
+        """
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+        parts = [self._ranks_of_chunk(chunk) for chunk in chunks or [pa.array([], array.type)]]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def codes(self, ranks: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        """Ranks as coordinates of `bits` bits: without nulls in the sample, null shares the lowest coordinate.
+
+        Returns:
+            uint64[n].
+        """
+        codes = ranks.astype(np.uint64)
+        return codes if self.nullable else np.maximum(codes, np.uint64(1)) - np.uint64(1)
+
+    @property
+    def _rank_type(self) -> type[np.uint16] | type[np.uint32]:
+        return np.uint16 if len(self.values) + 1 <= np.iinfo(np.uint16).max else np.uint32
+
+    def _ranks_of_chunk(self, chunk: pa.Array) -> npt.NDArray[Any]:
+        if not pa.types.is_dictionary(chunk.type) or len(chunk.dictionary) > len(chunk):
+            return self.ranks(comparable(chunk))
+        entries = self.ranks(comparable(chunk.dictionary))
+        with_null = np.append(entries, self._rank_type(NULL_RANK))
+        indices = chunk.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
+        indices[null_mask(chunk.indices)] = len(entries)
+        ranks: npt.NDArray[Any] = with_null[indices]
+        return ranks

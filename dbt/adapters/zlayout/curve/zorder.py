@@ -1,8 +1,4 @@
-"""The z-order curve: the bits of the keys, interleaved from the most significant on.
-
-Source: G. M. Morton, A computer oriented geodetic data base, 1966. Every column takes part from its first bit on;
-one with fewer bits just runs out earlier.
-"""
+"""Z-order: the bits of all columns taken in turn; any column may have more bits than another."""
 
 from __future__ import annotations
 
@@ -12,62 +8,79 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-MOST_BITS = 63
+MAX_BITS = 63
+
+_LOOKUP_BITS = 12
 
 
-def schedule(bits: Sequence[int]) -> list[tuple[int, int]]:
-    """The order of the bits: ``(column, bit of the column)``, most significant first."""
-    return [
-        (column, count - 1 - level)
-        for level in range(max(bits, default=0))
-        for column, count in enumerate(bits)
-        if level < count
-    ]
+def shaved(bits: Sequence[int], limit: int = MAX_BITS) -> tuple[int, ...]:
+    """Takes bits from the widest columns, the last of them first, until all together fit."""
+    left = list(bits)
+    while sum(left) > limit:
+        widest = max(range(len(left)), key=lambda column: (left[column], column))
+        left[widest] -= 1
+    return tuple(left)
 
 
 def interleave(codes: Sequence[npt.NDArray[Any]], bits: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Codes to positions on the curve.
+    """Z-values of rows.
+
+    Every column gives its highest bit, then its next, and so on; in each round columns with more bits lead, then
+    earlier ones. A column whose bits are used up drops out. The z-value rises when the code of any one column rises.
 
     Args:
-        codes: One unsigned array[n] a column, each below 2^bits.
-        bits: Bits of each column, 63 in all at most.
+        codes: For each column unsigned integers[n] below ``2 ** bits`` of that column.
+        bits: Bits of each column, together at most 63.
 
     Returns:
-        uint64[n].
-
-    Raises:
-        ValueError: More than 63 bits.
+        uint64[n]
     """
-    _check(bits)
-    result = np.zeros(len(codes[0]) if codes else 0, dtype=np.uint64)
-    words = [np.asarray(code).astype(np.uint64) for code in codes]
-    one = np.uint64(1)
-    for column, bit in schedule(bits):
-        result = (result << one) | ((words[column] >> np.uint64(bit)) & one)
-    return result
+    values = np.zeros(len(codes[0]) if codes else 0, np.uint64)
+    for column, targets in zip(codes, _targets(bits), strict=True):
+        for low in range(0, len(targets), _LOOKUP_BITS):
+            spread = _spread(targets[low : low + _LOOKUP_BITS])
+            digits = (column >> column.dtype.type(low)) & column.dtype.type(len(spread) - 1)
+            values |= spread[digits.astype(np.intp, copy=False)]
+    return values
 
 
-def deinterleave(positions: npt.NDArray[np.uint64], bits: Sequence[int]) -> list[npt.NDArray[np.uint64]]:
-    """Positions on the curve back to codes."""
-    _check(bits)
-    codes = [np.zeros(len(positions), dtype=np.uint64) for _ in bits]
-    order = schedule(bits)
-    one = np.uint64(1)
-    for place, (column, bit) in enumerate(order):
-        shift = np.uint64(len(order) - 1 - place)
-        codes[column] |= ((positions >> shift) & one) << np.uint64(bit)
-    return codes
+def deinterleave(values: npt.NDArray[np.uint64], bits: Sequence[int]) -> list[npt.NDArray[np.uint64]]:
+    """The codes that `interleave` made z-values of.
+
+    Args:
+        values: uint64[n].
+        bits: As given to `interleave`.
+
+    Returns:
+        For each column uint64[n].
+    """
+    columns = []
+    for targets in _targets(bits):
+        code = np.zeros(len(values), np.uint64)
+        for source, target in enumerate(targets):
+            code |= ((values >> np.uint64(target)) & np.uint64(1)) << np.uint64(source)
+        columns.append(code)
+    return columns
 
 
-def concatenate(codes: Sequence[npt.NDArray[Any]], bits: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """The linear order: the first column decides, the next breaks ties."""
-    _check(bits)
-    result = np.zeros(len(codes[0]) if codes else 0, dtype=np.uint64)
-    for code, count in zip(codes, bits, strict=True):
-        result = (result << np.uint64(count)) | np.asarray(code).astype(np.uint64)
-    return result
+def _targets(bits: Sequence[int]) -> list[list[int]]:
+    """For each column where its bits go, the lowest first."""
+    if sum(bits) > MAX_BITS:
+        raise ValueError(f"{sum(bits)} bits do not fit into {MAX_BITS}")
+    turns = sorted(range(len(bits)), key=lambda column: (-bits[column], column))
+    targets: list[list[int]] = [[] for _ in bits]
+    position = sum(bits)
+    for taken in range(max(bits, default=0)):
+        for column in turns:
+            if taken < bits[column]:
+                position -= 1
+                targets[column].insert(0, position)
+    return targets
 
 
-def _check(bits: Sequence[int]) -> None:
-    if sum(bits) > MOST_BITS:
-        raise ValueError(f"{sum(bits)} bits do not fit; at most {MOST_BITS} in all")
+def _spread(targets: Sequence[int]) -> npt.NDArray[np.uint64]:
+    """For every number of ``len(targets)`` bits the value with those bits at their targets."""
+    table = np.zeros(1, np.uint64)
+    for target in targets:
+        table = np.concatenate([table, table | np.uint64(1 << target)])
+    return table

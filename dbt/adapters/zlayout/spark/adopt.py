@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.partitions import parse_partition_folder
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.tracked import tracked_columns
-from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, canonical
 from dbt.adapters.zlayout.spark.footers import read_footers
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
@@ -163,18 +163,14 @@ def _partition_of(path: str, partition_by: Sequence[str]) -> tuple[tuple[str, st
 def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:
     """A managed table reads exactly what is committed, so this must be what Spark reads today."""
     listed = {str(each) for each in spark_relation(catalog, name).location().inputFiles()}
-    ours = {_normal(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}
-    different = {_normal(uri) for uri in listed} ^ ours
+    ours = {canonical(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}
+    different = {canonical(uri) for uri in listed} ^ ours
     if different:
         raise UnsupportedError(
             f"{name} reads {len(listed):,} files, its folder holds {len(ours):,}; they differ in {min(different)}. "
             "A table with partitions outside its folder, or that the catalog does not know, cannot be managed: "
             "repair the table first (msck repair table), or adopt it with managed=False"
         )
-
-
-def _normal(uri: str) -> str:
-    return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
 def _claim(store: Store, name: TableName, level: Level, known: TableFile | None) -> TableFile:

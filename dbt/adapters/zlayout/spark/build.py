@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import key_table
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
-from dbt.adapters.zlayout.spark.parquet_file import ParquetFile, ParquetSettings, ordered_by
+from dbt.adapters.zlayout.spark.parquet_file import ParquetFile, ParquetSettings, float_paths, ordered_by, with_nan
 from dbt.adapters.zlayout.spark.route import PartitionKey
 from dbt.adapters.zlayout.spark.stage import table_of
 from dbt.adapters.zlayout.store import Store, open_store
@@ -88,6 +88,8 @@ class _Writer:
         self._held_rows = 0
         self._held_bytes = 0
         self._file: ParquetFile | None = None
+        self._float_paths = float_paths(build.schema)
+        self._nan_paths: frozenset[ColumnPath] = frozenset()
 
     def add(self, leaf: int, rows: pa.Table) -> Iterator[FileReport]:
         full = self._held_rows + rows.num_rows > 1.25 * self._build.row_group_rows
@@ -115,13 +117,16 @@ class _Writer:
         if self._model is not None:
             rows = ordered_by(rows, self._model.curve_values(key_table(rows, self._build.keys).columns))
         file = self._file
-        if file is not None and file.bytes_so_far() > _OVERSIZE * self._build.target_file_bytes:
+        self._nan_paths |= with_nan(rows, self._float_paths)
+        if file is not None and (
+            file.bytes_so_far() > _OVERSIZE * self._build.target_file_bytes
+            or not self._nan_paths <= file.without_statistics
+        ):
             yield self._close(file)
             file = None
         if file is None:
-            tracking = self._build.tracking
-            scratch, settings = self._store.local_scratch(), self._build.settings
-            file = ParquetFile(scratch, self._build.schema, settings, tracking.float_paths, tracking.required)
+            build, scratch = self._build, self._store.local_scratch()
+            file = ParquetFile(scratch, build.schema, build.settings, build.tracking.required, self._nan_paths)
         self._file = file
         for start in range(0, rows.num_rows, self._build.row_group_rows * 2):
             file.write_row_group(rows.slice(start, self._build.row_group_rows * 2))

@@ -116,7 +116,7 @@ class Catalog:
             native=native,
             kind=str(native.tableType().name()),
             provider=str(provider.get()).lower() if provider.isDefined() else None,
-            location=str(location.get().toString()) if location.isDefined() else None,
+            location=canonical(str(location.get().toString())) if location.isDefined() else None,
             schema_json=str(native.schema().json()),
             partition_by=tuple(str(columns.apply(i)) for i in range(columns.size())),
             properties={TABLE_ID_PROPERTY: str(table_id.get())} if table_id.isDefined() else {},
@@ -155,13 +155,13 @@ class Catalog:
 
     def schema_location(self, schema: str) -> str:
         """The folder, as a URI, where the schema's tables lie by default."""
-        return str(self._native.getDatabaseMetadata(schema).locationUri().toString())
+        return canonical(str(self._native.getDatabaseMetadata(schema).locationUri().toString()))
 
     def qualified(self, path: str) -> str:
         """A path as the absolute URI that Spark makes of it."""
         hadoop_path = self.jvm.root.org.apache.hadoop.fs.Path(path)
         conf = self._session.sessionState().newHadoopConf()
-        return str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString())
+        return canonical(str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString()))
 
     def set_statistics(
         self, name: TableName, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]
@@ -223,6 +223,11 @@ class Catalog:
         sensitive = bool(self._session.sessionState().conf().caseSensitiveAnalysis())
         parts = (name.schema, name.identifier) if sensitive else (name.schema.lower(), name.identifier.lower())
         return self.jvm.catalyst.QualifiedTableName("spark_catalog", *parts)
+
+
+def canonical(uri: str) -> str:
+    """The one spelling of a location: Java writes the empty host of a local file, or not, as it comes."""
+    return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
 @dataclass(frozen=True)

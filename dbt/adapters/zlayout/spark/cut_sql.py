@@ -30,18 +30,17 @@ def numbers_sql(
         values: int32[leaves]; the number of each leaf.
     """
 
-    def walk(node: int) -> str:
-        column = int(tree.column[node])
-        if column < 0:
-            return str(int(values[tree.threshold[node]]))
-        child = int(tree.left[node])
-        left, right = walk(child), walk(child + 1)
+    def walk(reference: int) -> str:
+        if reference < 0:
+            return str(int(values[-1 - reference]))
+        column, threshold = int(tree.column[reference]), int(tree.threshold[reference])
+        left, right = walk(int(tree.left[reference])), walk(int(tree.right[reference]))
         if left == right:
             return left
-        below = _below(keys[column], types[column], model.boundaries[column].values, int(tree.threshold[node]))
+        below = _below(keys[column], types[column], model.boundaries[column].values, threshold)
         return f"CASE WHEN {below} THEN {left} ELSE {right} END"
 
-    return walk(0)
+    return walk(0 if len(tree.column) else -1)
 
 
 def _below(key: str, kind: pa.DataType, boundaries: npt.NDArray[Any], rank: int) -> str:
@@ -68,15 +67,18 @@ def _literal(boundary: Any, kind: pa.DataType) -> str:
         unscaled = int(boundary) if kind.precision <= 18 else _unbiased(bytes(boundary))
         text = format(Decimal(unscaled).scaleb(-kind.scale), "f")
         return f"CAST('{text}' AS DECIMAL({kind.precision}, {kind.scale}))"
-    number = int(boundary)
+    return _number_literal(int(boundary), kind)
+
+
+def _number_literal(number: int, kind: pa.DataType) -> str:
     if pa.types.is_floating(kind):
         return f"DOUBLE('{_double(number)!r}')"
     if pa.types.is_date32(kind):
         return f"DATE '{date.fromordinal(date(1970, 1, 1).toordinal() + number).isoformat()}'"
-    if pa.types.is_timestamp(kind) and kind.tz is None:
-        return f"TIMESTAMP_NTZ '{(_EPOCH + timedelta(microseconds=number)).isoformat(sep=' ')}'"
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
         return f"TIMESTAMP_MICROS({number})"
+    if pa.types.is_timestamp(kind):
+        return f"TIMESTAMP_NTZ '{(_EPOCH + timedelta(microseconds=number)).isoformat(sep=' ')}'"
     return f"{number}L" if kind == pa.int64() else str(number)
 
 

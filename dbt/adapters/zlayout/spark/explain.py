@@ -42,8 +42,7 @@ def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
     prepare(spark, sql)
     catalog = Catalog(spark)
     found = []
-    physical: Any = spark.sql(sql)._jdf.queryExecution().sparkPlan()
-    for scan in _scans(physical):
+    for scan in _scans(catalog, spark.sql(sql)._jdf.queryExecution().optimizedPlan()):
         name, index = _index_of(catalog, scan)
         if index is None:
             continue
@@ -68,18 +67,17 @@ def nothing_matches(name: TableName, opened: OpenTable) -> ExplainedScan:
     return ExplainedScan(str(name), opened, And((never,)), opened.scan(never, reasons=True))
 
 
-def _scans(plan: Any) -> Iterator[Any]:
-    """Every file scan of a physical plan, those of subqueries too."""
-    pending = [plan]
-    while pending:
-        node = pending.pop()
-        leaves = node.collectLeaves()
+def _scans(catalog: Catalog, logical: Any) -> Iterator[Any]:
+    """Every file scan that an optimized plan leads to, those of its subqueries too (Spark plans these on their own)."""
+    session: Any = catalog.spark._jsparkSession
+    state = session.sessionState()
+    subqueries = logical.subqueriesAll()
+    for plan in [logical, *(subqueries.apply(position) for position in range(subqueries.size()))]:
+        leaves = state.executePlan(plan, getattr(state, "executePlan$default$2")()).sparkPlan().collectLeaves()
         for position in range(leaves.size()):
             leaf = leaves.apply(position)
             if str(leaf.getClass().getName()) == _SCAN:
                 yield leaf
-        subqueries = node.subqueriesAll()
-        pending += [subqueries.apply(position) for position in range(subqueries.size())]
 
 
 def _index_of(catalog: Catalog, scan: Any) -> tuple[TableName | None, ZlayoutFileIndex | None]:

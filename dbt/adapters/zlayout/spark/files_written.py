@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
+from dbt.adapters.zlayout.index.footer import ColumnFooter, footer_statistics, footer_table
+from dbt.adapters.zlayout.index.parquet_values import Bounds
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.parquet_file import WrittenFile
+from dbt.adapters.zlayout.spark.parquet_file import FloatFacts, WrittenFile
 from dbt.adapters.zlayout.spark.stage import table_bytes, table_of
 from dbt.adapters.zlayout.store import StoredFile
 from dbt.adapters.zlayout.timeline.files import DataFile
@@ -32,11 +33,6 @@ class Tracking:
 
     columns: tuple[TrackedColumn, ...]
     required: tuple[str, ...] = ()
-
-    @property
-    def float_paths(self) -> tuple[ColumnPath, ...]:
-        """Tracked float columns, whose NaNs must be counted while they are written."""
-        return tuple(each.path for each in self.columns if pa.types.is_floating(each.type))
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class FileReport:
     ) -> FileReport:
         """The report of a file that has just been put in place."""
         file = DataFile(stored.path, partition, written.row_count, stored.size_bytes, stored.modified_ms, group)
-        statistics = _statistics(file.path, written.metadata, written.nan_counts, tracking)
+        statistics = _statistics(file.path, written.metadata, written.floats, tracking)
         values = dict(partition)
         nulls = {
             name: (written.row_count if values[name] is None else 0) if name in values else written.null_counts[name]
@@ -104,7 +100,17 @@ class FileReport:
 
 
 def _statistics(
-    path: str, metadata: pq.FileMetaData, nan_counts: Mapping[ColumnPath, int], tracking: Tracking
+    path: str, metadata: pq.FileMetaData, floats: Mapping[ColumnPath, FloatFacts], tracking: Tracking
 ) -> pa.Table:
-    found = footer_statistics(metadata, tracking.columns, nan_counts=nan_counts)
-    return footer_table([path], [found], tracking.columns)
+    found = footer_statistics(metadata, tracking.columns)
+    columns = [
+        _float_footer(floats[column.path], metadata.num_rows) if column.path in floats else footer
+        for column, footer in zip(tracking.columns, found.columns, strict=True)
+    ]
+    return footer_table([path], [replace(found, columns=tuple(columns))], tracking.columns)
+
+
+def _float_footer(facts: FloatFacts, rows: int) -> ColumnFooter:
+    """What was seen while writing: footers say nothing of NaN, and nothing at all where there is one."""
+    bounds = None if facts.minimum is None else Bounds(facts.minimum, facts.maximum)
+    return ColumnFooter(bounds, facts.null_count, facts.nan_count, rows)

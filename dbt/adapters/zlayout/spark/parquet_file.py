@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +31,19 @@ class ParquetSettings:
     schema_json: str
     spark_version: str
 
-    def open(self, sink: object, schema: pa.Schema) -> pq.ParquetWriter:
-        """A writer for rows of a schema."""
+    def open(
+        self, sink: object, schema: pa.Schema, without_statistics: Collection[ColumnPath] = ()
+    ) -> pq.ParquetWriter:
+        """A writer for rows of a schema.
+
+        Args:
+            sink: A path or a file.
+            schema: Arrow types of the rows.
+            without_statistics: Columns that get no bounds in the footer.
+        """
+        statistics: bool | list[str] = True
+        if without_statistics:
+            statistics = [name for path, name in _leaf_names(schema).items() if path not in without_statistics]
         writer = pq.ParquetWriter(
             sink,
             schema,
@@ -41,6 +52,7 @@ class ParquetSettings:
             version="2.6",
             store_decimal_as_integer=True,
             write_page_index=True,
+            write_statistics=statistics,
             store_schema=False,
         )
         # Not by way of the schema: its metadata is dropped together with Arrow's own copy of the schema.
@@ -54,13 +66,36 @@ class ParquetSettings:
 
 
 @dataclass(frozen=True)
+class FloatFacts:
+    """What a float column holds: bounds without NaN (None where there is no other value), nulls and NaNs."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    null_count: int = 0
+    nan_count: int = 0
+
+    def and_of(self, column: pa.ChunkedArray | pa.Array) -> FloatFacts:
+        """The facts with those of more rows."""
+        nan = pc.is_nan(column)
+        bounds = pc.min_max(column.filter(pc.invert(pc.fill_null(nan, True)))).as_py()
+        lows = [each for each in (self.minimum, bounds["min"]) if each is not None]
+        highs = [each for each in (self.maximum, bounds["max"]) if each is not None]
+        return FloatFacts(
+            min(lows, default=None),
+            max(highs, default=None),
+            self.null_count + column.null_count,
+            self.nan_count + int(pc.sum(nan).as_py() or 0),
+        )
+
+
+@dataclass(frozen=True)
 class WrittenFile:
     """A finished local file, before it is put in place.
 
     Attributes:
         local: Where it lies now.
         metadata: Its footer.
-        nan_counts: NaN values of each float path that was asked for.
+        floats: What was seen of each float column.
         null_counts: Nulls of each column that was asked for.
     """
 
@@ -68,7 +103,7 @@ class WrittenFile:
     row_count: int
     size_bytes: int
     metadata: pq.FileMetaData
-    nan_counts: dict[ColumnPath, int]
+    floats: dict[ColumnPath, FloatFacts]
     null_counts: dict[str, int]
 
 
@@ -79,8 +114,9 @@ class ParquetFile:
         scratch: A local folder.
         schema: Arrow types of the data columns.
         settings: How to write.
-        float_paths: Float columns whose NaNs are counted, since footers do not.
         required: Columns whose nulls are counted.
+        without_statistics: Float columns that may hold NaN in this file. Spark orders NaN above every number, footers
+            leave it out of their bounds, and Spark's reader trusts them: bounds beside a NaN would lose rows.
     """
 
     def __init__(
@@ -88,23 +124,23 @@ class ParquetFile:
         scratch: Path,
         schema: pa.Schema,
         settings: ParquetSettings,
-        float_paths: Sequence[ColumnPath],
         required: Sequence[str],
+        without_statistics: frozenset[ColumnPath],
     ) -> None:
         self._local = scratch / f".{uuid.uuid4().hex}.parquet"
-        self._writer = settings.open(str(self._local), schema)
+        self._writer = settings.open(str(self._local), schema, without_statistics)
         self._schema = schema
-        self._float_paths = tuple(float_paths)
-        self._nans = dict.fromkeys(self._float_paths, 0)
+        self._floats = {path: FloatFacts() for path in float_paths(schema)}
+        self.without_statistics = without_statistics
         self._nulls = {name: 0 for name in required if name in schema.names}
         self.row_count = 0
 
     def write_row_group(self, rows: pa.Table) -> None:
-        """Appends the rows, in their order, as one row group."""
+        """Appends the rows, in their order, as one row group; only columns ``without_statistics`` may hold NaN."""
         if not rows.num_rows:
             return
-        for path in self._float_paths:
-            self._nans[path] += int(pc.sum(pc.is_nan(at_path(rows, path))).as_py() or 0)
+        for path, facts in self._floats.items():
+            self._floats[path] = facts.and_of(at_path(rows, path))
         for name in self._nulls:
             self._nulls[name] += rows.column(name).null_count
         self._writer.write_table(rows.select(self._schema.names), row_group_size=rows.num_rows)
@@ -122,7 +158,7 @@ class ParquetFile:
             self.row_count,
             self.bytes_so_far(),
             pq.read_metadata(self._local),
-            dict(self._nans),
+            dict(self._floats),
             dict(self._nulls),
         )
 
@@ -130,6 +166,47 @@ class ParquetFile:
         """Removes what was written."""
         self._writer.close()
         self._local.unlink(missing_ok=True)
+
+
+def float_paths(schema: pa.Schema) -> list[ColumnPath]:
+    """Float columns, and float fields of structs; Spark does not push filters into lists and maps."""
+    return [path for path in _leaf_names(schema) if pa.types.is_floating(_type_at(schema, path))]
+
+
+def with_nan(rows: pa.Table, paths: Collection[ColumnPath]) -> frozenset[ColumnPath]:
+    """Those of the float columns that hold a NaN."""
+    return frozenset(path for path in paths if pc.any(pc.is_nan(at_path(rows, path))).as_py())
+
+
+def _leaf_names(schema: pa.Schema) -> dict[ColumnPath, str]:
+    """The name that Parquet gives each leaf, by its path; leaves of lists and maps go by that name alone."""
+    sink = io.BytesIO()
+    pq.ParquetWriter(sink, schema, store_schema=False).close()
+    leaves = pq.read_metadata(sink).schema
+    names = [leaves.column(position).path for position in range(len(leaves))]
+    paths = [path for field in schema for path in _leaf_paths(field.type, (field.name,))]
+    return dict(zip(paths, names, strict=True))
+
+
+def _leaf_paths(kind: pa.DataType, path: ColumnPath) -> Iterator[ColumnPath]:
+    children = [kind.field(number) for number in range(kind.num_fields)]
+    if pa.types.is_map(kind):
+        children = [kind.key_field, kind.item_field]
+    if not children:
+        yield path
+    for child in children:
+        # The mark keeps what is inside a list apart from any column that a user could name.
+        inside = () if pa.types.is_struct(kind) else ("[]",)
+        yield from _leaf_paths(child.type, (*path, *inside, child.name))
+
+
+def _type_at(schema: pa.Schema, path: ColumnPath) -> pa.DataType:
+    kind = schema.field(path[0]).type
+    for name in path[1:]:
+        if not pa.types.is_struct(kind):
+            return pa.null()
+        kind = kind.field(name).type
+    return kind
 
 
 def encoded_bytes_per_row(rows: pa.Table, settings: ParquetSettings, without: Sequence[str]) -> float:

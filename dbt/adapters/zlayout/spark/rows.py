@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.columns import key_table
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
 from dbt.adapters.zlayout.spark.jobs import Progress, handed_over, rewrite_session, run
 from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, PartitionKey, Route, by_partition, staged_batches
 from dbt.adapters.zlayout.spark.slots import slot_keys
-from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, table_of
+from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, put_staged, table_of
 from dbt.adapters.zlayout.store import open_store
 
 if TYPE_CHECKING:
@@ -86,16 +87,18 @@ class RowWriter:
             if staged.arrow_bytes <= min(self.build.target_file_bytes, _ONE_TASK_BYTES):
                 with self._phase("write"):
                     files = self._in_one_task(staged)
-                return Written(files, None, 1, self._phases)
+                return self._complete(Written(files, None, 1, self._phases), staged)
+            staged = self._all_in_files(staged)
             if not self.build.keys:
-                return Written(self._unclustered(staged), None, 2, self._phases)
+                return self._complete(Written(self._unclustered(staged), None, 2, self._phases), staged)
             with self._phase("layout"):
                 model = model_of(staged, self.build, self.curve, self.row_group_rows)
             route = self._route(model, staged.rows_by_partition)
             session = rewrite_session(self.spark)
             paths = self._path_frame(session, staged.paths)
             routed = paths.mapInArrow(partial(route.staged, self.build.root_uri), ROUTED_SCHEMA)
-            return Written(self._rewrite(routed, model, len(route.slots)), model.to_bytes(), 2, self._phases)
+            files = self._rewrite(routed, model, len(route.slots))
+            return self._complete(Written(files, model.to_bytes(), 2, self._phases), staged)
         finally:
             open_store(self.build.root_uri).delete_tree(self.staging)
 
@@ -114,6 +117,21 @@ class RowWriter:
             staged_frame = frame.mapInArrow(stage.__call__, RESULT_SCHEMA)
             answers = run(self.spark, "query", self.progress, staged_frame.collect)
         return Staged.of(answers)
+
+    def _complete(self, written: Written, staged: Staged) -> Written:
+        """The last check before a commit: every row that the query gave is in a file."""
+        rows = sum(each.file.row_count for each in written.files)
+        if rows != staged.rows:
+            raise WriteError(f"{staged.rows:,} rows were read and {rows:,} written; nothing was committed")
+        return written
+
+    def _all_in_files(self, staged: Staged) -> Staged:
+        """Rows that came with the answers go to a staged file too, where the rewrite's tasks find them."""
+        if not staged.inline:
+            return staged
+        path = f"{self.staging}/inline.arrow"
+        put_staged(open_store(self.build.root_uri), path, pa.concat_tables(staged.inline))
+        return replace(staged, paths=(*staged.paths, path), inline=())
 
     def _in_one_task(self, staged: Staged) -> tuple[FileReport, ...]:
         tables = [

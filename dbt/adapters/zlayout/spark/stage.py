@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import key_table, typed
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings, encoded_bytes_per_row
-from dbt.adapters.zlayout.store import open_store
+from dbt.adapters.zlayout.store import Store, open_store
 
 RESULT_SCHEMA = (
     "path string, rows long, arrow_bytes long, bytes_per_row double, inline binary, "
@@ -93,13 +93,7 @@ class Stage:
             table = pa.Table.from_batches(batches, self.schema).combine_chunks()
             rows, arrow_bytes = table.num_rows, table.nbytes
             path = f"{self.folder}/{uuid.uuid4().hex}.arrow"
-            scratch = store.local_scratch() / f".{uuid.uuid4().hex}.arrow"
-            try:
-                with pa.OSFile(str(scratch), "wb") as sink, pa.ipc.new_file(sink, self.schema, options=_LZ4) as writer:
-                    writer.write_table(table, max_chunksize=max(1, rows * _BATCH_BYTES // max(1, arrow_bytes)))
-                store.put_file(path, scratch)
-            finally:
-                scratch.unlink(missing_ok=True)
+            put_staged(store, path, table)
             per_row = encoded_bytes_per_row(table.slice(0, _MEASURED_ROWS), self.settings, self.partition_by)
         return _answer(path, rows, arrow_bytes, per_row, None, sample, counts)
 
@@ -162,6 +156,17 @@ class _Sample:
         table = table.take(order)
         self._limit = pc.max(table.column("draw")).as_py()
         self._kept, self._rows = [table.combine_chunks()], table.num_rows
+
+
+def put_staged(store: Store, path: str, rows: pa.Table) -> None:
+    """Writes rows as a staged file: an Arrow file in batches of a few megabytes."""
+    scratch = store.local_scratch() / f".{uuid.uuid4().hex}.arrow"
+    try:
+        with pa.OSFile(str(scratch), "wb") as sink, pa.ipc.new_file(sink, rows.schema, options=_LZ4) as writer:
+            writer.write_table(rows, max_chunksize=max(1, rows.num_rows * _BATCH_BYTES // max(1, rows.nbytes)))
+        store.put_file(path, scratch)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def table_bytes(table: pa.Table) -> bytes:

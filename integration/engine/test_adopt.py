@@ -1,0 +1,95 @@
+"""Tables that others write: indexed without being touched, or taken over on demand."""
+
+import pytest
+from comparing import same_rows
+
+from dbt.adapters.zlayout import enable
+from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.relations import installed
+from dbt.adapters.zlayout.table import ZTable, explain_query
+
+ROWS = "select id, cast(id / 1000 as int) k, case when id % 3 = 0 then 'a b' when id % 3 = 1 then null else 'c' end p from range(20000)"
+
+
+def scan_of(spark, name):
+    return installed(Catalog(spark), Catalog(spark).name(name)).last_scan
+
+
+@pytest.fixture
+def plain(spark, request):
+    enable(spark)
+    name = f"z.plain_{request.node.name.split('[')[0][-40:]}"
+    spark.sql(f"drop table if exists {name}")
+    return name
+
+
+def write_plain(spark, name, partitioned=False, mode="overwrite"):
+    frame = spark.sql(ROWS).repartitionByRange(10, "k")
+    writer = frame.write.mode(mode).format("parquet")
+    (writer.partitionBy("p") if partitioned else writer).saveAsTable(name)
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_an_indexed_table_skips_files_and_reads_what_others_add(spark, plain, partitioned):
+    write_plain(spark, plain, partitioned)
+    table = ZTable.adopt(spark, plain, zorder=["k"])
+    assert table.information()["level"] == "indexed"
+    source = spark.sql(ROWS)
+    for condition in ("k = 3", "k < 2 and id > 500", "p = 'a b' and k = 4", "p is null and k > 18", "id < 0"):
+        assert same_rows(spark.sql(f"select * from {plain} where {condition}"), source.where(condition)), condition
+    spark.sql(f"select count(*) from {plain} where k = 3").collect()
+    kept, total = scan_of(spark, plain)
+    assert 0 < kept < total
+    spark.sql(f"insert into {plain} select id, 3 k, 'a b' p from range(7)")
+    assert spark.sql(f"select count(*) from {plain} where k = 3").collect()[0][0] == 1007
+    assert ZTable.for_name(spark, plain).index_status().num_rows > 0
+
+
+def test_an_indexed_table_is_explained(spark, plain):
+    write_plain(spark, plain)
+    ZTable.adopt(spark, plain, zorder=["k"])
+    explanation = explain_query(spark, f"select * from {plain} where k = 3")[0]
+    assert 0 < explanation.kept_files < explanation.total_files == 10
+
+
+def test_an_overwrite_by_another_tool_gives_its_rows(spark, plain):
+    write_plain(spark, plain)
+    ZTable.adopt(spark, plain, zorder=["k"])
+    assert spark.sql(f"select count(*) from {plain} where k = 3").collect()[0][0] == 1000
+    spark.sql(f"insert overwrite {plain} select id, 3 k, 'x' p from range(11)")
+    assert spark.sql(f"select count(*) from {plain} where k = 3").collect()[0][0] == 11
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_table_taken_over_becomes_managed_and_keeps_its_rows(spark, plain, partitioned, tmp_path):
+    frame = spark.sql(ROWS).repartitionByRange(10, "k").write.format("parquet").option("path", str(tmp_path / "t"))
+    (frame.partitionBy("p") if partitioned else frame).saveAsTable(plain)
+    table = ZTable.adopt(spark, plain, zorder=["k"], managed=True)
+    assert table.information()["level"] == "managed"
+    assert same_rows(spark.table(plain), spark.sql(ROWS))
+    assert table.index_status().num_rows == 0
+    assert (tmp_path / "t" / "_spark_metadata").exists()
+    again = ZTable.write(
+        spark, plain, spark.sql(ROWS), zorder=["k"], partition_by=["p"] if partitioned else (), target_file_size="20kb"
+    )
+    assert again.version == 1
+    assert again.location == table.location
+    assert same_rows(spark.table(plain), spark.sql(ROWS))
+
+
+def test_what_cannot_be_adopted_is_named(spark, plain):
+    with pytest.raises(TableNotFoundError, match="z.nowhere"):
+        ZTable.adopt(spark, "z.nowhere")
+    spark.sql(f"create or replace view {plain} as select 1 a")
+    with pytest.raises(UnsupportedError, match="is a view"):
+        ZTable.adopt(spark, plain)
+    spark.sql(f"drop view {plain}")
+    spark.sql(f"create table {plain} (a int) using json")
+    with pytest.raises(UnsupportedError, match="json"):
+        ZTable.adopt(spark, plain)
+    with pytest.raises(TableNotFoundError, match="no table of dbt-zlayout"):
+        ZTable.for_name(spark, plain)
+    ZTable.write(spark, "z.managed_already", spark.sql("select 1 a"), zorder=["a"])
+    with pytest.raises(UnsupportedError, match="managed already"):
+        ZTable.adopt(spark, "z.managed_already", managed=True)

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dbt.adapters.zlayout.curve.cuts import Tree, build_tree
+
+RNG = np.random.default_rng(11)
+
+
+def uniform(rows: int, *tops: int) -> list[npt.NDArray[np.uint16]]:
+    return [RNG.integers(1, top + 1, rows).astype(np.uint16) for top in tops]
+
+
+def rows_per_file(tree: Tree, ranks: list[npt.NDArray[np.uint16]]) -> npt.NDArray[np.intp]:
+    return np.bincount(tree.file_of_leaf[tree.leaf_of(ranks)], minlength=tree.file_count)
+
+
+@pytest.mark.parametrize("files", [1, 2, 3, 7, 45, 100])
+def test_any_number_of_files_comes_out_even(files: int) -> None:
+    ranks = uniform(50_000, 1000, 1000)
+    tree = build_tree(ranks, files, 1)
+    counts = rows_per_file(tree, ranks)
+    assert tree.file_count == tree.leaf_count == files
+    assert counts.max() <= 1.15 * counts.mean()
+    assert counts.min() >= 0.85 * counts.mean()
+
+
+def test_files_are_rectangles_that_do_not_overlap() -> None:
+    ranks = uniform(20_000, 500, 500)
+    file = build_tree(ranks, 16, 1).leaf_of(ranks)
+    boxes = [[(each[file == f].min(), each[file == f].max()) for each in ranks] for f in range(16)]
+    for f, box in enumerate(boxes):
+        inside = np.logical_and.reduce(
+            [(each >= low) & (each <= high) for each, (low, high) in zip(ranks, box, strict=True)]
+        )
+        assert (file[inside] == f).all()
+
+
+def test_leaves_of_a_file_are_neighbours_and_files_rise_with_leaves() -> None:
+    ranks = uniform(50_000, 1000, 1000)
+    tree = build_tree(ranks, 10, 8)
+    assert tree.leaf_count == 80
+    assert tree.file_of_leaf.tolist() == np.repeat(np.arange(10), 8).tolist()
+
+
+def test_cutting_row_groups_does_not_move_the_file_cuts() -> None:
+    ranks = uniform(50_000, 1000, 1000)
+    coarse, fine = build_tree(ranks, 13, 1), build_tree(ranks, 13, 5)
+    assert (coarse.leaf_of(ranks) == fine.file_of_leaf[fine.leaf_of(ranks)]).all()
+
+
+def test_a_column_of_one_rank_is_never_cut() -> None:
+    ranks = [np.full(10_000, 7, np.uint16), *uniform(10_000, 100)]
+    assert set(build_tree(ranks, 8, 4).column.tolist()) == {1}
+
+
+def test_a_wide_column_whose_cuts_are_far_from_the_middle_is_passed_over() -> None:
+    lopsided = np.where(RNG.random(10_000) < 0.8, 500, RNG.integers(1, 1000, 10_000)).astype(np.uint16)
+    tree = build_tree([lopsided, *uniform(10_000, 4)], 2, 1)
+    assert tree.column.tolist() == [1]
+
+
+def test_a_value_in_nine_of_ten_rows_is_one_leaf_that_says_how_large_it_is() -> None:
+    ranks = [np.where(RNG.random(20_000) < 0.9, 50, RNG.integers(1, 100, 20_000)).astype(np.uint16)]
+    tree = build_tree(ranks, 10, 4)
+    leaf = tree.leaf_of(ranks)
+    heavy = np.unique(leaf[ranks[0] == 50])
+    assert len(heavy) == 1
+    assert (ranks[0][leaf == heavy[0]] == 50).all()
+    assert 8.8 < tree.leaf_size[heavy[0]] < 9.2
+    assert abs(tree.leaf_size.sum() - 10) < 1e-9
+
+
+def test_fewer_distinct_values_than_files_give_a_file_each() -> None:
+    ranks = uniform(3000, 3)
+    tree = build_tree(ranks, 20, 4)
+    assert tree.file_count == 3
+    assert (tree.leaf_of(ranks) == ranks[0] - 1).all()
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_no_row_or_one_row_gives_one_leaf(rows: int) -> None:
+    tree = build_tree([np.ones(rows, np.uint16)], 8, 4)
+    assert (tree.file_count, tree.leaf_count) == (1, 1)
+    assert tree.leaf_of([np.array([0, 9], np.uint16)]).tolist() == [0, 0]
+    assert tree.leaf_of([np.array([], np.uint16)]).tolist() == []
+
+
+def test_only_nulls_give_one_leaf() -> None:
+    assert build_tree([np.zeros(100, np.uint16)] * 2, 8, 4).leaf_count == 1
+
+
+def test_nulls_can_be_cut_off() -> None:
+    ranks = [np.array([0] * 500 + [1] * 500, np.uint16)]
+    assert build_tree(ranks, 2, 1).leaf_of([np.array([0, 1], np.uint16)]).tolist() == [0, 1]
+
+
+def test_linear_leaves_are_runs_of_the_lexicographic_order() -> None:
+    ranks = uniform(30_000, 5, 1000)
+    tree = build_tree(ranks, 12, 3, linear=True)
+    order = np.lexsort((ranks[1], ranks[0]))
+    assert (np.diff(tree.leaf_of(ranks)[order]) >= 0).all()
+    assert tree.file_count == 12
+
+
+def test_a_long_chain_of_heavy_values_builds_and_is_walked() -> None:
+    weights = 0.97 ** np.arange(2000)
+    ranks = [np.repeat(np.arange(2000), np.ceil(weights * 50).astype(int)).astype(np.uint16)]
+    tree = build_tree(ranks, 1900, 2, linear=True)
+    assert (np.diff(tree.leaf_of(ranks)) >= 0).all()
+
+
+def test_rows_beyond_one_block_go_where_single_rows_go() -> None:
+    ranks = uniform(70_000, 300, 300)
+    tree = build_tree(ranks, 9, 3)
+    together = tree.leaf_of(ranks)
+    picked = RNG.integers(0, 70_000, 200)
+    assert together[picked].tolist() == [int(tree.leaf_of([each[[row]] for each in ranks])[0]) for row in picked]
