@@ -1,0 +1,107 @@
+"""The profile: what a target of ``type: zlayout`` may say."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Optional
+
+from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
+
+_ANSI = "spark.sql.ansi.enabled"
+
+
+@dataclass
+class ZlayoutCredentials(SparkCredentials):
+    """Credentials of a target; a profile needs only ``schema``.
+
+    Attributes:
+        location_root: Folder for the tables of this target, or None for Spark's warehouse. A table lies in
+            ``<location_root>/<schema>/<identifier>``; a model's own ``location_root`` goes before it.
+        server_side_parameters: Spark configuration (master, memory, catalogs); what is set here is never overridden.
+    """
+
+    # mashumaro reads these annotations at run time, where Python 3.10 and dbt's own schemas want Optional.
+    host: Optional[str] = "NA"  # noqa: UP045 # see above
+    method: SparkConnectionMethod = SparkConnectionMethod.SESSION
+    location_root: Optional[str] = None  # noqa: UP045 # see above
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """Checks a raw profile before dbt does, so that its problems come together and with a way out.
+
+        Raises:
+            DbtRuntimeError: Names every problem.
+        """
+        problems = [*_wrong_method(data.get("method")), *_misspelled(data, {field.name for field in fields(cls)})]
+        if problems:
+            raise DbtRuntimeError("\n  ".join(problems))
+        super().validate(_with_text_parameters(data))
+
+    @classmethod
+    def __pre_deserialize__(cls, data: Any) -> Any:
+        return _with_text_parameters(super().__pre_deserialize__(data))
+
+    def __post_init__(self) -> None:
+        # dbt-spark turns ANSI mode off for everyone; here that is only the default.
+        chosen = self.server_side_parameters.get(_ANSI)
+        super().__post_init__()
+        if chosen is not None:
+            self.server_side_parameters[_ANSI] = chosen
+        if self.location_root is not None:
+            self.location_root = _absolute(self.location_root.rstrip("/") or "/")
+
+    @property
+    def type(self) -> str:
+        """The name of the adapter in profiles."""
+        return "zlayout"
+
+    @property
+    def unique_field(self) -> str:
+        """What dbt hashes for its telemetry; sessions have no host."""
+        return "session"
+
+    def schema_root(self, schema: str) -> str | None:
+        """The folder that gets the tables of a schema; None where the profile leaves it to Spark."""
+        return None if self.location_root is None else f"{self.location_root.rstrip('/')}/{schema}"
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        # Not server_side_parameters: they may hold the keys of an object store.
+        return "method", "schema", "location_root"
+
+
+def _absolute(root: str) -> str:
+    """A local folder by its full path: Spark would take a relative one from its warehouse for schemas."""
+    return root if ":" in root.split("/", 1)[0] else str(Path(root).expanduser().absolute())
+
+
+def _with_text_parameters(data: dict[str, Any]) -> dict[str, Any]:
+    """A profile whose Spark configuration is text, as Spark takes it; YAML makes numbers and booleans of some of it."""
+    parameters = data.get("server_side_parameters")
+    if not isinstance(parameters, dict):
+        return data
+    text = {key: json.dumps(value) if isinstance(value, int | float) else value for key, value in parameters.items()}
+    return {**data, "server_side_parameters": text}
+
+
+def _wrong_method(method: object) -> list[str]:
+    if method is None or method == SparkConnectionMethod.SESSION.value:
+        return []
+    return [
+        (
+            f"method: '{method}' is not supported by dbt-zlayout, only 'session' is: dbt starts Spark itself, and"
+            " master and cluster come from server_side_parameters. For a Thrift, HTTP or ODBC endpoint use"
+            " `type: spark` (dbt-spark)"
+        )
+    ]
+
+
+def _misspelled(data: dict[str, object], known: set[str]) -> list[str]:
+    return [
+        f"{key}: is not a key of the profile; did you mean '{near[0]}'?"
+        for key in data
+        if key not in known and (near := difflib.get_close_matches(key, sorted(known), n=1, cutoff=0.8))
+    ]

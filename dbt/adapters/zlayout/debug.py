@@ -1,0 +1,31 @@
+"""What ``dbt debug`` says of the session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.spark.callbacks import skipping_status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def session_report(session: SparkSession, location_root: str | None) -> list[str]:
+    """Versions, places and abilities of a session, a line each.
+
+    Args:
+        session: The session that models run in.
+        location_root: The profile's folder for tables, if it names one.
+    """
+    context = session.sparkContext
+    jvm: Any = context._jvm
+    warehouse = session.conf.get("spark.sql.warehouse.dir")
+    available, reason = skipping_status(session)
+    return [
+        f"Spark version: {session.version}",
+        f"Java version: {jvm.System.getProperty('java.version')}",
+        f"master: {context.master}",
+        f"catalog: {session.conf.get('spark.sql.catalogImplementation')}",
+        f"data goes to: {location_root or warehouse}" + ("" if location_root else " (Spark's warehouse)"),
+        f"file skipping in this session: {'available' if available else f'not available: {reason}'}",
+    ]

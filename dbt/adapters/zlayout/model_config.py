@@ -1,0 +1,24 @@
+"""The config keys that models of this adapter may use beyond dbt's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Optional, Union  # noqa: UP035 # mashumaro reads the annotations at run time
+
+from dbt.adapters.spark.impl import SparkConfig
+
+
+# ruff: noqa: UP006, UP007, UP045 # mashumaro reads the annotations at run time
+@dataclass
+class ZlayoutConfig(SparkConfig):
+    """Settings of a ``zordered_table``; `dbt.adapters.zlayout.config` says what each may hold."""
+
+    zorder: Optional[Union[List[str], str]] = None
+    curve: Optional[str] = None
+    target_file_size: Optional[Union[str, int]] = None
+    row_group_rows: Optional[int] = None
+    stats_columns: Optional[Union[List[str], str, int]] = None
+    retain_versions: Optional[int] = None
+    retain_hours: Optional[float] = None
+    writer: Optional[str] = None
+    compression: Optional[str] = None

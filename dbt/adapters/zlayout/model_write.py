@@ -1,0 +1,168 @@
+"""From a dbt model to one atomic write: what its node says, checked at once, then handed to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.table import ZTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from dbt.adapters.zlayout.spark.summary import CommitSummary
+
+_WRITE_KEYS = (
+    "zorder",
+    "curve",
+    "partition_by",
+    "target_file_size",
+    "row_group_rows",
+    "stats_columns",
+    "retain_versions",
+    "retain_hours",
+    "writer",
+    "compression",
+)
+_UNSUPPORTED = {
+    "clustered_by": "zordered_table has no buckets; zorder does the clustering",
+    "buckets": "zordered_table has no buckets; zorder does the clustering",
+    "options": "zordered_table takes no options of Spark's writer; see compression and row_group_rows",
+    "sql_header": "zordered_table runs no header; put the statements into a pre_hook",
+}
+
+
+@dataclass(frozen=True)
+class ModelWrite:
+    """What a model asks for besides its rows.
+
+    Attributes:
+        settings: Keys of the model's config that shape the table, as the model spells them.
+        location_root: Folder that gets the table's folder; None for the schema's own.
+        comment: Of the table, where ``persist_docs`` wants it.
+        column_comments: By the name in the model's properties.
+        properties: ``tblproperties``.
+        not_null: Columns that an enforced contract says hold no null.
+    """
+
+    settings: Mapping[str, Any]
+    location_root: str | None = None
+    comment: str | None = None
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    not_null: Sequence[str] = ()
+
+
+def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
+    """Reads and checks a node.
+
+    Args:
+        model: The node, as Jinja has it.
+        schema_root: The profile's folder for tables of the model's schema.
+
+    Raises:
+        ConfigError: Names every wrong setting.
+    """
+    config: Mapping[str, Any] = model["config"]
+    problems = [*_table_problems(config), *_dbt_problems(config)]
+    if problems:
+        raise ConfigError(problems, f"model {model['name']}")
+    columns: Mapping[str, Any] = model.get("columns") or {}
+    persisted: Mapping[str, Any] = config.get("persist_docs") or {}
+    return ModelWrite(
+        settings={key: config[key] for key in _WRITE_KEYS if config.get(key) is not None},
+        location_root=config.get("location_root") or schema_root,
+        comment=(model.get("description") or None) if persisted.get("relation") else None,
+        column_comments=_descriptions(columns) if persisted.get("columns") else {},
+        properties={str(key): str(value) for key, value in (config.get("tblproperties") or {}).items()},
+        not_null=_not_null(model, columns) if _contract_is_enforced(config) else (),
+    )
+
+
+def write_model(
+    name: str,
+    dataframe: DataFrame,
+    wanted: ModelWrite,
+    *,
+    warn: Callable[[str], None],
+    progress: Callable[[str], None],
+) -> CommitSummary:
+    """Writes a model's rows as the table's new version.
+
+    Args:
+        name: ``schema.identifier``, in backquotes.
+        dataframe: The model's query, not run yet.
+        wanted: From `read_model`.
+        warn: Gets a sentence about documented columns that the query does not have.
+        progress: Gets a sentence now and then while the write lasts.
+    """
+    table = ZTable.write(
+        dataframe.sparkSession,
+        name,
+        dataframe,
+        **wanted.settings,
+        location_root=wanted.location_root,
+        comment=wanted.comment,
+        column_comments=_in_case_of(dataframe.columns, wanted.column_comments, name, warn),
+        properties=wanted.properties,
+        not_null=wanted.not_null,
+        progress=progress,
+    )
+    if table.last_commit is None:
+        raise WriteError(f"{name} was written, but says nothing of its commit; look at its history")
+    return table.last_commit
+
+
+def _table_problems(config: Mapping[str, Any]) -> Sequence[str]:
+    try:
+        parse_table_config(config)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
+    problems = [f"{key}: {why}" for key, why in _UNSUPPORTED.items() if config.get(key)]
+    file_format = config.get("file_format")
+    if file_format is not None and str(file_format).lower() != "parquet":
+        problems.append(f"file_format: {file_format!r} is not parquet, the only format of a zordered_table")
+    if config.get("incremental_strategy") == "microbatch":
+        problems.append(
+            "incremental_strategy: microbatch is for materialized='incremental'; a zordered_table is rebuilt whole"
+        )
+    return problems
+
+
+def _contract_is_enforced(config: Mapping[str, Any]) -> bool:
+    contract = config.get("contract") or {}
+    return bool(contract.get("enforced"))
+
+
+def _descriptions(columns: Mapping[str, Any]) -> dict[str, str]:
+    return {name: column["description"] for name, column in columns.items() if column.get("description")}
+
+
+def _not_null(model: Mapping[str, Any], columns: Mapping[str, Any]) -> tuple[str, ...]:
+    named = [name for name, column in columns.items() if _has_not_null(column.get("constraints"))]
+    for constraint in model.get("constraints") or ():
+        if constraint["type"] == "not_null":
+            named += constraint.get("columns") or ()
+    return tuple(dict.fromkeys(named))
+
+
+def _has_not_null(constraints: Sequence[Mapping[str, Any]] | None) -> bool:
+    return any(constraint["type"] == "not_null" for constraint in constraints or ())
+
+
+def _in_case_of(
+    names: Sequence[str], comments: Mapping[str, str], table: str, warn: Callable[[str], None]
+) -> dict[str, str]:
+    """Comments by the query's spelling of each column."""
+    spelled = {**{name.lower(): name for name in names}, **{name: name for name in names}}
+    found = {name: spelled.get(name, spelled.get(name.lower())) for name in comments}
+    if missing := [name for name, column in found.items() if column is None]:
+        warn(f"{table}: documented columns that are not in the model: {', '.join(missing)}")
+    return {column: comments[name] for name, column in found.items() if column is not None}

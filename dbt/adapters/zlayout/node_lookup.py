@@ -1,0 +1,39 @@
+"""Which table a person means who names a model on the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.sql_literals import quoted_identifier
+
+_RELATIONAL = ("model", "seed", "snapshot")
+
+
+def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    """The table of a node, or the table that a name with a dot spells itself.
+
+    Args:
+        name: The name of a model, seed or snapshot, or ``schema.table``.
+        nodes: ``graph.nodes``.
+
+    Returns:
+        ``schema.identifier``; in backquotes when it comes from a node.
+
+    Raises:
+        ConfigError: No node has the name, or several have.
+    """
+    relational = [node for node in nodes.values() if node["resource_type"] in _RELATIONAL]
+    found = [node for node in relational if name in (node["name"], node["unique_id"])]
+    if len(found) == 1:
+        return f"{quoted_identifier(found[0]['schema'])}.{quoted_identifier(found[0]['alias'])}"
+    if found:
+        ids = ", ".join(sorted(node["unique_id"] for node in found))
+        raise ConfigError([f"model: '{name}' may be any of {ids}; give one of these"])
+    if "." in name:
+        return name
+    near = difflib.get_close_matches(name, [node["name"] for node in relational], n=1)
+    hint = f"did you mean '{near[0]}'?" if near else "give the name of a model of this project, or schema.table"
+    raise ConfigError([f"model: there is no model '{name}'; {hint}"])

@@ -1,0 +1,44 @@
+"""What run-operations print: text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.inspect import Explanation
+
+
+def explanation_report(explanations: Sequence[Explanation], *, as_json: bool) -> str:
+    """The explanations of a query's scans."""
+    if as_json:
+        return json_text([explanation.to_dict() for explanation in explanations])
+    if not explanations:
+        return "No table of dbt-zlayout is read: nothing to explain."
+    return "\n\n".join(explanation.to_text() for explanation in explanations)
+
+
+def information_report(information: Mapping[str, Any], *, as_json: bool) -> str:
+    """The state of one table."""
+    if as_json:
+        return json_text(information)
+    width = max(map(len, information), default=0)
+    return "\n".join(f"{key.replace('_', ' '):<{width}}  {_readable(value)}" for key, value in information.items())
+
+
+def json_text(value: Any) -> str:
+    """JSON; what JSON has no word for comes as text."""
+    return json.dumps(value, default=str, ensure_ascii=False, indent=2)
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    if isinstance(value, Mapping):
+        return _readable([f"{key}={_readable(each)}" for key, each in value.items()])
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ", ".join(map(_readable, value)) or "-"
+    return "-" if value is None else str(value)

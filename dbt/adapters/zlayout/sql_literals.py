@@ -1,0 +1,33 @@
+"""Python values and names as text in a Spark statement."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+
+def quoted_identifier(name: str) -> str:
+    """A name in backquotes; one inside of it is doubled."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def string_literal(text: str) -> str:
+    """A string literal that Spark reads back as the same text."""
+    # Spark joins no adjacent literals and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is on.
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def literal(value: object) -> str:
+    """A literal for a value of a seed; numbers keep all their digits."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return format(value, "f")
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value!r}d"
+    if isinstance(value, dt.datetime):
+        return string_literal(value.isoformat(sep=" "))
+    return string_literal(str(value))

@@ -1,0 +1,152 @@
+"""dbt on a real Spark: one session and one project for the suite, each command through dbt's own runner."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+_PROJECT = Path(__file__).parent / "project"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # dbt and its parsers warn of themselves; the suite is about what they do.
+    config.addinivalue_line("filterwarnings", "default")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one dbt command did."""
+
+    success: bool
+    printed: str
+    log: str
+    exception: BaseException | None
+    results: dict[str, Any]
+
+    def message(self, model: str) -> str:
+        return str(self.results[model].message)
+
+    def response(self, model: str) -> dict[str, Any]:
+        return dict(self.results[model].adapter_response)
+
+
+class DbtProject:
+    """A copy of the project with a profile of its own."""
+
+    def __init__(self, folder: Path, warehouse: Path, **profile: Any) -> None:
+        shutil.copytree(_PROJECT, folder)
+        self.folder = folder
+        self.schema = profile["schema"]
+        target = {
+            "type": "zlayout",
+            "threads": 2,
+            "server_side_parameters": {
+                "spark.master": "local[2]",
+                "spark.driver.memory": "2g",
+                "spark.ui.enabled": False,
+                "spark.sql.shuffle.partitions": 2,
+                "spark.sql.warehouse.dir": str(warehouse),
+                "spark.sql.session.timeZone": "UTC",
+                "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:memory:a{os.getpid()};create=true",
+            },
+            **profile,
+        }
+        (folder / "profiles.yml").write_text(
+            yaml.safe_dump({"adapter_suite": {"target": "t", "outputs": {"t": target}}})
+        )
+
+    def __call__(self, *arguments: str, **variables: Any) -> Outcome:
+        from dbt.cli.main import dbtRunner
+
+        printed: list[str] = []
+        log: list[str] = []
+
+        def note(event: Any) -> None:
+            if event.info.name == "PrintEvent":
+                printed.append(event.info.msg)
+            elif event.info.level != "debug":
+                log.append(event.info.msg)
+
+        place = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+        spoken = ["--vars", json.dumps(variables)] if variables else []
+        done = dbtRunner(callbacks=[note]).invoke([*arguments, *place, *spoken])
+        found = getattr(done.result, "results", None) or []
+        return Outcome(
+            success=done.success,
+            printed="\n".join(printed),
+            log="\n".join(log),
+            exception=done.exception,
+            results={result.node.name: result for result in found if getattr(result, "node", None) is not None},
+        )
+
+    def artifact(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "target" / name).read_text())
+        return found
+
+    def operation(self, macro: str, **arguments: Any) -> Outcome:
+        return self("run-operation", macro, "--args", json.dumps(arguments))
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that all data of the suite lies in."""
+    return tmp_path_factory.mktemp("lake")
+
+
+@pytest.fixture(scope="session")
+def project_at(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., DbtProject]]:
+    """Makes a project; all of them share the session that the first one starts."""
+
+    def make(**profile: Any) -> DbtProject:
+        return DbtProject(tmp_path_factory.mktemp("dbt") / "project", lake / "warehouse", **profile)
+
+    yield make
+    from pyspark.sql import SparkSession
+
+    if (session := SparkSession.getActiveSession()) is not None:
+        session.stop()
+
+
+@pytest.fixture(scope="session")
+def dbt(project_at: Callable[..., DbtProject]) -> DbtProject:
+    """The project in Spark's own warehouse; its session runs."""
+    project = project_at(schema="main")
+    assert project("debug").success
+    return project
+
+
+@pytest.fixture
+def spark(dbt: DbtProject) -> SparkSession:
+    """The session that dbt has started."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> Callable[[str], list[tuple[Any, ...]]]:
+    """Runs a query in plain Spark."""
+    return lambda sql: sorted(tuple(row) for row in spark.sql(sql).collect())
+
+
+@pytest.fixture
+def folders(lake: Path) -> Callable[[], set[str]]:
+    """The tables' folders that are there, as ``schema.db/table``."""
+
+    def found() -> set[str]:
+        return {str(path.relative_to(lake)) for path in lake.glob("*/*/*") if path.is_dir()}
+
+    return found

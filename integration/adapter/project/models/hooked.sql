@@ -1,0 +1,12 @@
+{{ config(
+    materialized='zordered_table', zorder=['id'],
+    pre_hook=[
+        "create table if not exists {{ this.schema }}.hook_log (what string, n bigint) using parquet",
+        "insert into {{ this.schema }}.hook_log values ('pre', 0)",
+    ],
+    post_hook=[
+        "insert into {{ this.schema }}.hook_log select 'post', count(*) from {{ this }}",
+        after_commit("insert into {{ this.schema }}.hook_log values ('after', 0)"),
+    ],
+) }}
+select id from range(10)

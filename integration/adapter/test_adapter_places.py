@@ -1,0 +1,57 @@
+"""Where data lies, and that nothing of it stays when its relation goes."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def rooted(project_at, lake):
+    return project_at(schema="rooted", location_root=str(lake / "root"))
+
+
+def test_tables_lie_under_the_location_root_of_the_profile(rooted, lake, rows):
+    outcome = rooted("build", "--select", "+reader", "rates")
+    assert outcome.success, outcome.log
+    for identifier in ("clustered", "reader", "rates"):
+        assert list((lake / "root" / "rooted" / identifier).rglob("*.parquet"))
+    assert rows("select sum(n) from rooted.reader") == [(100,)]
+
+
+def test_a_models_own_location_root_goes_first(rooted, lake, rows):
+    outcome = rooted("run", "--select", "elsewhere", elsewhere=str(lake / "own" / "place"))
+    assert outcome.success, outcome.log
+    assert list((lake / "own" / "place" / "elsewhere").rglob("*.parquet"))
+    assert rows("select count(*) from rooted.elsewhere") == [(10,)]
+    assert rooted.operation("drop_it", identifier="elsewhere").success
+    assert not (lake / "own" / "place" / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("identifier", ["clustered", "reader", "rates"])
+def test_a_dropped_relation_leaves_no_folder(rooted, lake, identifier):
+    assert rooted("build", "--select", "+reader", "rates").success
+    outcome = rooted.operation("drop_it", identifier=identifier)
+    assert outcome.success, outcome.log
+    assert not (lake / "root" / "rooted" / identifier).exists()
+
+
+def test_a_renamed_table_keeps_its_rows_and_a_new_one_takes_the_name(rooted, rows, lake):
+    assert rooted("run", "--select", "clustered").success
+    outcome = rooted.operation("rename_it", identifier="clustered", to="renamed")
+    assert outcome.success, outcome.log
+    assert rows("select count(*) from rooted.renamed where id < 10") == [(10,)]
+    assert rooted("run", "--select", "clustered", variant="changed").success
+    assert rows("select max(added) from rooted.clustered") == [("new",)]
+    assert rows("select max(dropped) from rooted.renamed") == [("payload 9999",)]
+    for identifier in ("renamed", "clustered"):
+        assert rooted.operation("drop_it", identifier=identifier).success
+    assert not [path for path in (lake / "root" / "rooted").iterdir() if path.name.startswith(("renamed", "clustered"))]
+
+
+def test_a_dropped_schema_leaves_no_folder(project_at, lake, spark):
+    project = project_at(schema="gone", location_root=str(lake / "root"))
+    assert project("build", "--select", "+reader", "+reader_view", "rates").success
+    outcome = project.operation("drop_the_schema")
+    assert outcome.success, outcome.log
+    assert not spark.catalog.databaseExists("gone")
+    assert not (lake / "root" / "gone").exists()

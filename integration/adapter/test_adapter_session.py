@@ -1,0 +1,62 @@
+"""The session: what `dbt debug` says of it, and that dbt-spark's own materializations work in it."""
+
+from __future__ import annotations
+
+
+def test_debug_tells_versions_places_and_skipping(dbt, lake):
+    outcome = dbt("debug")
+    assert outcome.success, outcome.log
+    for line in (
+        "Spark version: ",
+        "Java version: ",
+        "master: local[2]",
+        f"data goes to: {lake / 'warehouse'}",
+        "file skipping in this session: available",
+    ):
+        assert line in outcome.printed.replace("file:", "")
+    assert "method: session" in outcome.log
+
+
+def test_seeds_keep_quotes_digits_nulls_and_dates(dbt, rows):
+    import datetime
+
+    for _ in range(2):
+        outcome = dbt("seed")
+        assert outcome.success, outcome.log
+    assert rows("select * from main.rates") == [
+        (1, "it's", 12345678901, datetime.date(2024, 1, 1)),
+        (2, 'back\\slash, "quoted"', None, datetime.date(2024, 2, 29)),
+        (3, "größe", -7, None),
+    ]
+
+
+def test_tables_views_and_incremental_models_of_dbt_spark_work(dbt, rows):
+    for _ in range(2):
+        outcome = dbt("run", "--select", "+reader", "+reader_view", "grows")
+        assert outcome.success, outcome.log
+    assert rows("select count(*), sum(n) from main.reader") == [(97, 100)]
+    assert rows("select count(*) from main.reader_view") == [(207,)]
+    assert rows("select count(*) from main.grows") == [(20,)]
+    assert rows("show tblproperties main.reader") is not None
+
+
+def test_a_statement_that_spark_refuses_is_told_in_short(dbt):
+    outcome = dbt("show", "--inline", "select * from main.nowhere")
+    told = str(outcome.exception) + outcome.log
+    assert not outcome.success
+    assert "TABLE_OR_VIEW_NOT_FOUND" in told
+    assert "UnresolvedRelation" not in told
+    assert "at org.apache.spark" not in told
+
+
+def test_show_prints_rows(dbt):
+    assert dbt("show", "--inline", "select 41 + 1 as answer").success
+
+
+def test_an_incremental_model_refuses_a_table_that_has_versions(dbt, rows):
+    assert dbt("run", "--select", "grows", variant="clustered").success
+    refused = dbt("run", "--select", "grows")
+    assert not refused.success
+    assert "--full-refresh" in refused.message("grows")
+    assert dbt("run", "--select", "grows", "--full-refresh").success
+    assert rows("select count(*) from main.grows") == [(10,)]

@@ -1,0 +1,282 @@
+"""Macros, rendered without a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.sql_literals import string_literal
+
+_TABLE = ZlayoutRelation.create(schema="s", identifier="t", type="table")
+_VIEW = ZlayoutRelation.create(schema="s", identifier="t", type="view")
+
+
+class Recorder:
+    """Writes down every call to it; answers come from ``answers``."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self._answers = answers
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def record(*args: Any, **_: Any) -> Any:
+            self.calls.append((name, *args))
+            answer = self._answers.get(name)
+            return answer(*args) if callable(answer) else answer
+
+        return record
+
+
+@pytest.mark.parametrize("macro", ["zlayout__drop_relation"])
+def test_a_table_is_dropped_with_its_folder_and_a_view_by_spark(macro_stage: Any, macro: str) -> None:
+    adapter = Recorder()
+    stage = macro_stage("adapters/drop_and_rename.sql", adapter=adapter, spark__drop_relation=lambda _: "spark drops")
+    stage.call(macro, _TABLE)
+    assert adapter.calls == [("drop_table", _TABLE)]
+    assert stage.call(macro, _VIEW) == "spark drops"
+
+
+def test_a_table_is_renamed_by_the_adapter_and_a_view_by_spark(macro_stage: Any) -> None:
+    adapter = Recorder()
+    stage = macro_stage(
+        "adapters/drop_and_rename.sql", adapter=adapter, spark__rename_relation=lambda *_: "spark renames"
+    )
+    stage.call("zlayout__rename_relation", _TABLE, _VIEW)
+    assert adapter.calls == [("rename_table", _TABLE, _VIEW)]
+    assert stage.call("zlayout__rename_relation", _VIEW, _VIEW) == "spark renames"
+
+
+@pytest.mark.parametrize(
+    ("root", "statement"),
+    [
+        (None, "create schema if not exists s"),
+        ("/it's/s", "create schema if not exists s location '/it\\'s/s'"),
+    ],
+)
+def test_a_schema_gets_its_folder_under_the_location_root(macro_stage: Any, root: str | None, statement: str) -> None:
+    adapter = Recorder(schema_root=root, string_literal=string_literal)
+    stage = macro_stage("adapters/schema.sql", adapter=adapter)
+    stage.call("zlayout__create_schema", ZlayoutRelation.create(schema="s"))
+    assert stage.statements == [statement]
+
+
+def test_dropping_a_schema_drops_its_tables_first(macro_stage: Any) -> None:
+    adapter = Recorder()
+    stage = macro_stage("adapters/schema.sql", adapter=adapter, spark__drop_schema=lambda _: "spark drops")
+    schema = ZlayoutRelation.create(schema="s")
+    assert stage.call("zlayout__drop_schema", schema) == "spark drops"
+    assert adapter.calls == [("drop_tables_in", schema)]
+
+
+@pytest.mark.parametrize("table_format", ["is_delta", "is_iceberg", "is_hudi"])
+def test_a_table_of_a_table_format_is_dropped_by_spark(macro_stage: Any, table_format: str) -> None:
+    adapter = Recorder()
+    stage = macro_stage("adapters/drop_and_rename.sql", adapter=adapter, spark__drop_relation=lambda _: "spark drops")
+    relation = ZlayoutRelation.create(schema="s", identifier="t", type="table", **{table_format: True})
+    assert stage.call("zlayout__drop_relation", relation) == "spark drops"
+    assert adapter.calls == []
+
+
+def test_the_freshness_test_selects_each_stale_file_with_its_reason(macro_stage: Any) -> None:
+    rows = [{"path": "a'b", "reason": "no index row"}, {"path": "c", "reason": "size"}]
+    stage = macro_stage(
+        "tests/zlayout_index_fresh.sql", adapter=Recorder(index_status=rows, string_literal=string_literal)
+    )
+    assert stage.call("test_zlayout_index_fresh", model=_TABLE) == (
+        "select path, reason from values ('a\\'b', 'no index row'), ('c', 'size') as stale (path, reason)"
+    )
+
+
+def test_the_freshness_test_of_a_fresh_table_selects_nothing(macro_stage: Any) -> None:
+    stage = macro_stage("tests/zlayout_index_fresh.sql", adapter=Recorder(index_status=[]))
+    assert stage.call("test_zlayout_index_fresh", model=_TABLE).endswith("where false")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reported"),
+    [
+        ({"sql": "select {{ x }}"}, ("select x", None, None, False)),
+        ({"model": "m", "predicate": "a = 1", "json": True}, (None, "s.m", "a = 1", True)),
+    ],
+)
+def test_the_explain_operation_renders_its_query_and_prints_the_report(
+    macro_stage: Any, arguments: dict[str, Any], reported: tuple[Any, ...]
+) -> None:
+    printed: list[str] = []
+    adapter = Recorder(table_named=lambda name, _: f"s.{name}", explain_report="the report")
+    stage = macro_stage(
+        "operations/zlayout_explain.sql",
+        adapter=adapter,
+        graph=SimpleNamespace(nodes={}),
+        render=lambda text: text.replace("{{ x }}", "x"),
+        print=printed.append,
+    )
+    stage.call("zlayout_explain", **arguments)
+    assert adapter.calls[-1] == ("explain_report", *reported)
+    assert printed == ["the report"]
+
+
+def test_the_info_operation_prints_the_report_of_the_models_table(macro_stage: Any) -> None:
+    printed: list[str] = []
+    adapter = Recorder(table_named="`s`.`m`", information_report="the report")
+    stage = macro_stage(
+        "operations/zlayout_info.sql", adapter=adapter, graph=SimpleNamespace(nodes={}), print=printed.append
+    )
+    stage.call("zlayout_info", "m")
+    assert adapter.calls[-1] == ("information_report", "`s`.`m`", False)
+    assert printed == ["the report"]
+
+
+@pytest.mark.parametrize(
+    ("root", "place", "clause"),
+    [("/mine", "/other", "spark's clause"), (None, None, "spark's clause"), (None, "/it's/t", "location '/it\\'s/t'")],
+)
+def test_a_table_names_its_place_only_where_its_schema_lies_elsewhere(
+    macro_stage: Any, config_of: Any, root: str | None, place: str | None, clause: str
+) -> None:
+    stage = macro_stage(
+        "adapters/schema.sql",
+        adapter=Recorder(place_outside_schema=place, string_literal=string_literal),
+        config=config_of(location_root=root),
+        this=_TABLE,
+        spark__location_clause=lambda: "spark's clause",
+    )
+    assert stage.call("zlayout__location_clause") == clause
+
+
+@pytest.mark.parametrize(
+    ("enforced", "file_format", "constraints", "warned", "done"),
+    [
+        (False, None, ["c"], 0, ""),
+        (True, "delta", ["c"], 0, "spark persists"),
+        (True, None, ["c"], 1, ""),
+        (True, "parquet", [], 0, ""),
+    ],
+)
+def test_constraints_of_a_plain_parquet_table_are_told_to_be_not_enforced(
+    macro_stage: Any, config_of: Any, enforced: bool, file_format: str, constraints: list[str], warned: int, done: str
+) -> None:
+    warnings: list[str] = []
+    stage = macro_stage(
+        "adapters/constraints.sql",
+        config=config_of(contract=SimpleNamespace(enforced=enforced), file_format=file_format),
+        exceptions=SimpleNamespace(warn=warnings.append),
+        spark__persist_constraints=lambda *_: "spark persists",
+    )
+    model = SimpleNamespace(constraints=[], columns={"a": {"constraints": constraints}})
+    assert stage.call("zlayout__persist_constraints", _TABLE, model) == done
+    assert len(warnings) == warned
+
+
+def test_a_view_gives_its_name_to_the_table_only_when_that_is_whole(macro_stage: Any) -> None:
+    adapter = Recorder(write_zordered_table="the response")
+    whole = ZlayoutRelation.create(schema="s", identifier="t__dbt_tmp", type="table")
+    stage = macro_stage(
+        "materializations/zordered_table.sql",
+        adapter=adapter,
+        model={},
+        make_intermediate_relation=lambda _: whole,
+    )
+    assert stage.call("zlayout_write", _VIEW, _TABLE, "select 1") == "the response"
+    assert adapter.calls == [
+        ("write_zordered_table", whole, "select 1", {}),
+        ("drop_relation", _VIEW),
+        ("rename_relation", whole, _TABLE),
+    ]
+
+
+def materialize(macro_stage: Any, config: Any, order: list[str]) -> Any:
+    hooks = {
+        "pre_hooks": [{"sql": "pre inside", "transaction": True}, {"sql": "pre outside", "transaction": False}],
+        "post_hooks": [{"sql": "post outside", "transaction": False}, {"sql": "post inside", "transaction": True}],
+    }
+    adapter = Recorder(
+        check_zordered_model=lambda _: order.append("check"),
+        write_zordered_table=lambda _, sql, __: order.append(f"write {sql}"),
+    )
+    stage = macro_stage(
+        "materializations/zordered_table.sql",
+        adapter=adapter,
+        config=config,
+        model={"name": "m"},
+        this=_TABLE,
+        compiled_code="select 1 as a",
+        load_cached_relation=lambda _: None,
+        run_hooks=lambda hooks: order.extend(f"hook {hook['sql']}" for hook in hooks),
+        write=lambda _: "",
+        store_result=lambda name, response: order.append(f"store {name}"),
+        should_revoke=lambda *_, **__: False,
+        apply_grants=lambda *_: order.append("grants"),
+        get_assert_columns_equivalent=lambda _: "",
+        get_select_subquery=lambda sql: f"select a from ({sql})",
+        **hooks,
+    )
+    return stage.call("materialization_zordered_table_zlayout")
+
+
+def test_a_model_is_checked_before_its_hooks_and_written_between_them(macro_stage: Any, config_of: Any) -> None:
+    order: list[str] = []
+    returned = materialize(macro_stage, config_of(), order)
+    assert order == [
+        "check",
+        "hook pre outside",
+        "hook pre inside",
+        "write select 1 as a",
+        "store main",
+        "grants",
+        "hook post inside",
+        "hook post outside",
+    ]
+    assert returned == {"relations": [_TABLE]}
+
+
+def test_an_enforced_contract_shapes_the_query(macro_stage: Any, config_of: Any) -> None:
+    order: list[str] = []
+    materialize(macro_stage, config_of(contract=SimpleNamespace(enforced=True)), order)
+    assert "write select a from (select 1 as a)" in order
+
+
+def refused(message: str) -> None:
+    raise ValueError(message)
+
+
+@pytest.mark.parametrize(
+    ("existing", "versioned", "full_refresh", "allowed"),
+    [(None, None, False, True), (_TABLE, False, False, True), (_TABLE, True, True, True), (_TABLE, True, False, False)],
+)
+def test_an_incremental_model_does_not_add_invisible_rows_to_a_zordered_table(
+    macro_stage: Any, existing: object, versioned: bool, full_refresh: bool, allowed: bool
+) -> None:
+    stage = macro_stage(
+        "materializations/incremental.sql",
+        adapter=Recorder(is_versioned=versioned),
+        this=_TABLE,
+        load_cached_relation=lambda _: existing,
+        should_full_refresh=lambda: full_refresh,
+        exceptions=SimpleNamespace(raise_compiler_error=refused),
+        materialization_incremental_spark=lambda: "spark goes on",
+    )
+    if allowed:
+        assert stage.call("materialization_incremental_zlayout") == "spark goes on"
+    else:
+        with pytest.raises(ValueError, match="--full-refresh"):
+            stage.call("materialization_incremental_zlayout")
+
+
+def test_a_clone_is_a_view_on_the_other_table(macro_stage: Any, config_of: Any) -> None:
+    stage = macro_stage(
+        "materializations/clone.sql",
+        adapter=Recorder(),
+        this=_TABLE,
+        defer_relation="prod.t",
+        config=config_of(),
+        flags=SimpleNamespace(FULL_REFRESH=False),
+        load_cached_relation=lambda _: None,
+    )
+    returned = stage.call("materialization_clone_zlayout")
+    assert stage.statements == ["create or replace view s.t as select * from prod.t"]
+    assert [relation.is_view for relation in returned["relations"]] == [True]

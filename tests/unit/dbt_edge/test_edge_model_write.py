@@ -1,0 +1,120 @@
+"""What is read out of a model's node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.zlayout import model_write
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.model_write import ModelWrite, read_model
+
+
+def node(**config: Any) -> dict[str, Any]:
+    return {
+        "name": "m",
+        "description": "all of it",
+        "config": {"materialized": "zordered_table", "zorder": ["a"], "persist_docs": {}, **config},
+        "columns": {
+            "A": {"name": "A", "description": "the first", "constraints": [{"type": "not_null"}]},
+            "b": {"name": "b", "description": "", "constraints": [{"type": "unique"}]},
+        },
+        "constraints": [{"type": "not_null", "columns": ["c", "A"]}],
+    }
+
+
+def test_only_what_the_model_sets_goes_to_the_write() -> None:
+    read = read_model(node(curve="hilbert", target_file_size=None), None)
+    assert read.settings == {"zorder": ["a"], "curve": "hilbert"}
+    assert (read.comment, read.column_comments, read.not_null, read.location_root) == (None, {}, (), None)
+
+
+def test_every_problem_comes_in_one_error_also_those_of_dbt_keys() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_model(
+            node(
+                zordr=["a"],
+                curve="peano",
+                file_format="delta",
+                buckets=4,
+                sql_header="x",
+                incremental_strategy="microbatch",
+            ),
+            None,
+        )
+    found = "\n".join(caught.value.problems)
+    for word in (
+        "`zordr`: did you mean `zorder`",
+        "curve",
+        "file_format",
+        "buckets",
+        "pre_hook",
+        "materialized='incremental'",
+    ):
+        assert word in found
+    assert "model m" in str(caught.value)
+
+
+def test_the_models_own_location_goes_before_the_profiles() -> None:
+    assert read_model(node(), "/lake/s").location_root == "/lake/s"
+    assert read_model(node(location_root="/mine"), "/lake/s").location_root == "/mine"
+
+
+def test_comments_are_those_that_persist_docs_wants() -> None:
+    assert read_model(node(persist_docs={"relation": True}), None).comment == "all of it"
+    assert read_model(node(persist_docs={"columns": True}), None).column_comments == {"A": "the first"}
+
+
+def test_not_null_counts_only_under_an_enforced_contract() -> None:
+    assert read_model(node(contract={"enforced": False}), None).not_null == ()
+    assert read_model(node(contract={"enforced": True}), None).not_null == ("A", "c")
+
+
+def test_table_properties_become_text() -> None:
+    assert read_model(node(tblproperties={"team": "x", "tier": 1}), None).properties == {"team": "x", "tier": "1"}
+
+
+def test_comments_go_to_the_columns_in_the_querys_spelling_and_missing_ones_are_told() -> None:
+    warned: list[str] = []
+    found = model_write._in_case_of(["a", "B"], {"A": "one", "b": "two", "gone": "x"}, "s.t", warned.append)
+    assert found == {"a": "one", "B": "two"}
+    assert warned == ["s.t: documented columns that are not in the model: gone"]
+
+
+def test_a_column_spelled_exactly_is_taken_before_one_in_another_case() -> None:
+    assert model_write._in_case_of(["a", "A"], {"A": "one"}, "s.t", print) == {"A": "one"}
+
+
+def test_settings_and_extras_reach_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, Any]] = []
+
+    class Table:
+        last_commit = "the commit"
+
+        @classmethod
+        def write(cls, spark: str, name: str, dataframe: object, **settings: Any) -> type[Table]:
+            calls.append({"spark": spark, "name": name, **settings})
+            return cls
+
+    class Frame:
+        sparkSession = "the session"  # noqa: N815 # pyspark's name
+        columns = ("a",)
+
+    monkeypatch.setattr(model_write, "ZTable", Table)
+    wanted = ModelWrite({"zorder": ["a"]}, "/lake/s", "text", {"A": "one"}, {"team": "x"}, ("a",))
+    done: Any = model_write.write_model("`s`.`t`", Frame(), wanted, warn=print, progress=print)  # type: ignore[arg-type] # a stub
+    assert done == "the commit"
+    assert calls == [
+        {
+            "spark": "the session",
+            "name": "`s`.`t`",
+            "zorder": ["a"],
+            "location_root": "/lake/s",
+            "comment": "text",
+            "column_comments": {"a": "one"},
+            "properties": {"team": "x"},
+            "not_null": ("a",),
+            "progress": print,
+        }
+    ]
