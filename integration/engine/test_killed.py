@@ -28,12 +28,11 @@ WRITER = textwrap.dedent(
     spark.sparkContext.setLogLevel("OFF")
     spark.sql("create schema if not exists z")
     for generation in itertools.count(int(sys.argv[2])):
-        query = f"select {generation} g, id, id * 7919 % 100003 v, uuid() u from range(%d)"
+        query = f"select {generation} g, id, id * 7919 % 100003 v, uuid() u from range(ROWS)"
         ZTable.write(spark, "z.killed", spark.sql(query), zorder=["id", "v"], target_file_size="700kb", location_root=sys.argv[1], retain_hours=0)
         print(generation, flush=True)
     """
-    % ROWS
-)
+).replace("range(ROWS)", f"range({ROWS})")
 
 
 def plain_state(spark, folder):

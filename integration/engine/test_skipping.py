@@ -1,6 +1,6 @@
 """Plain SQL reads only the files that may match, and gets what plain Spark gets."""
 
-import os
+from pathlib import Path
 
 import pytest
 from comparing import same_rows
@@ -36,7 +36,7 @@ CONDITIONS = [
 @pytest.fixture(scope="module")
 def source(spark):
     enable(spark)
-    frame = spark.sql(ROWS).cache()
+    frame = spark.sql(ROWS)  # not cached: a cached frame prunes its batches, and loses NaN on the way
     ZTable.write(spark, "z.skip", frame, zorder=["i", "l"], target_file_size="48kb", stats_columns=50)
     assert len(ZTable.for_name(spark, "z.skip").snapshot().files) >= 10
     return frame
@@ -121,17 +121,15 @@ def test_a_broken_index_changes_no_result(spark, source, damage):
         spark, "z.broken", spark.sql("select id, id % 7 k from range(5000)"), zorder=["id"], target_file_size="8kb"
     )
     table = ZTable.for_name(spark, "z.broken")
-    root = table.location.removeprefix("file:")
+    root = Path(table.location.removeprefix("file://"))
     for slices in table.snapshot().index.values():
         for path in slices:
-            full = os.path.join(root, path)
-            if damage == "delete":
-                os.unlink(full)
-            else:
-                content = open(full, "rb").read()
-                open(full, "wb").write(
-                    content[: len(content) // 2] if damage == "truncate" else content.replace(b"\x00", b"\x01")
-                )
+            content = (root / path).read_bytes()
+            (root / path).unlink()
+            if damage == "truncate":
+                (root / path).write_bytes(content[: len(content) // 2])
+            elif damage == "garble":
+                (root / path).write_bytes(content.replace(b"\x00", b"\x01"))
     uninstall(Catalog(spark), Catalog(spark).name("z.broken"))
     assert spark.sql("select count(*) from z.broken where id < 100").collect()[0][0] == 100
     assert ZTable.for_name(spark, "z.broken").index_status().num_rows > 0

@@ -4,8 +4,8 @@ import pytest
 from comparing import same_rows
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
-from dbt.adapters.zlayout.spark.relations import uninstall
 from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.relations import uninstall
 from dbt.adapters.zlayout.table import ZTable
 
 ALL_TYPES = """
@@ -187,8 +187,8 @@ def test_the_query_runs_exactly_once(spark):
 def test_a_failing_query_leaves_the_table_as_it_was(spark):
     source, table = written(spark, "z.fails", "select id, id % 3 k from range(1000)", zorder=["k"])
     before = table.snapshot().files.column("path").to_pylist()
+    failing = spark.sql("select id, if(id = 900, raise_error('boom'), id) k from range(1000)")
     with pytest.raises(WriteError, match="boom"):
-        failing = spark.sql("select id, if(id = 900, raise_error('boom'), id) k from range(1000)")
         ZTable.write(spark, "z.fails", failing, zorder=["k"])
     again = ZTable.for_name(spark, "z.fails")
     assert again.snapshot().files.column("path").to_pylist() == before
@@ -210,7 +210,7 @@ def test_a_rebuild_may_add_drop_retype_and_reorder_columns(spark):
 def test_partition_folders_hold_typed_values(spark):
     query = """select id, case when id % 4 = 0 then '01' when id % 4 = 1 then null when id % 4 = 2 then 'a b/c=%' else '' end p,
       date_add(date'2024-01-01', cast(id % 3 as int)) d, id * 1.5 v from range(20000)"""
-    source, table = written(spark, "z.parts", query, zorder=["v"], partition_by=["p", "d"], target_file_size="64kb")
+    source, _ = written(spark, "z.parts", query, zorder=["v"], partition_by=["p", "d"], target_file_size="64kb")
     plain = spark.sql(query.replace("else '' end", "else null end"))
     assert same_rows(spark.table("z.parts"), plain)
     assert same_rows(as_plain_spark_reads(spark, "z.parts"), plain)

@@ -10,10 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dbt.adapters.zlayout.table import ZTable, explain_query
-
     from dbt.adapters.zlayout.plugin import Plugin
     from dbt.adapters.zlayout.spark.session import enable
+    from dbt.adapters.zlayout.table import ZTable, explain_query
 
 __all__ = ["Plugin", "ZTable", "enable", "explain_query"]
 

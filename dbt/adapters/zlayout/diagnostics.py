@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
-from dbt.adapters.zlayout.table import ZTable, explain_query
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
@@ -14,6 +13,7 @@ from dbt.adapters.zlayout.node_lookup import table_of
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.reports import explanation_report, information_report
 from dbt.adapters.zlayout.sql_literals import string_literal
+from dbt.adapters.zlayout.table import ZTable, explain_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

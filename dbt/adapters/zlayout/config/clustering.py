@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
-
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.scalars import parse_choice
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 CurveName = Literal["zorder", "hilbert", "linear"]
 

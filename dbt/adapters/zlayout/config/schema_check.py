@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pyarrow as pa
-from dbt.adapters.zlayout.curve.keys import is_orderable
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import TableConfig, partition_keys_in_zorder
+from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 _ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and booleans"
 

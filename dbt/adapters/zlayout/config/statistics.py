@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
-
 from dbt.adapters.zlayout.config.column_names import parse_column_list
 from dbt.adapters.zlayout.config.scalars import as_integer, parse_integer
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 _DEFAULT_COLUMN_COUNT = 32
 _MAX_COLUMN_COUNT = 100_000

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
 
 from dbt.adapters.zlayout.index.column_stats import COUNT_TYPE, stats_type
 from dbt.adapters.zlayout.index.partitions import PartitionValues
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 
 import pyarrow as pa
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 COUNT_TYPE = pa.int64()
 _METADATA_KEY = b"zlayout.index"

@@ -12,8 +12,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
@@ -32,6 +30,8 @@ from dbt.adapters.zlayout.index.slices import (
     read_columns,
     verified,
 )
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from dbt.adapters.zlayout.curve.keys import is_orderable
 
 from dbt.adapters.zlayout.config.column_names import parse_column_path
+from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 

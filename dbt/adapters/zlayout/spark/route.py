@@ -52,11 +52,12 @@ class Route:
         """Routes rows as Spark hands them over."""
         yield from self._route(typed(batch, self.schema) for batch in incoming)
 
-    def staged(self, root_uri: str, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Routes the rows of staged files; the incoming rows are their paths."""
-        yield from self._route(
-            staged_batches(root_uri, (path for each in incoming for path in each.column(0).to_pylist()))
-        )
+    def staged(
+        self, root_uri: str, paths: tuple[str, ...], incoming: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Routes the rows of staged files; the incoming rows are positions in ``paths``."""
+        wanted = (paths[position] for batch in incoming for position in batch.column(0).to_pylist())
+        yield from self._route(staged_batches(root_uri, wanted))
 
     def _route(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         model = CurveModel.from_bytes(self.model)

@@ -94,9 +94,8 @@ class RowWriter:
             with self._phase("layout"):
                 model = model_of(staged, self.build, self.curve, self.row_group_rows)
             route = self._route(model, staged.rows_by_partition)
-            session = rewrite_session(self.spark)
-            paths = self._path_frame(session, staged.paths)
-            routed = paths.mapInArrow(partial(route.staged, self.build.root_uri), ROUTED_SCHEMA)
+            read = partial(route.staged, self.build.root_uri, staged.paths)
+            routed = _a_task_each(rewrite_session(self.spark), staged.paths).mapInArrow(read, ROUTED_SCHEMA)
             files = self._rewrite(routed, model, len(route.slots))
             return self._complete(Written(files, model.to_bytes(), 2, self._phases), staged)
         finally:
@@ -162,8 +161,8 @@ class RowWriter:
 
     def _unclustered(self, staged: Staged) -> tuple[FileReport, ...]:
         session = rewrite_session(self.spark)
-        paths = self._path_frame(session, staged.paths)
-        frame = paths.mapInArrow(partial(_build_in_order, self.build, self.schema), REPORT_SCHEMA)
+        build = partial(_build_in_order, self.build, self.schema, staged.paths)
+        frame = _a_task_each(session, staged.paths).mapInArrow(build, REPORT_SCHEMA)
         with self._phase("write"):
             return _reports(run(session, "write", self.progress, frame.collect))
 
@@ -197,10 +196,6 @@ class RowWriter:
 
     def _with_model(self, model: CurveModel) -> Build:
         return replace(self.build, model=model.to_bytes(), row_group_rows=self.row_group_rows or model.row_group_rows)
-
-    def _path_frame(self, session: SparkSession, paths: tuple[str, ...]) -> DataFrame:
-        frame = session.createDataFrame([(path,) for path in paths], "path string")
-        return frame.repartition(len(paths)) if len(paths) > 1 else frame
 
     def _phase(self, name: str) -> Timed:
         return Timed(self._phases, name)
@@ -301,10 +296,17 @@ def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], 
     return tuple((value is not None, value or "") for value in part[0])
 
 
-def _build_in_order(build: Build, schema: pa.Schema, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _a_task_each(session: SparkSession, paths: tuple[str, ...]) -> DataFrame:
+    """The positions of the paths, each in a partition of its own."""
+    return session.range(0, len(paths), 1, len(paths))
+
+
+def _build_in_order(
+    build: Build, schema: pa.Schema, paths: tuple[str, ...], incoming: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Files of one task's staged rows in the order that the query gave them."""
     for batch in incoming:
-        for path in batch.column(0).to_pylist():
+        for path in (paths[position] for position in batch.column(0).to_pylist()):
             rows = pa.Table.from_batches(staged_batches(build.root_uri, [path]), schema)
             targets = (((json.dumps(key), 0, 0), 0, part) for key, part in by_partition(rows, build.partition_by))
             yield from (report.to_batch() for report in build.files(targets))

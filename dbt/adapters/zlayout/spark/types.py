@@ -70,11 +70,14 @@ def arrow_type(spark_type: Any) -> pa.DataType | None:
     """The Arrow type that Spark sends for a type, or None where it sends none that Parquet files take from Arrow."""
     if isinstance(spark_type, str):
         return _arrow_of_word(spark_type)
-    parts = {
-        "array": lambda: {"element": spark_type["elementType"]},
-        "map": lambda: {"key": spark_type["keyType"], "value": spark_type["valueType"]},
-        "struct": lambda: {each["name"]: each["type"] for each in spark_type["fields"]},
-    }.get(spark_type["type"], dict)()
+    parts: Mapping[str, Any] = {
+        "element": spark_type.get("elementType"),
+        "key": spark_type.get("keyType"),
+        "value": spark_type.get("valueType"),
+    }
+    parts = {name: each for name, each in parts.items() if each is not None}
+    if spark_type["type"] == "struct":
+        parts = {each["name"]: each["type"] for each in spark_type["fields"]}
     children = {name: arrow_type(each) for name, each in parts.items()}
     known = {name: each for name, each in children.items() if each is not None}
     if not known or len(known) < len(children):
