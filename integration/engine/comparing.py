@@ -35,3 +35,11 @@ def same_rows(left, right):
 def schema_of(frame):
     """Names and types, order apart."""
     return sorted((each.name, json.dumps(each.dataType.jsonValue(), sort_keys=True)) for each in frame.schema.fields)
+
+
+def same_checksum(left, right):
+    """Whether two DataFrames with the same columns hold the same rows, as far as a sum of 64-bit hashes tells; fast."""
+    maps = {each.name for each in left.schema.fields if each.dataType.typeName() == "map"}
+    names = [f"to_json(`{name}`)" if name in maps else f"`{name}`" for name in left.columns]
+    sums = "count(*)", f"sum(cast(xxhash64({', '.join(names)}) as decimal(38, 0)))"
+    return left.selectExpr(*sums).collect() == right.selectExpr(*sums).collect()

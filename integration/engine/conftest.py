@@ -8,6 +8,12 @@ import pytest
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
+def pytest_configure(config):
+    # Py4J leaves the sockets of finished threads to the garbage collector, which complains in whatever test comes next.
+    config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+    config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ import pytest
 from dbt.adapters.zlayout.table import ZTable
 
 ROWS = 120_000
-KILLS = int(os.environ.get("ZLAYOUT_KILLS", "4"))
+KILLS = int(os.environ.get("ZLAYOUT_KILLS", "3"))
 WRITER = textwrap.dedent(
     """
     import itertools, os, sys
@@ -61,6 +61,7 @@ def test_a_killed_writer_leaves_a_whole_version(spark, tmp_path):
         os.killpg(writer.pid, signal.SIGKILL)
         last = [int(first), *(int(line) for line in writer.stdout.read().split())][-1]
         writer.wait()
+        writer.stdout.close()
         ((seen, rows),) = plain_state(spark, folder)
         assert rows == ROWS
         assert seen in (last, last + 1)

@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.spark.footers import read_footers
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import spark_relation, uninstall
-from dbt.adapters.zlayout.spark.replace import checked_schema
+from dbt.adapters.zlayout.spark.schema import checked_schema
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.types import arrow_schema

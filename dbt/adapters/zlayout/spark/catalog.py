@@ -7,7 +7,7 @@ columns of a folder that already has Spark's manifest and infers both from the f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.errors import ConfigError
@@ -104,7 +104,7 @@ class Catalog:
     def find(self, name: TableName) -> Entry | None:
         """The entry of a table or view, or None."""
         identifier = self._identifier(name)
-        if not self._native.databaseExists(name.schema) or not self._native.tableExists(identifier):
+        if not self._native.tableExists(identifier):
             return None
         native = self._native.getTableMetadata(identifier)
         location = native.storage().locationUri()
@@ -163,16 +163,24 @@ class Catalog:
         conf = self._session.sessionState().newHadoopConf()
         return canonical(str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString()))
 
-    def set_statistics(
-        self, name: TableName, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]
-    ) -> None:
-        """Gives Spark's optimizer exact sizes, counts and bounds."""
-        statistics = _Statistics(self.jvm).table(size_bytes, row_count, columns)
-        self._native.alterTableStats(self._identifier(name), self.jvm.some(statistics))
+    def with_statistics(
+        self, entry: Entry, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]
+    ) -> Entry:
+        """Gives Spark's optimizer exact sizes, counts and bounds.
+
+        Returns:
+            The entry as it is now, without another look at the metastore.
+        """
+        statistics = self.jvm.some(_Statistics(self.jvm).table(size_bytes, row_count, columns))
+        self._native.alterTableStats(self._identifier(entry.name), statistics)
+        return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
 
     def refresh(self, name: TableName) -> None:
-        """Makes the session forget what it has cached of the table."""
-        self.spark.catalog.refreshTable(name.sql)
+        """Makes the session forget what it has cached of the table, its rows included."""
+        if self._session.sharedState().cacheManager().isEmpty():
+            self.forget_relation(name)
+        else:
+            self.spark.catalog.refreshTable(name.sql)
 
     def cached_relation(self, name: TableName) -> Any:
         """The plan that the session has cached under the name, or None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,6 +97,20 @@ class FileReport:
                 "missing": [json.dumps(dict(self.nulls))],
             }
         )
+
+
+def statistics_of(files: Sequence[FileReport], tracked: Sequence[TrackedColumn]) -> pa.Table:
+    """The statistics of all files, a row a file, as the index keeps them."""
+    return pa.concat_tables([each.statistics for each in files]) if files else footer_table([], [], tracked)
+
+
+def drift_of(files: Sequence[FileReport], target_file_bytes: int) -> float:
+    """How far the mean file, or the largest against the mean, is from what the cuts were made for; 1.0 is on target."""
+    if len(files) < 2:
+        return 1e9
+    sizes = [each.file.size_bytes for each in files]
+    mean = sum(sizes) / len(sizes)
+    return round(max(mean / target_file_bytes, target_file_bytes / max(1.0, mean), max(sizes) / mean / 2), 3)
 
 
 def _statistics(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import ZlayoutError
-from dbt.adapters.zlayout.index.freshness import stale_entries
+from dbt.adapters.zlayout.index.freshness import NO_INDEX_ROW, ORPHAN, stale_entries
 from dbt.adapters.zlayout.index.slices import live_files
 from dbt.adapters.zlayout.spark.footers import read_footers
 from dbt.adapters.zlayout.spark.opened import OpenTable
@@ -39,7 +40,12 @@ def stale_files(opened: OpenTable) -> pa.Table:
         index_files = live_files([store.read(path) for path in opened.snapshot.index.get("files", ())])
     except ZlayoutError:
         index_files = pa.table({name: pa.array([], kind) for name, kind in _NO_FILES.items()})
-    lost = {each.path for each in orphans(Timeline(store))} if opened.managed else set()
+    if not opened.managed:
+        # Whatever lies in somebody else's folder is live; that no version lists it means that the index is behind.
+        found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts)
+        behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
+        return found.set_column(1, "reason", behind)
+    lost = {each.path for each in orphans(Timeline(store))}
     retained = {each.path for each in stored} - lost
     return stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,22 +16,21 @@ from dbt.adapters.zlayout.errors import (
     ConfigError,
     CorruptError,
     StoreError,
-    UnsupportedError,
     WriteError,
     ZlayoutError,
 )
-from dbt.adapters.zlayout.index.footer import footer_table
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
-from dbt.adapters.zlayout.index.tracked import TrackedColumn, tracked_columns
+from dbt.adapters.zlayout.index.tracked import tracked_columns
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
-from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
+from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking, drift_of, statistics_of
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message, workers_find_this_python
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.place import place_for_writing
 from dbt.adapters.zlayout.spark.rows import RowWriter, Written
+from dbt.adapters.zlayout.spark.schema import checked_schema, described, joined, quoted, type_at
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.summary import CommitSummary
@@ -102,7 +100,7 @@ class _Replacing:
         self.partition_by = self.config.partitioning.columns
         self.keys = self.config.clustering.columns
         self.data_json, self.partition_json = split_partition_columns(frame_json, self.partition_by)
-        self.schema_json = _joined(self.data_json, self.partition_json)
+        self.schema_json = joined(self.data_json, self.partition_json)
         self.data_schema = arrow_schema(self.data_json)
         self.tracked = tracked_columns(self.data_schema, self.config.statistics.columns, self.keys, self.partition_by)
         self.phases: dict[str, float] = {}
@@ -123,7 +121,7 @@ class _Replacing:
             written = self._rows(store, transaction.instant, before)
             self._check_required(written.files)
             committing = time.perf_counter()
-            statistics = _statistics(written.files, self.tracked)
+            statistics = statistics_of(written.files, self.tracked)
             summary = self._summary(
                 written, before, depth_of(statistics, self.keys, [each.file.partition for each in written.files])
             )
@@ -224,7 +222,7 @@ class _Replacing:
     def _columns_of_table(self, frame: DataFrame) -> DataFrame:
         """The query's columns in the order of the table's."""
         names = [each.name for each in fields_of(self.data_json)]
-        return frame.select(*(functions.col(_quoted(name)) for name in [*names, *self.partition_by]))
+        return frame.select(*(functions.col(quoted(name)) for name in [*names, *self.partition_by]))
 
     def _plain_frame(self) -> DataFrame:
         """The same for the way to Python: partition columns as the text of their folders, all under plain names.
@@ -233,8 +231,8 @@ class _Replacing:
         """
         frame = self._columns_of_table(self.wanted.frame)
         names = [each.name for each in fields_of(self.data_json)]
-        data = [functions.col(_quoted(name)) for name in names]
-        folders = [functions.col(_quoted(name)).cast("string") for name in self.partition_by]
+        data = [functions.col(quoted(name)) for name in names]
+        folders = [functions.col(quoted(name)).cast("string") for name in self.partition_by]
         return frame.select(*(each.alias(f"c{number}") for number, each in enumerate([*data, *folders])))
 
     def _stored_model(self, store: Store, before: Snapshot | None) -> CurveModel | None:
@@ -261,7 +259,7 @@ class _Replacing:
             "zorder": [list(path) for path in clustering.columns],
             "curve": clustering.curve,
             "sizing": self._sizing(),
-            "drift": _drift(written.files, self.config.file_sizing.target_file_bytes),
+            "drift": drift_of(written.files, self.config.file_sizing.target_file_bytes),
             "stats_columns": columns if isinstance(columns, int) else [list(path) for path in columns],
             "compression": self.config.writing.compression,
             "retention": {"versions": self.config.retention.versions, "hours": self.config.retention.hours},
@@ -291,62 +289,7 @@ class _Replacing:
         }
 
 
-def checked_schema(schema_json: str) -> pa.Schema:
-    """The columns for the check of the settings; a type that Arrow lacks stands as a list, which is no key either.
-
-    Raises:
-        UnsupportedError: A column has a type that Parquet files cannot hold.
-    """
-    fields = fields_of(schema_json)
-    void = [each.name for each in fields if each.spark_type == "void"]
-    if void:
-        raise UnsupportedError(
-            f"columns without a type (NULL): {', '.join(void)}; Parquet cannot hold them: write cast(null as string)"
-        )
-    return pa.schema([pa.field(each.name, each.arrow_type or pa.list_(pa.null())) for each in fields])
-
-
-def described(schema_json: str, comments: Mapping[str, str]) -> str:
-    """The schema with comments on its top-level columns."""
-    schema = json.loads(schema_json)
-    for each in schema["fields"]:
-        each["nullable"] = True
-        if each["name"] in comments:
-            each["metadata"] = {**(each.get("metadata") or {}), "comment": comments[each["name"]]}
-    return json.dumps(schema, ensure_ascii=False)
-
-
-def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
-    """The type at a column path."""
-    kind = schema.field(path[0]).type
-    for name in path[1:]:
-        kind = kind.field(name).type
-    return kind
-
-
-def _joined(data_json: str, partition_json: str) -> str:
-    fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
-    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
-
-
-def _statistics(files: Sequence[FileReport], tracked: Sequence[TrackedColumn]) -> pa.Table:
-    return pa.concat_tables([each.statistics for each in files]) if files else footer_table([], [], tracked)
-
-
-def _drift(files: Sequence[FileReport], target_file_bytes: int) -> float:
-    """How far the mean file, or the largest against the mean, is from what the cuts were made for; 1.0 is on target."""
-    if len(files) < 2:
-        return 1e9
-    sizes = [each.file.size_bytes for each in files]
-    mean = sum(sizes) / len(sizes)
-    return round(max(mean / target_file_bytes, target_file_bytes / max(1.0, mean), max(sizes) / mean / 2), 3)
-
-
 def _forget_old_place(entry: Entry | None, location: str) -> None:
     """Removes the folder of a table that has just been rebuilt at another location."""
     if entry is not None and entry.table_id is not None and entry.location not in (None, location):
         open_store(str(entry.location)).delete_tree("")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
@@ -20,7 +18,9 @@ from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
 from dbt.adapters.zlayout.spark.jobs import Progress, handed_over, rewrite_session, run
 from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, PartitionKey, Route, by_partition, staged_batches
 from dbt.adapters.zlayout.spark.slots import slot_keys
-from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, put_staged, table_of
+from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, put_staged
+from dbt.adapters.zlayout.spark.staged import Staged, model_of
+from dbt.adapters.zlayout.spark.summary import Timed
 from dbt.adapters.zlayout.store import open_store
 
 if TYPE_CHECKING:
@@ -199,93 +199,6 @@ class RowWriter:
 
     def _phase(self, name: str) -> Timed:
         return Timed(self._phases, name)
-
-
-@dataclass(frozen=True)
-class Staged:
-    """What the staging tasks answered, put together.
-
-    Attributes:
-        paths: Staged files.
-        inline: Rows that came with the answers.
-        rows: How many in all.
-        arrow_bytes: Their size in memory.
-        bytes_per_row: Their size in a file, measured; None when nothing was measured.
-        samples: With the number of rows that each stands for.
-        rows_by_partition: Rows of each partition.
-    """
-
-    paths: tuple[str, ...]
-    inline: tuple[pa.Table, ...]
-    rows: int
-    arrow_bytes: int
-    bytes_per_row: float | None
-    samples: tuple[tuple[int, pa.Table], ...]
-    rows_by_partition: Mapping[PartitionKey, int]
-
-    @classmethod
-    def of(cls, answers: Iterable[Any]) -> Staged:
-        """Puts the answers (rows of ``RESULT_SCHEMA``) together."""
-        answers = list(answers)
-        counts: dict[PartitionKey, int] = {}
-        for answer in answers:
-            for *key, rows in json.loads(answer.partitions or "[]"):
-                known = tuple(value or None for value in key)
-                counts[known] = counts.get(known, 0) + rows
-        measured = [(answer.rows, answer.bytes_per_row) for answer in answers if answer.bytes_per_row is not None]
-        weight = sum(rows for rows, _ in measured)
-        return cls(
-            paths=tuple(answer.path for answer in answers if answer.path),
-            inline=tuple(table_of(bytes(answer.inline)) for answer in answers if answer.inline),
-            rows=sum(answer.rows for answer in answers),
-            arrow_bytes=sum(answer.arrow_bytes for answer in answers),
-            bytes_per_row=sum(rows * each for rows, each in measured) / weight if weight else None,
-            samples=tuple((answer.sampled_from, table_of(bytes(answer.sample))) for answer in answers if answer.sample),
-            rows_by_partition=counts,
-        )
-
-    def uniform_sample(self) -> pa.Table:
-        """The tasks' samples, thinned until every row had the same chance."""
-        share = min(table.num_rows / max(1, rows) for rows, table in self.samples)
-        rng = np.random.default_rng()
-        thinned = []
-        for rows, table in self.samples:
-            wanted = min(table.num_rows, round(share * rows))
-            thinned.append(table.take(pa.array(np.sort(rng.choice(table.num_rows, wanted, replace=False)))))
-        return pa.concat_tables(thinned)
-
-
-def model_of(staged: Staged, build: Build, curve: str, row_group_rows: int | None) -> CurveModel:
-    """A curve with cuts for staged rows, from their sample."""
-    sample, keys = staged.uniform_sample(), None
-    if build.partition_by:
-        names = [f"p{number}" for number in range(len(build.partition_by))]
-        texts = zip(*(sample.column(name).to_pylist() for name in names), strict=True)
-        keys = [tuple(value or None for value in key) for key in texts]
-        sample = sample.drop_columns(names)
-    return CurveModel.build(
-        sample,
-        build.keys,
-        curve,
-        total_rows=staged.rows,
-        bytes_per_row=staged.bytes_per_row or staged.arrow_bytes / max(1, staged.rows),
-        target_file_bytes=build.target_file_bytes,
-        row_group_rows=row_group_rows,
-        partition_keys=keys,
-    )
-
-
-class Timed:
-    """Adds the wall time of a ``with`` block to a phase."""
-
-    def __init__(self, phases: dict[str, float], name: str) -> None:
-        self._phases, self._name, self._start = phases, name, 0.0
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._phases[self._name] = round(self._phases.get(self._name, 0.0) + time.perf_counter() - self._start, 3)
 
 
 def _parts(rows: pa.Table, partition_by: tuple[str, ...]) -> Iterator[tuple[PartitionKey, pa.Table]]:

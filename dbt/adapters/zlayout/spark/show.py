@@ -64,9 +64,9 @@ def show(
     )
     entry = catalog.put(definition, entry)
     facts = column_facts(column_stats) if column_stats is not None else {}
-    catalog.set_statistics(name, opened.files.total_bytes, opened.files.total_rows, facts)
+    entry = catalog.with_statistics(entry, opened.files.total_bytes, opened.files.total_rows, facts)
     catalog.refresh(name)
-    install(catalog, catalog.find(name) or entry, opened)
+    install(catalog, entry, opened)
     retire(opened.store, keep=_MANIFESTS_KEPT)
     return entry
 

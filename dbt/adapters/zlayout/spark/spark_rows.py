@@ -16,8 +16,11 @@ from dbt.adapters.zlayout.spark.cut_sql import numbers_sql, partition_sql
 from dbt.adapters.zlayout.spark.files_written import FileReport
 from dbt.adapters.zlayout.spark.footers import read_footers
 from dbt.adapters.zlayout.spark.jobs import Progress, run
-from dbt.adapters.zlayout.spark.rows import Staged, Timed, Written, model_of
+from dbt.adapters.zlayout.spark.rows import Written
+from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage
+from dbt.adapters.zlayout.spark.staged import Staged, model_of
+from dbt.adapters.zlayout.spark.summary import Timed
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.naming import data_file_path, is_data_path, new_group
 
@@ -84,8 +87,8 @@ class SparkRowWriter:
             store.delete_tree(self.staging)
 
     def _sample(self, rows: DataFrame, store: Store) -> Staged:
-        tops = [functions.col(_quoted(each.name)) for each in self.key_schema]
-        folders = [functions.col(_quoted(name)).cast("string") for name in self.build.partition_by]
+        tops = [functions.col(quoted(each.name)) for each in self.key_schema]
+        folders = [functions.col(quoted(name)).cast("string") for name in self.build.partition_by]
         narrow = rows.select(*(each.alias(f"c{number}") for number, each in enumerate([*tops, *folders])))
         text = [pa.field(name, pa.string()) for name in self.build.partition_by]
         sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
@@ -123,10 +126,10 @@ class SparkRowWriter:
             numbers = np.arange(tree.leaf_count, dtype=np.int32) if leaves else tree.file_of_leaf
             texts.append(numbers_sql(model, tree, keys, self.key_types, numbers))
         own = dict(zip(model.partition_trees, texts[1:], strict=False)) if len(trees) > 1 else {}
-        return partition_sql([_quoted(name) for name in self.build.partition_by], own, texts[0])
+        return partition_sql([quoted(name) for name in self.build.partition_by], own, texts[0])
 
     def _output(self, placed: DataFrame, model: CurveModel) -> Any:
-        folders: list[Column] = [functions.col(_quoted(name)) for name in self.build.partition_by]
+        folders: list[Column] = [functions.col(quoted(name)) for name in self.build.partition_by]
         order = [*folders, functions.col(_FILE), functions.col(_LEAF)]
         order += [functions.expr(_path_sql(path)) for path in self.build.keys]
         files = sum(model.files_of(key) for key in model.partition_trees or [()])
@@ -143,7 +146,7 @@ class SparkRowWriter:
     def _nulls(self, rows: DataFrame) -> dict[str, int]:
         if not self.required:
             return {}
-        counts = [functions.expr(f"count_if({_quoted(name)} IS NULL)") for name in self.required]
+        counts = [functions.expr(f"count_if({quoted(name)} IS NULL)") for name in self.required]
         return dict(zip(self.required, rows.select(*counts).collect()[0], strict=True))
 
     def _collected(self, store: Store, folder: str, nulls: dict[str, int]) -> tuple[FileReport, ...]:
@@ -166,8 +169,4 @@ class SparkRowWriter:
 
 
 def _path_sql(path: ColumnPath) -> str:
-    return ".".join(_quoted(name) for name in path)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return ".".join(quoted(name) for name in path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,3 +41,16 @@ class CommitSummary:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {**vars(self), "phases": dict(self.phases)}
+
+
+class Timed:
+    """Adds the wall time of a ``with`` block to a phase."""
+
+    def __init__(self, phases: dict[str, float], name: str) -> None:
+        self._phases, self._name, self._start = phases, name, 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._phases[self._name] = round(self._phases.get(self._name, 0.0) + time.perf_counter() - self._start, 3)

@@ -1,0 +1,55 @@
+"""Spark's schema of a table: checked, described, and taken apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.spark.types import fields_of
+
+
+def checked_schema(schema_json: str) -> pa.Schema:
+    """The columns for the check of the settings; a type that Arrow lacks stands as a list, which is no key either.
+
+    Raises:
+        UnsupportedError: A column has a type that Parquet files cannot hold.
+    """
+    fields = fields_of(schema_json)
+    void = [each.name for each in fields if each.spark_type == "void"]
+    if void:
+        raise UnsupportedError(
+            f"columns without a type (NULL): {', '.join(void)}; Parquet cannot hold them: write cast(null as string)"
+        )
+    return pa.schema([pa.field(each.name, each.arrow_type or pa.list_(pa.null())) for each in fields])
+
+
+def described(schema_json: str, comments: Mapping[str, str]) -> str:
+    """The schema with comments on its top-level columns."""
+    schema = json.loads(schema_json)
+    for each in schema["fields"]:
+        each["nullable"] = True
+        if each["name"] in comments:
+            each["metadata"] = {**(each.get("metadata") or {}), "comment": comments[each["name"]]}
+    return json.dumps(schema, ensure_ascii=False)
+
+
+def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
+    """The type at a column path."""
+    kind = schema.field(path[0]).type
+    for name in path[1:]:
+        kind = kind.field(name).type
+    return kind
+
+
+def joined(data_json: str, partition_json: str) -> str:
+    """One schema of the columns in the files and those in the folders, which come last."""
+    fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
+    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
+
+
+def quoted(name: str) -> str:
+    """A column's name for SQL."""
+    return "`" + name.replace("`", "``") + "`"

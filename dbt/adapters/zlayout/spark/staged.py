@@ -1,0 +1,90 @@
+"""What the staging tasks answered, put together, and the curve that their sample gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.spark.build import Build
+from dbt.adapters.zlayout.spark.route import PartitionKey
+from dbt.adapters.zlayout.spark.stage import table_of
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The answers of all staging tasks.
+
+    Attributes:
+        paths: Staged files.
+        inline: Rows that came with the answers.
+        rows: How many in all.
+        arrow_bytes: Their size in memory.
+        bytes_per_row: Their size in a file, measured; None when nothing was measured.
+        samples: With the number of rows that each stands for.
+        rows_by_partition: Rows of each partition.
+    """
+
+    paths: tuple[str, ...]
+    inline: tuple[pa.Table, ...]
+    rows: int
+    arrow_bytes: int
+    bytes_per_row: float | None
+    samples: tuple[tuple[int, pa.Table], ...]
+    rows_by_partition: Mapping[PartitionKey, int]
+
+    @classmethod
+    def of(cls, answers: Iterable[Any]) -> Staged:
+        """Puts the answers (rows of ``RESULT_SCHEMA``) together."""
+        answers = list(answers)
+        counts: dict[PartitionKey, int] = {}
+        for answer in answers:
+            for *key, rows in json.loads(answer.partitions or "[]"):
+                known = tuple(value or None for value in key)
+                counts[known] = counts.get(known, 0) + rows
+        measured = [(answer.rows, answer.bytes_per_row) for answer in answers if answer.bytes_per_row is not None]
+        weight = sum(rows for rows, _ in measured)
+        return cls(
+            paths=tuple(answer.path for answer in answers if answer.path),
+            inline=tuple(table_of(bytes(answer.inline)) for answer in answers if answer.inline),
+            rows=sum(answer.rows for answer in answers),
+            arrow_bytes=sum(answer.arrow_bytes for answer in answers),
+            bytes_per_row=sum(rows * each for rows, each in measured) / weight if weight else None,
+            samples=tuple((answer.sampled_from, table_of(bytes(answer.sample))) for answer in answers if answer.sample),
+            rows_by_partition=counts,
+        )
+
+    def uniform_sample(self) -> pa.Table:
+        """The tasks' samples, thinned until every row had the same chance."""
+        share = min(table.num_rows / max(1, rows) for rows, table in self.samples)
+        rng = np.random.default_rng()
+        thinned = []
+        for rows, table in self.samples:
+            wanted = min(table.num_rows, round(share * rows))
+            thinned.append(table.take(pa.array(np.sort(rng.choice(table.num_rows, wanted, replace=False)))))
+        return pa.concat_tables(thinned)
+
+
+def model_of(staged: Staged, build: Build, curve: str, row_group_rows: int | None) -> CurveModel:
+    """A curve with cuts for staged rows, from their sample."""
+    sample, keys = staged.uniform_sample(), None
+    if build.partition_by:
+        names = [f"p{number}" for number in range(len(build.partition_by))]
+        texts = zip(*(sample.column(name).to_pylist() for name in names), strict=True)
+        keys = [tuple(value or None for value in key) for key in texts]
+        sample = sample.drop_columns(names)
+    return CurveModel.build(
+        sample,
+        build.keys,
+        curve,
+        total_rows=staged.rows,
+        bytes_per_row=staged.bytes_per_row or staged.arrow_bytes / max(1, staged.rows),
+        target_file_bytes=build.target_file_bytes,
+        row_group_rows=row_group_rows,
+        partition_keys=keys,
+    )

@@ -1,0 +1,97 @@
+"""The demo: generates TPC-H, runs `dbt build`, and shows what four queries read and how long they take."""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from generate import HERE, generate
+from measure import CLUSTERED, measured
+from project import dbt, file_sizes, session
+from queries import queries
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale-factor", type=float, default=1.0, help="of TPC-H; 1 has 6 million items")
+    parser.add_argument("--home", type=Path, default=HERE / "data", help="folder for everything that the demo writes")
+    parser.add_argument("--master", default="local[*]", help="Spark's master")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    home, scale_factor = arguments.home.resolve(), arguments.scale_factor
+
+    say(f"1. TPC-H at scale factor {scale_factor:g} as plain Parquet")
+    made = generate(home, scale_factor)
+    say(f"   {home / 'parquet'} ({'generated' if made else 'there already'}, {time.monotonic() - start:.0f} s)")
+
+    say("\n2. dbt build: staging views, clustered tables, a mart, tests\n")
+    for leftover in ("lake", "warehouse", "metastore", "target", "logs"):
+        shutil.rmtree(home / leftover, ignore_errors=True)
+    if dbt(home, "build", "--vars", json.dumps(file_sizes(scale_factor)), master=arguments.master).returncode:
+        sys.exit("dbt build failed; its output is above, its log in " + str(home / "logs"))
+    say("\n" + written(home))
+
+    say("\n3. Four queries on the plain Parquet and on the clustered tables\n")
+    spark = session(home, arguments.master)
+    results = measured(spark, queries(scale_factor))
+    say(table(results))
+
+    say("\n4. Why: the first query, explained\n")
+    say(explained(spark, queries(scale_factor)[0]))
+    spark.stop()
+    say(f"\nDone in {time.monotonic() - start:.0f} s. Explain a query of your own:")
+    say(f"  cd {HERE} && TPCH_HOME={home} dbt run-operation zlayout_explain --args '{{sql: \"select …\"}}'")
+    if not all(each.equal for each in results):
+        sys.exit("a query gave other rows than plain Spark")
+
+
+def written(home):
+    """What dbt's run_results say of the tables."""
+    results = json.loads((home / "target" / "run_results.json").read_text())["results"]
+    lines = []
+    for each in results:
+        response = each["adapter_response"]
+        if response.get("version") is not None:
+            phases = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in response["seconds"].items())
+            lines.append(
+                f"   {each['unique_id'].split('.')[-1]}: {response['_message']}, "
+                f"{response['bytes_added'] / 2**20:,.1f} MB, overlap depth {response['overlap_depth']:.2f} ({phases})"
+            )
+    return "\n".join(lines)
+
+
+def table(results):
+    """The numbers of all queries as text."""
+    head = ("query", "files read", "rows in them", "plain Parquet", "no skipping", "skipping", "same rows")
+    rows = [
+        (
+            each.name,
+            f"{each.files_read} of {each.files_total}",
+            f"{each.rows_read:,} of {each.rows_total:,}",
+            f"{each.plain_seconds:.2f} s",
+            f"{each.unskipped_seconds:.2f} s",
+            f"{each.skipped_seconds:.2f} s",
+            "yes" if each.equal else "NO",
+        )
+        for each in results
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    cells = [head, tuple("-" * width for width in widths), *rows]
+    return "\n".join("   " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+
+
+def explained(spark, query):
+    from dbt.adapters.zlayout import explain_query
+
+    texts = [scan.to_text(most_files=8) for scan in explain_query(spark, query.sql.format(schema=CLUSTERED))]
+    return "\n\n".join("   " + text.replace("\n", "\n   ") for text in texts)
+
+
+def say(text):
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,6 @@
+{{ config(
+    zorder=['l_shipdate', 'l_partkey'],
+    target_file_size=var('lineitem_file_size'),
+) }}
+
+select * from {{ ref('stg_lineitem') }}

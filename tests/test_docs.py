@@ -1,0 +1,79 @@
+"""The documentation names everything that users may use, and nothing of it is out of date."""
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.zlayout.config.known_keys import OWN_KEYS
+from dbt.adapters.zlayout.config.table_config import parse_table_config
+from dbt.adapters.zlayout.inspect import Explanation
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
+MACROS = ROOT / "dbt" / "include" / "zlayout" / "macros"
+
+
+def _key_rows():
+    """The table of the model's keys, by key."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.+?) \| (.+) \|$", PAGES["configuration.md"].split("## Keys of a profile")[0], re.MULTILINE
+    )
+    return {key: (default, meaning) for key, default, meaning in rows}
+
+
+def test_every_key_of_a_model_is_documented_and_no_other():
+    assert set(_key_rows()) == set(OWN_KEYS)
+
+
+@pytest.mark.parametrize(
+    "key", ["curve", "target_file_size", "stats_columns", "retain_versions", "retain_hours", "writer", "compression"]
+)
+def test_the_documented_default_is_the_default(key):
+    documented = _key_rows()[key][0].strip("`")
+    assert parse_table_config({key: documented}) == parse_table_config({})
+
+
+@pytest.mark.parametrize(
+    "name", ["for_name", "write", "adopt", "snapshot", "explain", "history", "index_status", "information"]
+)
+def test_every_method_of_ztable_is_documented(name):
+    assert re.search(rf"[.`]{name}\(", PAGES["python.md"])
+
+
+def test_every_keyword_of_write_is_documented():
+    source = (ROOT / "dbt" / "adapters" / "zlayout" / "table.py").read_text("utf-8")
+    signature = source.split("def write(")[1].split(") ->")[0]
+    keywords = re.findall(r"^\s+(\w+): ", signature.split("*,")[1], re.MULTILINE)
+    assert len(keywords) > 10
+    assert [each for each in keywords if f"`{each}`" not in PAGES["python.md"]] == []
+
+
+def test_every_part_of_an_explanation_is_documented():
+    parts = [each.name for each in dataclasses.fields(Explanation)]
+    parts += [name for name, _ in inspect.getmembers(Explanation, lambda each: isinstance(each, property))]
+    assert [each for each in parts if f"`{each}`" not in PAGES["python.md"]] == []
+
+
+@pytest.mark.parametrize("folder", ["operations", "tests"])
+def test_every_operation_and_test_is_documented(folder):
+    names = [path.stem for path in (MACROS / folder).glob("*.sql")]
+    assert names
+    assert [each for each in names if each not in PAGES["dbt.md"]] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{name}" for name in sorted(PAGES))]
+)
+def test_links_lead_to_files(page):
+    path = ROOT / page
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8"))
+    assert [each for each in links if not (path.parent / each).is_file()] == []
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert [each for each in sorted(PAGES) if each not in navigation] == []
