@@ -78,6 +78,20 @@ def test_a_table_taken_over_becomes_managed_and_keeps_its_rows(spark, plain, par
     assert same_rows(spark.table(plain), spark.sql(ROWS))
 
 
+def test_a_build_under_the_name_of_an_indexed_table_leaves_its_files_alone(spark, plain, tmp_path):
+    spark.sql(ROWS).write.format("parquet").option("path", str(tmp_path / "t")).saveAsTable(plain)
+    indexed = ZTable.adopt(spark, plain, zorder=["k"])
+    built = ZTable.write(spark, plain, spark.sql("select 1 k"), zorder=["k"])
+    assert built.location != indexed.location
+    assert spark.table(plain).collect() == [(1,)]
+    assert spark.read.parquet(str(tmp_path / "t")).count() == 20000
+
+
+def test_a_schema_that_is_not_there_is_named(spark):
+    with pytest.raises(TableNotFoundError, match="no schema 'nowhere'"):
+        ZTable.write(spark, "nowhere.t", spark.sql("select 1 k"), zorder=["k"])
+
+
 def test_what_cannot_be_adopted_is_named(spark, plain):
     with pytest.raises(TableNotFoundError, match="z.nowhere"):
         ZTable.adopt(spark, "z.nowhere")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.spark.jvm import Jvm
 
 if TYPE_CHECKING:
@@ -154,7 +154,13 @@ class Catalog:
         self._native.renameTable(self._identifier(old), self._identifier(new))
 
     def schema_location(self, schema: str) -> str:
-        """The folder, as a URI, where the schema's tables lie by default."""
+        """The folder, as a URI, where the schema's tables lie by default.
+
+        Raises:
+            TableNotFoundError: There is no such schema.
+        """
+        if not self._native.databaseExists(schema):
+            raise TableNotFoundError(f"there is no schema {schema!r}; create it first: create schema {schema}")
         return canonical(str(self._native.getDatabaseMetadata(schema).locationUri().toString()))
 
     def qualified(self, path: str) -> str:

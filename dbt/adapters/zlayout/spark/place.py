@@ -27,7 +27,8 @@ def place_for_writing(
     if entry is not None and entry.table_id is not None and entry.location is not None:
         moved = location_root is not None and not _below(entry.location, wanted)
         table_file = None if moved else read_table_file(open_store(entry.location))
-        if table_file is not None:
+        # A folder that is only indexed belongs to others: the table goes elsewhere, their files stay.
+        if table_file is not None and table_file.level is Level.MANAGED:
             return entry.location, open_store(entry.location), table_file
     for location in (wanted, f"{wanted}__{uuid.uuid4().hex[:8]}"):
         store = open_store(location)

@@ -44,6 +44,7 @@ from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, curve_path
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.table_file import Level, read_table_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -150,7 +151,7 @@ class _Replacing:
         timezone = str(self.spark.conf.get("spark.sql.session.timeZone"))
         opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
         show(self.catalog, self.wanted.name, entry, opened, self.wanted.description, statistics)
-        _forget_old_place(entry, location)
+        _forget_old_place(entry, table_file.table_id)
         retention = self.config.retention
         clean(timeline, retention.versions, retention.hours, int(time.time() * 1000))
         self.phases["publish"] = round(time.perf_counter() - publishing, 3)
@@ -289,7 +290,14 @@ class _Replacing:
         }
 
 
-def _forget_old_place(entry: Entry | None, location: str) -> None:
-    """Removes the folder of a table that has just been rebuilt at another location."""
-    if entry is not None and entry.table_id is not None and entry.location not in (None, location):
-        open_store(str(entry.location)).delete_tree("")
+def _forget_old_place(entry: Entry | None, table_id: str) -> None:
+    """Removes the folder of a table that has just been rebuilt elsewhere, if it is that table's still.
+
+    Ids decide and not paths: two spellings may name one folder.
+    """
+    if entry is None or entry.location is None or entry.table_id in (None, table_id):
+        return
+    old = open_store(entry.location)
+    table_file = read_table_file(old)
+    if table_file is not None and table_file.table_id == entry.table_id and table_file.level is Level.MANAGED:
+        old.delete_tree("")
