@@ -45,6 +45,19 @@ def place_for_writing(
     raise TableNotFoundError(f"no free folder for {name} at {wanted}; set another location_root")
 
 
+def forget_old_place(entry: Entry | None, table_id: str) -> None:
+    """Removes the folder of a table that has just been rebuilt elsewhere, if it is that table's still.
+
+    Ids decide and not paths: two spellings may name one folder.
+    """
+    if entry is None or entry.location is None or entry.table_id in (None, table_id):
+        return
+    old = open_store(entry.location)
+    table_file = read_table_file(old)
+    if table_file is not None and table_file.table_id == entry.table_id and table_file.level is Level.MANAGED:
+        old.delete_tree("")
+
+
 def _wanted(catalog: Catalog, name: TableName, location_root: str | None) -> str:
     root = location_root or catalog.schema_location(name.schema)
     return catalog.qualified(f"{root.rstrip('/')}/{name.identifier}")

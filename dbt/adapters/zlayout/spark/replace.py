@@ -22,20 +22,20 @@ from dbt.adapters.zlayout.errors import (
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.tracked import tracked_columns
 from dbt.adapters.zlayout.spark.build import Build
-from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking, drift_of, statistics_of
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message, workers_find_this_python
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.place import place_for_writing
+from dbt.adapters.zlayout.spark.place import forget_old_place, place_for_writing
 from dbt.adapters.zlayout.spark.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.schema import checked_schema, described, joined, quoted, type_at
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.types import arrow_schema, fields_of, split_partition_columns
-from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.cleaning import clean
@@ -44,7 +44,6 @@ from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, curve_path
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.table_file import Level, read_table_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -151,7 +150,7 @@ class _Replacing:
         timezone = str(self.spark.conf.get("spark.sql.session.timeZone"))
         opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
         show(self.catalog, self.wanted.name, entry, opened, self.wanted.description, statistics)
-        _forget_old_place(entry, table_file.table_id)
+        forget_old_place(entry, table_file.table_id)
         retention = self.config.retention
         clean(timeline, retention.versions, retention.hours, int(time.time() * 1000))
         self.phases["publish"] = round(time.perf_counter() - publishing, 3)
@@ -288,16 +287,3 @@ class _Replacing:
             "overlap_depth": round(depth, 4),
             "seconds": dict(written.phases),
         }
-
-
-def _forget_old_place(entry: Entry | None, table_id: str) -> None:
-    """Removes the folder of a table that has just been rebuilt elsewhere, if it is that table's still.
-
-    Ids decide and not paths: two spellings may name one folder.
-    """
-    if entry is None or entry.location is None or entry.table_id in (None, table_id):
-        return
-    old = open_store(entry.location)
-    table_file = read_table_file(old)
-    if table_file is not None and table_file.table_id == entry.table_id and table_file.level is Level.MANAGED:
-        old.delete_tree("")
