@@ -59,9 +59,10 @@ def test_every_orderable_type_is_a_key_of_a_table_of_one_file(spark, key):
 )
 def test_tables_of_many_files_hold_the_rows_of_the_query(spark, curve, keys):
     name = f"z.many_{curve}_{len(keys)}"
-    source, table = written(
-        spark, name, ALL_TYPES.format(rows=40_000), zorder=keys, curve=curve, target_file_size="256kb"
-    )
+    query = ALL_TYPES.format(rows=40_000)
+    if spark.version.startswith("3."):  # there, intervals go through Spark's own writer
+        query = query.replace("interval '1' day * id dti", "1 dti")
+    source, table = written(spark, name, query, zorder=keys, curve=curve, target_file_size="256kb")
     assert len(table.snapshot().files) > 4
     assert table.last_commit.data_passes == 2
     assert same_checksum(spark.table(name), source)

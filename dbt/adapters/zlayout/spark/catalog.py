@@ -77,7 +77,7 @@ class Catalog:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.jvm = Jvm(spark)
+        self.jvm = Jvm.of(spark)
         self._session: Any = spark._jsparkSession
         self._native: Any = self._session.sessionState().catalog()
 

@@ -33,6 +33,19 @@ def rewrite_session(spark: SparkSession) -> SparkSession:
     return session
 
 
+def writing_session(spark: SparkSession) -> SparkSession:
+    """A session beside the user's in which Spark's own writer writes as Arrow does.
+
+    Timestamps get statistics (INT96 has none), and days before 1582 are the days that they are in Spark. The time zone
+    is the user's: names of partition folders depend on it.
+    """
+    session = spark.newSession()
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    session.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+    session.conf.set("spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone")))
+    return session
+
+
 def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
     """The same rows as a DataFrame of another session, whose settings plan what follows; the query runs once, later."""
     native: Any = frame._jdf

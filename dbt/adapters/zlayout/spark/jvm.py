@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +35,14 @@ class Jvm:
         self.loader: Any = self.lang.Thread.currentThread().getContextClassLoader()
         self._handles: Any = self.lang.invoke.MethodHandles
         self._lookup: Any = self._handles.publicLookup()
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> Jvm:
+        """The one of a session's application: looking the packages up anew costs some ten milliseconds."""
+        context = spark.sparkContext
+        if context not in _KNOWN:
+            _KNOWN[context] = cls(spark)
+        return _KNOWN[context]
 
     def type(self, name: str) -> Any:
         """``java.lang.Class`` of a fully qualified name."""
@@ -165,3 +174,6 @@ class Jvm:
 
     def _method_type(self, signature: str) -> Any:
         return self.lang.invoke.MethodType.fromMethodDescriptorString(signature, self.loader)
+
+
+_KNOWN: WeakKeyDictionary[Any, Jvm] = WeakKeyDictionary()

@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.spark.schema import checked_schema, described, joined,
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.summary import CommitSummary
-from dbt.adapters.zlayout.spark.types import arrow_schema, fields_of, split_partition_columns
+from dbt.adapters.zlayout.spark.types import arrow_carries, arrow_schema, fields_of, split_partition_columns
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -184,7 +184,7 @@ class _Replacing:
             tracking=Tracking(self.tracked, tuple(self.wanted.not_null)),
         )
         try:
-            if self.config.writing.writer == "spark" or len(self.data_schema) < len(fields_of(self.data_json)):
+            if self.config.writing.writer == "spark" or not arrow_carries(self.data_json, str(self.spark.version)):
                 return self._spark_writer(build).write(self._columns_of_table(self.wanted.frame))
             return self._arrow_writer(build).write(self._plain_frame(), self._stored_model(store, before))
         except ZlayoutError:

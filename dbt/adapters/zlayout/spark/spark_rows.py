@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.cut_sql import numbers_sql, partition_sql
 from dbt.adapters.zlayout.spark.files_written import FileReport
 from dbt.adapters.zlayout.spark.footers import read_footers
-from dbt.adapters.zlayout.spark.jobs import Progress, run
+from dbt.adapters.zlayout.spark.jobs import Progress, handed_over, run, writing_session
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage
@@ -67,9 +67,11 @@ class SparkRowWriter:
         store = open_store(self.build.root_uri)
         staged_uri, output_uri = (qualified(self.build.root_uri, f"{self.staging}/{name}") for name in ("rows", "out"))
         try:
+            session = writing_session(self.spark)
+            query = handed_over(frame, session)
             with Timed(self._phases, "query"):
-                run(self.spark, "query", self.progress, lambda: frame.write.parquet(staged_uri))
-            rows = self.spark.read.schema(frame.schema).parquet(staged_uri)
+                run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_uri))
+            rows = session.read.schema(frame.schema).parquet(staged_uri)
             with Timed(self._phases, "layout"):
                 staged = self._sample(rows, store)
                 model = model_of(staged, self.build, self.curve, self.row_group_rows) if staged.rows else None

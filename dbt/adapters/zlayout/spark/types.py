@@ -105,6 +105,18 @@ def arrow_schema(schema_json: str) -> pa.Schema:
     return pa.schema(known)
 
 
+def arrow_carries(schema_json: str, spark_version: str) -> bool:
+    """Whether Spark can hand rows of a schema to Python.
+
+    Not where a type has no Arrow form; and not intervals before Spark 4, whose writer of them overruns its buffer in
+    batches of more than 4,032 rows.
+    """
+    kinds = [each.arrow_type for each in fields_of(schema_json)]
+    known = [kind for kind in kinds if kind is not None]
+    overrun = spark_version.startswith("3.") and any("duration" in str(kind) for kind in known)
+    return len(known) == len(kinds) and not overrun
+
+
 def leaves(fields: tuple[SparkField, ...], prefix: ColumnPath = ()) -> Iterator[tuple[ColumnPath, SparkField]]:
     """Every column and, depth first, every struct field below it with its path."""
     for each in fields:
