@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
+
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.spark.catalog_statistics import ColumnFacts, statistics_builder
 from dbt.adapters.zlayout.spark.jvm import Jvm
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 TABLE_ID_PROPERTY = "zlayout.table_id"
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
+_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 @dataclass(frozen=True)
@@ -103,10 +107,13 @@ class Catalog:
 
     def find(self, name: TableName) -> Entry | None:
         """The entry of a table or view, or None."""
-        identifier = self._identifier(name)
-        if not self._native.tableExists(identifier):
-            return None
-        native = self._native.getTableMetadata(identifier)
+        try:
+            # One question to the metastore and not two: a table is mostly there.
+            native = self._native.getTableMetadata(self._identifier(name))
+        except AnalysisException as error:
+            if any(mark in str(error) for mark in _NOT_FOUND):
+                return None
+            raise
         location = native.storage().locationUri()
         provider = native.provider()
         table_id = native.properties().get(TABLE_ID_PROPERTY)
@@ -177,7 +184,7 @@ class Catalog:
         Returns:
             The entry as it is now, without another look at the metastore.
         """
-        statistics = self.jvm.some(_Statistics(self.jvm).table(size_bytes, row_count, columns))
+        statistics = self.jvm.some(statistics_builder(self.jvm).table(size_bytes, row_count, columns))
         self._native.alterTableStats(self._identifier(entry.name), statistics)
         return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
 
@@ -242,51 +249,6 @@ class Catalog:
 def canonical(uri: str) -> str:
     """The one spelling of a location: Java writes the empty host of a local file, or not, as it comes."""
     return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
-
-
-@dataclass(frozen=True)
-class ColumnFacts:
-    """Exact facts on one column, in the text form of Spark's catalog; None where not known."""
-
-    minimum: str | None
-    maximum: str | None
-    null_count: int | None
-
-
-class _Statistics:
-    """Builds ``CatalogStatistics`` inside the JVM: Py4J would turn a Scala ``BigInt`` into a Python int on the way."""
-
-    def __init__(self, jvm: Jvm) -> None:
-        self._jvm = jvm
-        self._big = jvm.static("scala.math.BigInt", "apply", "(J)Lscala/math/BigInt;")
-
-    def table(self, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]) -> Any:
-        native = self._jvm.root.java.util.HashMap()
-        for name, facts in columns.items():
-            native.put(name, self._column(facts))
-        make = self._jvm.constructor(
-            _CATALOG + "CatalogStatistics", "(Lscala/math/BigInt;Lscala/Option;Lscala/collection/immutable/Map;)V"
-        )
-        make = self._jvm.with_filters(make, 0, [self._big])
-        columns_map = self._jvm.root.PythonUtils.toScalaMap(native)
-        return make.invokeWithArguments(self._jvm.array_list([size_bytes, self._some_big(row_count), columns_map]))
-
-    def _column(self, facts: ColumnFacts) -> Any:
-        some, none = self._jvm.some, self._jvm.none()
-        return self._jvm.case_class(
-            _CATALOG + "CatalogColumnStat",
-            [
-                none,
-                some(facts.minimum) if facts.minimum is not None else none,
-                some(facts.maximum) if facts.maximum is not None else none,
-                self._some_big(facts.null_count) if facts.null_count is not None else none,
-            ],
-        )
-
-    def _some_big(self, value: int) -> Any:
-        some = self._jvm.static("scala.Option", "apply", "(Ljava/lang/Object;)Lscala/Option;")
-        chain = self._jvm.then(self._jvm.as_object(self._big, "(J)Ljava/lang/Object;"), some)
-        return chain.invokeWithArguments(self._jvm.array_list([value]))
 
 
 def _as_dict(scala_map: Any) -> dict[str, str]:

@@ -35,6 +35,9 @@ class Jvm:
         self.loader: Any = self.lang.Thread.currentThread().getContextClassLoader()
         self._handles: Any = self.lang.invoke.MethodHandles
         self._lookup: Any = self._handles.publicLookup()
+        self._option: Any = self.root.scala.Option
+        self._companions: dict[str, Any] = {}
+        self._parameter_counts: dict[str, int] = {}
 
     @classmethod
     def of(cls, spark: SparkSession) -> Jvm:
@@ -50,17 +53,21 @@ class Jvm:
 
     def companion(self, type_name: str) -> Any:
         """The Scala companion object of a class or trait."""
-        current = self.root
-        for part in f"{type_name}$".split("."):
-            current = getattr(current, part)
-        return getattr(current, "MODULE$")
+        if type_name not in self._companions:
+            # Every dot is a call, and so is every default below: what does not change is asked for once.
+            current = self.root
+            for part in f"{type_name}$".split("."):
+                current = getattr(current, part)
+            self._companions[type_name] = getattr(current, "MODULE$")
+        return self._companions[type_name]
 
     def case_class(self, type_name: str, required: Sequence[Any], **later: Any) -> Any:
         """A new case class: first parameters by position, others as ``p<number>`` (from 1), the rest by default."""
         companion = self.companion(type_name)
-        count = self.type(type_name).getConstructors()[0].getParameterCount()
+        if type_name not in self._parameter_counts:
+            self._parameter_counts[type_name] = self.type(type_name).getConstructors()[0].getParameterCount()
         arguments = list(required)
-        for number in range(len(required) + 1, count + 1):
+        for number in range(len(required) + 1, self._parameter_counts[type_name] + 1):
             key = f"p{number}"
             arguments.append(later[key] if key in later else getattr(companion, f"apply$default${number}")())
         return companion.apply(*arguments)
@@ -101,11 +108,11 @@ class Jvm:
 
     def some(self, value: Any) -> Any:
         """``Some(value)``."""
-        return self.root.scala.Option.apply(value)
+        return self._option.apply(value)
 
     def none(self) -> Any:
         """``None`` of Scala."""
-        return self.root.scala.Option.empty()
+        return self._option.empty()
 
     def objects(self, *items: Any) -> Any:
         """An ``Object[]`` of the items."""

@@ -13,11 +13,11 @@ from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog import (
     TABLE_ID_PROPERTY,
     Catalog,
-    ColumnFacts,
     Definition,
     Entry,
     TableName,
 )
+from dbt.adapters.zlayout.spark.catalog_statistics import ColumnFacts
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import install
 from dbt.adapters.zlayout.timeline.log import Timeline
