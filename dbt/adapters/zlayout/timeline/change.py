@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 _WHOLE_PARTITION_SLICES = "partition_stats"
 
 IndexPlan = IndexSlices | Callable[[Snapshot | None], IndexSlices]
+Claims = Callable[[DataFiles], str | None]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Change:
         curve: The curve model from now on.
         properties: The properties from now on.
         summary: What was done, for the history.
+        claims: Whether files that another rewrite added meanwhile hold rows that this change decides about, as a
+            merge does about its keys; returns what they hold, or None where they are no concern of it.
     """
 
     adds: DataFiles
@@ -47,6 +50,7 @@ class Change:
     curve: str | None = None
     properties: Mapping[str, Any] | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
+    claims: Claims | None = None
 
 
 @dataclass(frozen=True)

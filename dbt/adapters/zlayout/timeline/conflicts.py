@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.action import Operation
 from dbt.adapters.zlayout.timeline.entry import Commit
+from dbt.adapters.zlayout.timeline.files import DataFiles
 
 
 class Kind(Enum):
@@ -84,6 +86,7 @@ class Attempt:
         adds: Paths that it adds.
         removes: Paths that it removes.
         changes_shape: Whether it changes the schema or the partitioning.
+        claims: What it has to do with files that another rewrite added, see `Change`; None for nothing.
     """
 
     kind: Kind
@@ -93,6 +96,7 @@ class Attempt:
     adds: frozenset[str]
     removes: frozenset[str]
     changes_shape: bool
+    claims: Callable[[DataFiles], str | None] | None = None
 
 
 def kind_of(operation: str, removes_files: bool) -> Kind:
@@ -132,6 +136,11 @@ def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: boo
         gone = sorted(attempt.removes.intersection(winner.removes))
         if gone:
             raise _conflict(attempt, winner, f"it replaced {gone[0]}{_more(gone)} too")
+    # What an append added counts as added after this commit; what looked at the table before it added must be seen.
+    if theirs is Kind.REWRITE and attempt.claims is not None and len(winner.adds):
+        claimed = attempt.claims(winner.adds)
+        if claimed is not None:
+            raise _conflict(attempt, winner, claimed)
 
 
 def _more(paths: list[str]) -> str:

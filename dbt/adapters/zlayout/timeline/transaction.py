@@ -194,6 +194,7 @@ class Transaction:
             adds=frozenset(change.adds["path"].to_pylist()) if kind is not Kind.OVERWRITE else frozenset(),
             removes=frozenset(change.removes),
             changes_shape=changes_shape(self.base, change),
+            claims=change.claims,
         )
         for version in range(head.version + 1 if head else 0, latest.version + 1):
             winner = self._timeline.read(version)
