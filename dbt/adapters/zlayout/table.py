@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description
 from dbt.adapters.zlayout.spark.summary import CommitSummary
+from dbt.adapters.zlayout.table_writes import TableWrites
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class ZTable:
+class ZTable(TableWrites):
     """A table with an index of its files: managed by this package, or written by others and indexed here.
 
     Attributes:

@@ -68,6 +68,7 @@ class CurveModel:
         target_file_bytes: int,
         row_group_rows: int | None,
         partition_keys: Sequence[PartitionKey] | None = None,
+        along: CurveModel | None = None,
     ) -> CurveModel:
         """Makes a curve from a uniform sample.
 
@@ -80,13 +81,17 @@ class CurveModel:
             target_file_bytes: Wanted size of a file.
             row_group_rows: Wanted rows of a row group; None for about eight groups a file.
             partition_keys: The partition of each sampled row; None for a table without partitions.
+            along: A curve for these keys whose boundaries are taken over, so that its rows and these share one order.
 
         Raises:
             UnsupportedError: A key has a type without order.
         """
         sizing = Sizing.of(total_rows, sample.num_rows, bytes_per_row, target_file_bytes, row_group_rows)
         keys = [comparable(column) for column in sample.columns]
-        boundaries = tuple(Boundaries.of_sample(each, sizing.buckets) for each in keys)
+        if along is not None:
+            boundaries = along.boundaries
+        else:
+            boundaries = tuple(Boundaries.of_sample(each, sizing.buckets) for each in keys)
         ranks = [each.ranks(key) for each, key in zip(boundaries, keys, strict=True)]
         trees = {}
         if partition_keys is None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
-from dbt.adapters.zlayout.index.column_stats import column_paths
+from dbt.adapters.zlayout.index.column_stats import column_paths, column_stats_table
 from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
 from dbt.adapters.zlayout.index.partition_groups import RowGroups, group_rows
@@ -116,6 +116,19 @@ class TableIndex:
             slices, rows = self._alignment(files)
             found |= self._columns(slices, stored, lambda stats: stats.take(rows))
         return AlignedStatistics(row_count, found)
+
+    def stored(self, files: DataFiles) -> pa.Table:
+        """All that the slices know of files, as `write_slices` takes it; a file that they do not know is left out."""
+        slices, rows = self._alignment(files)
+        known = pc.is_valid(rows)
+        taken = rows.filter(known)
+        paths = dict.fromkeys(path for each in slices for path in each.paths)
+        structs = []
+        for path in paths:
+            holder = next(each for each in slices if path in each.paths)
+            column_type = holder.reader.schema_arrow.field(holder.paths[path]).type
+            structs.append(pa.concat_arrays([self._part(each, path, column_type) for each in slices]).take(taken))
+        return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs)
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
         """Statistics of the partitions that files lie in.

@@ -10,10 +10,10 @@ from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.errors import AlreadyExistsError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.partitions import parse_partition_folder
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.tracked import tracked_columns
 from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, canonical
 from dbt.adapters.zlayout.spark.footers import read_footers
+from dbt.adapters.zlayout.spark.index_update import put_slices
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import spark_relation, uninstall
@@ -85,11 +85,7 @@ def adopt_table(
     )
     depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
     with timeline.begin(Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
-        index = {}
-        for partition, content in write_slices(counted, statistics).items():
-            path = slice_path(partition, transaction.instant, content)
-            store.put(path, content)
-            index[partition] = (path,)
+        index = put_slices(store, transaction.instant, counted, statistics)
         layout = {"zorder": [list(key) for key in keys], "curve": config.clustering.curve}
         summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
         change = Change(
@@ -104,7 +100,7 @@ def adopt_table(
     timezone = str(spark.conf.get("spark.sql.session.timeZone"))
     opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
     if managed:
-        show(catalog, name, entry, opened, Description(_comment(entry)), statistics)
+        show(catalog, name, entry, opened, Description.of(entry), statistics)
     else:
         catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
         uninstall(catalog, name)
@@ -184,8 +180,3 @@ def _claim(store: Store, name: TableName, level: Level, known: TableFile | None)
     except AlreadyExistsError as error:
         raise UnsupportedError(f"{name} is being adopted by another session just now; look again") from error
     return claimed
-
-
-def _comment(entry: Entry) -> str | None:
-    comment = entry.native.comment()
-    return str(comment.get()) if comment.isDefined() else None

@@ -14,6 +14,7 @@ from pyspark.errors import AnalysisException
 
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog_statistics import ColumnFacts, statistics_builder
+from dbt.adapters.zlayout.spark.hadoop_store import serve_hadoop_stores
 from dbt.adapters.zlayout.spark.jvm import Jvm
 
 if TYPE_CHECKING:
@@ -75,11 +76,16 @@ class Entry:
         """The id of the managed table that the entry shows, or None for anybody else's table."""
         return self.properties.get(TABLE_ID_PROPERTY)
 
+    def all_properties(self) -> dict[str, str]:
+        """Every property of the entry."""
+        return _as_dict(self.native.properties())
+
 
 class Catalog:
     """The session catalog of one session."""
 
     def __init__(self, spark: SparkSession) -> None:
+        serve_hadoop_stores()
         self.spark = spark
         self.jvm = Jvm.of(spark)
         self._session: Any = spark._jsparkSession
@@ -207,9 +213,9 @@ class Catalog:
         """Takes the plan out of the relation cache; the next query loads the table as Spark does."""
         self._native.invalidateCachedTable(self._qualified_name(name))
 
-    def struct_type(self, schema_json: str) -> Any:
-        """Spark's ``StructType`` of its JSON."""
-        return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(schema_json)
+    def data_type(self, type_json: str) -> Any:
+        """Spark's ``DataType`` of its JSON, ``StructType`` for a schema."""
+        return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(type_json)
 
     def _same(self, old: Entry, new: Any) -> bool:
         then = old.native
@@ -229,7 +235,7 @@ class Catalog:
         external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
         return self.jvm.case_class(
             _CATALOG + "CatalogTable",
-            [self._identifier(definition.name), external, storage, self.struct_type(definition.schema_json)],
+            [self._identifier(definition.name), external, storage, self.data_type(definition.schema_json)],
             p5=self.jvm.some("parquet"),
             p6=self.jvm.seq(definition.partition_by),
             p12=self.jvm.scala_map(dict(definition.properties)),

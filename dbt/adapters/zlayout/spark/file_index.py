@@ -186,6 +186,14 @@ class SnapshotFileIndex(ZlayoutFileIndex):
             return self._partition_rows
 
 
+class SomeFilesIndex(SnapshotFileIndex):
+    """Some files of a version: equal to nothing but itself."""
+
+    def equals(self, other: object) -> bool:
+        """Whether the other is this very index."""
+        return self is other
+
+
 def _file_statuses(jvm: Jvm, opened: OpenTable) -> Any:
     """``java.util.List<FileStatusWithMetadata>`` of the files in their order: one call, whatever their number."""
     if not len(opened.files):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import unquote
 
@@ -67,6 +67,10 @@ class OpenTable:
         managed = table_file.level is Level.MANAGED
         entry_file = store.stat(log_path(snapshot.version))
         return cls(store, table_file.table_id, location, snapshot, timezone, managed, entry_file)
+
+    def with_files(self, files: DataFiles) -> OpenTable:
+        """The table as if it held only these files."""
+        return replace(self, snapshot=replace(self.snapshot, files=files))
 
     @property
     def identity(self) -> tuple[str, int]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import DataFrame
+
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
-from dbt.adapters.zlayout.spark.file_index import SnapshotFileIndex, ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.file_index import SnapshotFileIndex, SomeFilesIndex, ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.indexed_file_index import IndexedFileIndex
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.types import split_partition_columns
@@ -26,9 +30,9 @@ def install(catalog: Catalog, entry: Entry, opened: OpenTable) -> ZlayoutFileInd
         opened: The table at the version that the session shall read.
     """
     data_json, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
-    partition_schema = catalog.struct_type(partition_json)
+    partition_schema = catalog.data_type(partition_json)
     index = SnapshotFileIndex(catalog.jvm, opened, partition_schema)
-    _cache(catalog, entry, index, partition_schema, catalog.struct_type(data_json))
+    _cache(catalog, entry, index, partition_schema, catalog.data_type(data_json))
     return index
 
 
@@ -39,6 +43,32 @@ def install_indexed(catalog: Catalog, entry: Entry, opened: OpenTable) -> Zlayou
     index = IndexedFileIndex(catalog.jvm, opened, entry.schema_json, relation.location())
     _cache(catalog, entry, index, relation.partitionSchema(), relation.dataSchema())
     return index
+
+
+def frame_of(catalog: Catalog, opened: OpenTable, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
+    """The rows of one version, or of some of its files, as a DataFrame of its own.
+
+    The session's relation cache is not touched; filters skip files as in plain SQL.
+
+    Args:
+        catalog: The session's catalog.
+        opened: The table at the version.
+        files: True for each of ``opened.files`` to read; None for all.
+    """
+    data_json, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
+    partition_schema = catalog.data_type(partition_json)
+    index = (
+        SnapshotFileIndex(catalog.jvm, opened, partition_schema)
+        if files is None
+        else SomeFilesIndex(catalog.jvm, opened.with_files(opened.files.filter(files)), partition_schema)
+    )
+    jvm = catalog.jvm
+    parquet = jvm.datasources.parquet.ParquetFileFormat()
+    native: Any = catalog.spark._jsparkSession
+    relation = jvm.datasources.HadoopFsRelation(
+        index, partition_schema, catalog.data_type(data_json), jvm.none(), parquet, jvm.scala_map({}), native
+    )
+    return DataFrame(native.baseRelationToDataFrame(relation), catalog.spark)
 
 
 def spark_relation(catalog: Catalog, name: TableName) -> Any:

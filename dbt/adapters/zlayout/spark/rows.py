@@ -71,28 +71,29 @@ class RowWriter:
     progress: Progress | None
     _phases: dict[str, float] = field(default_factory=dict)
 
-    def write(self, frame: DataFrame, stored: CurveModel | None) -> Written:
+    def write(self, frame: DataFrame, cuts: CurveModel | None = None, along: CurveModel | None = None) -> Written:
         """Runs the query once and writes its rows.
 
         Args:
             frame: The query; its columns are those of ``schema``.
-            stored: A curve with cuts that fits the table already, or None.
+            cuts: A stored curve whose cuts fit the rows already, or None.
+            along: A stored curve to lay the rows on between new cuts, or None for a new curve.
         """
-        if stored is not None:
-            route = self._route(stored, {})
-            files = self._rewrite(frame.mapInArrow(route.batches, ROUTED_SCHEMA), stored, len(route.slots))
-            return Written(files, stored.to_bytes(), 1, self._phases)
+        if cuts is not None:
+            route = self._route(cuts, {})
+            files = self._rewrite(frame.mapInArrow(route.batches, ROUTED_SCHEMA), cuts, len(route.slots))
+            return Written(files, cuts.to_bytes(), 1, self._phases)
         staged = self._stage(frame)
         try:
             if staged.arrow_bytes <= min(self.build.target_file_bytes, _ONE_TASK_BYTES):
                 with self._phase("write"):
-                    files = self._in_one_task(staged)
+                    files = self._in_one_task(staged, along)
                 return self._complete(Written(files, None, 1, self._phases), staged)
             staged = self._all_in_files(staged)
             if not self.build.keys:
                 return self._complete(Written(self._unclustered(staged), None, 2, self._phases), staged)
             with self._phase("layout"):
-                model = model_of(staged, self.build, self.curve, self.row_group_rows)
+                model = model_of(staged, self.build, self.curve, self.row_group_rows, along)
             route = self._route(model, staged.rows_by_partition)
             read = partial(route.staged, self.build.root_uri, staged.paths)
             routed = _a_task_each(rewrite_session(self.spark), staged.paths).mapInArrow(read, ROUTED_SCHEMA)
@@ -132,7 +133,7 @@ class RowWriter:
         put_staged(open_store(self.build.root_uri), path, pa.concat_tables(staged.inline))
         return replace(staged, paths=(*staged.paths, path), inline=())
 
-    def _in_one_task(self, staged: Staged) -> tuple[FileReport, ...]:
+    def _in_one_task(self, staged: Staged, along: CurveModel | None) -> tuple[FileReport, ...]:
         tables = [
             *staged.inline,
             *(pa.Table.from_batches(staged_batches(self.build.root_uri, staged.paths), self.schema),),
@@ -151,11 +152,12 @@ class RowWriter:
                     bytes_per_row=staged.bytes_per_row or staged.arrow_bytes / rows.num_rows,
                     target_file_bytes=build.target_file_bytes,
                     row_group_rows=self.row_group_rows,
+                    along=along,
                 )
             )
         targets = (
             ((json.dumps(key), 0, 0), 0, part)
-            for key, part in sorted(_parts(rows, build.partition_by), key=_null_first)
+            for key, part in sorted(by_partition(rows, build.partition_by), key=_null_first)
         )
         return tuple(build.files(targets))
 
@@ -199,10 +201,6 @@ class RowWriter:
 
     def _phase(self, name: str) -> Timed:
         return Timed(self._phases, name)
-
-
-def _parts(rows: pa.Table, partition_by: tuple[str, ...]) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    yield from by_partition(rows, partition_by)
 
 
 def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], ...]:

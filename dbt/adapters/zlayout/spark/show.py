@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.spark.relations import install
 from dbt.adapters.zlayout.timeline.log import Timeline
 
 _MANIFESTS_KEPT = 3
+_CHANGED_PROPERTY = "transient_lastDdlTime"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ class Description:
 
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entry: Entry) -> Description:
+        """What the catalog says now."""
+        comment = entry.native.comment()
+        hidden = {TABLE_ID_PROPERTY, _CHANGED_PROPERTY}
+        properties = {key: value for key, value in entry.all_properties().items() if key not in hidden}
+        return cls(str(comment.get()) if comment.isDefined() else None, properties)
 
 
 def show(

@@ -70,8 +70,10 @@ class Staged:
         return pa.concat_tables(thinned)
 
 
-def model_of(staged: Staged, build: Build, curve: str, row_group_rows: int | None) -> CurveModel:
-    """A curve with cuts for staged rows, from their sample."""
+def model_of(
+    staged: Staged, build: Build, curve: str, row_group_rows: int | None, along: CurveModel | None = None
+) -> CurveModel:
+    """A curve with cuts for staged rows, from their sample; with the boundaries of another one where it is given."""
     sample, keys = staged.uniform_sample(), None
     if build.partition_by:
         names = [f"p{number}" for number in range(len(build.partition_by))]
@@ -87,4 +89,5 @@ def model_of(staged: Staged, build: Build, curve: str, row_group_rows: int | Non
         target_file_bytes=build.target_file_bytes,
         row_group_rows=row_group_rows,
         partition_keys=keys,
+        along=along,
     )

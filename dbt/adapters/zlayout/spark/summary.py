@@ -15,8 +15,8 @@ class CommitSummary:
     Attributes:
         version: Of the table now.
         instant: Of the commit.
-        operation: 'create', 'replace', 'adopt' …
-        rows: Rows written.
+        operation: 'create', 'replace', 'adopt', 'append', 'merge' …
+        rows: Rows written, those that were only carried over into new files among them.
         files_added: Files the version has that the one before had not.
         files_removed: The reverse.
         bytes_added: Their size.
@@ -24,6 +24,10 @@ class CommitSummary:
         data_passes: How often the rows went through: 1 when one task wrote them or stored cuts could be used.
         overlap_depth: Files that a point of the key space lies in, on average; 1.0 is best.
         phases: Seconds by phase.
+        rows_inserted: Rows that are new.
+        rows_updated: Rows that have new values.
+        rows_deleted: Rows that are gone.
+        files_total: Files that the table had before.
     """
 
     version: int
@@ -37,10 +41,23 @@ class CommitSummary:
     data_passes: int
     overlap_depth: float
     phases: Mapping[str, float]
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    files_total: int = 0
+
+    @property
+    def bytes_written(self) -> int:
+        """Size of the files that the write made."""
+        return self.bytes_added
+
+    def __getitem__(self, name: str) -> Any:
+        """A figure by its name, as in run_results.json."""
+        return self.to_dict()[name]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {**vars(self), "phases": dict(self.phases)}
+        return {**vars(self), "bytes_written": self.bytes_written, "phases": dict(self.phases)}
 
 
 class Timed:

@@ -1,0 +1,156 @@
+"""A query's rows as files of a table: the right writer for their types, along the table's curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+from dbt.adapters.zlayout.spark.build import Build
+from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
+from dbt.adapters.zlayout.spark.jobs import Progress, short_message, workers_find_this_python
+from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.rows import RowWriter, Written
+from dbt.adapters.zlayout.spark.schema import quoted, type_at
+from dbt.adapters.zlayout.spark.spark_rows import SparkRowWriter
+from dbt.adapters.zlayout.spark.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.types import arrow_carries, fields_of
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_DEFAULT_ROW_GROUP_ROWS = 1 << 17
+
+
+@dataclass(frozen=True)
+class FileWriter:
+    """Writes rows for one table.
+
+    Attributes:
+        spark: The session of the query.
+        subject: The table, for errors.
+        layout: How its files are laid out.
+        not_null: Top-level columns that may hold no null.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    subject: str
+    layout: TableLayout
+    not_null: Sequence[str] = ()
+    progress: Progress | None = None
+
+    def write(
+        self,
+        store: Store,
+        instant: str,
+        frame: DataFrame,
+        *,
+        cuts: CurveModel | None = None,
+        along: CurveModel | None = None,
+    ) -> Written:
+        """Runs the query once and writes its rows; nothing is visible yet.
+
+        Args:
+            store: The table's folder.
+            instant: Goes into the names of the files.
+            frame: The query, with the layout's columns in any order.
+            cuts: A stored curve whose cuts fit these rows: one pass is enough.
+            along: A stored curve that the rows shall lie on, between cuts of their own.
+
+        Raises:
+            WriteError: The query failed, or a required column holds nulls.
+        """
+        workers_find_this_python(self.spark)
+        build = self._build(store, instant)
+        try:
+            if self._needs_spark():
+                written = self._spark_writer(build).write(self._columns_of_table(frame))
+            else:
+                written = self._arrow_writer(build).write(self._plain_frame(frame), cuts, along)
+        except ZlayoutError:
+            raise
+        except Exception as error:
+            raise WriteError(f"{self.subject}: {short_message(error)}; the table is as it was before") from error
+        self._check_required(written.files)
+        return written
+
+    def _needs_spark(self) -> bool:
+        return self.layout.config.writing.writer == "spark" or not arrow_carries(
+            self.layout.data_json, str(self.spark.version)
+        )
+
+    def _build(self, store: Store, instant: str) -> Build:
+        layout, sizing = self.layout, self.layout.config.file_sizing
+        return Build(
+            schema=layout.data_schema,
+            root_uri=store.root_uri,
+            instant=instant,
+            keys=layout.keys,
+            partition_by=layout.partition_by,
+            model=None,
+            target_file_bytes=sizing.target_file_bytes,
+            row_group_rows=sizing.row_group_rows or _DEFAULT_ROW_GROUP_ROWS,
+            settings=ParquetSettings(layout.config.writing.compression, layout.data_json, str(self.spark.version)),
+            tracking=Tracking(layout.tracked, tuple(self.not_null)),
+        )
+
+    def _arrow_writer(self, build: Build) -> RowWriter:
+        text = [pa.field(name, pa.string()) for name in build.partition_by]
+        return RowWriter(
+            spark=self.spark,
+            build=build,
+            schema=pa.schema([*build.schema, *text]),
+            curve=self.layout.config.clustering.curve,
+            row_group_rows=self.layout.config.file_sizing.row_group_rows,
+            staging=f"{STAGING_FOLDER}/{build.instant}",
+            progress=self.progress,
+        )
+
+    def _spark_writer(self, build: Build) -> SparkRowWriter:
+        tops = dict.fromkeys(path[0] for path in build.keys)
+        return SparkRowWriter(
+            spark=self.spark,
+            build=build,
+            key_schema=pa.schema([build.schema.field(name) for name in tops]),
+            key_types=tuple(type_at(build.schema, path) for path in build.keys),
+            curve=self.layout.config.clustering.curve,
+            row_group_rows=self.layout.config.file_sizing.row_group_rows,
+            staging=f"{STAGING_FOLDER}/{build.instant}",
+            required=tuple(self.not_null),
+            progress=self.progress,
+        )
+
+    def _columns_of_table(self, frame: DataFrame) -> DataFrame:
+        """The query's columns in the order of the table's."""
+        return frame.select(*(functions.col(quoted(name)) for name in [*self._data_names(), *self.layout.partition_by]))
+
+    def _plain_frame(self, frame: DataFrame) -> DataFrame:
+        """The same for the way to Python: partition columns as the text of their folders, all under plain names.
+
+        ``mapInArrow`` takes a dot in a name for a struct's field.
+        """
+        data: list[Any] = [functions.col(quoted(name)) for name in self._data_names()]
+        folders = [functions.col(quoted(name)).cast("string") for name in self.layout.partition_by]
+        return frame.select(*(each.alias(f"c{number}") for number, each in enumerate([*data, *folders])))
+
+    def _data_names(self) -> list[str]:
+        return [each.name for each in fields_of(self.layout.data_json)]
+
+    def _check_required(self, files: Sequence[FileReport]) -> None:
+        counts: dict[str, int] = {}
+        for report in files:
+            for name, nulls in report.nulls.items():
+                counts[name] = counts.get(name, 0) + nulls
+        wrong = [f"`{name}` is null in {count:,} rows" for name, count in counts.items() if count]
+        if wrong:
+            raise WriteError(
+                f"{self.subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
+            )

@@ -1,0 +1,205 @@
+"""Merge and delete+insert: rows come by their key, and only files that hold such a key are written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog import canonical
+from dbt.adapters.zlayout.spark.key_filter import Source, known_keys
+from dbt.adapters.zlayout.spark.rewriting import FILE, Rewrite, RowCounts, Target, nothing_removed
+from dbt.adapters.zlayout.spark.schema import quoted
+from dbt.adapters.zlayout.spark.schema_change import cast_to
+from dbt.adapters.zlayout.timeline.files import DataFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_HIT = "__zl_hit"
+SOURCE_ALIAS, TARGET_ALIAS = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
+
+
+@dataclass(frozen=True)
+class MergeRules:
+    """What a merge does with rows that match and rows that do not; conditions are SQL over the two aliases.
+
+    Attributes:
+        unique_key: Columns whose equality makes rows match; null equals nothing.
+        update_columns: Columns that a match updates; None for all.
+        exclude_columns: Columns that it leaves alone.
+        predicates: Further conditions of a match.
+        matched_condition: Which matches are updated; None for all.
+        not_matched_condition: Which rows without a match are inserted; None for all.
+        skip_matched_step: Update nothing.
+        skip_not_matched_step: Insert nothing.
+        source_alias: Name of the incoming rows in conditions.
+        target_alias: Name of the table in conditions.
+    """
+
+    unique_key: tuple[str, ...]
+    update_columns: tuple[str, ...] | None = None
+    exclude_columns: tuple[str, ...] = ()
+    predicates: tuple[str, ...] = ()
+    matched_condition: str | None = None
+    not_matched_condition: str | None = None
+    skip_matched_step: bool = False
+    skip_not_matched_step: bool = False
+    source_alias: str = SOURCE_ALIAS
+    target_alias: str = TARGET_ALIAS
+
+
+def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
+    """Plans a merge.
+
+    Args:
+        target: The table.
+        frame: Incoming rows in its future columns.
+        rules: What to do with them.
+
+    Raises:
+        ConfigError: A column of the rules is none of the table.
+        WriteError: Incoming rows share a key.
+    """
+    names = frame.columns
+    keys = known_keys(rules.unique_key, names, target.subject)
+    updated_names = _updated_columns(rules, names, target.subject)
+    source = Source(target.catalog, frame, keys)
+    source.check_unique(target.subject)
+    matching = _Matching(target, source, rules)
+    matched, updated = matching.files()
+    rewritten = {uri: count for uri, count in updated.items() if count}
+    parts: list[DataFrame] = []
+    gone = target.mask(list(rewritten))
+    if rewritten:
+        parts.append(matching.updated_rows(cast_to(target.rows(gone), target.layout.schema_json), updated_names))
+    if not rules.skip_not_matched_step:
+        parts.append(matching.new_rows(target.rows(target.mask(list(matched))) if matched else None))
+    updates = sum(rewritten.values())
+    return Rewrite(
+        rows=_union(parts),
+        removes=(lambda _: target.paths(gone)) if rewritten else nothing_removed,
+        counts=lambda written, before: RowCounts(inserted=written - before, updated=updates),
+        claims=matching.claims,
+    )
+
+
+def delete_insert(
+    target: Target, frame: DataFrame, unique_key: Sequence[str] | str, predicates: tuple[str, ...]
+) -> Rewrite:
+    """Plans the delete of every row whose key comes, and the insert of all incoming rows.
+
+    Args:
+        target: The table.
+        frame: Incoming rows in its future columns; several may share a key.
+        unique_key: Columns whose equality makes rows match; null equals nothing.
+        predicates: SQL over the alias of the table: rows that do not meet them stay.
+
+    Raises:
+        ConfigError: A key is no column of the table.
+    """
+    keys = known_keys(unique_key, frame.columns, target.subject)
+    source = Source(target.catalog, frame, keys)
+    matching = _Matching(target, source, MergeRules(keys, predicates=predicates), one_row_a_key=False)
+    matched, _ = matching.files()
+    gone = target.mask(list(matched))
+    kept = matching.unmatched_rows(target.rows(gone), target.layout.schema_json) if matched else None
+    deleted = sum(matched.values())
+    return Rewrite(
+        rows=_union([source.frame] if kept is None else [kept, source.frame]),
+        removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
+        counts=lambda *_: RowCounts(inserted=source.rows, deleted=deleted),
+        claims=matching.claims,
+    )
+
+
+class _Matching:
+    """Which rows of the table meet which incoming rows."""
+
+    def __init__(self, target: Target, source: Source, rules: MergeRules, *, one_row_a_key: bool = True) -> None:
+        self._target, self._source, self._rules = target, source, rules
+        self._source_alias, self._target_alias = rules.source_alias, rules.target_alias
+        self._join = "inner" if one_row_a_key else "left_semi"
+        equal = [f"{self._target_alias}.{quoted(key)} = {self._source_alias}.{quoted(key)}" for key in source.keys]
+        self._on = functions.expr(" and ".join([*equal, *(f"({each})" for each in rules.predicates)]))
+
+    def files(self) -> tuple[dict[str, int], dict[str, int]]:
+        """By URI of each file with a match: its matching rows, and those of them that are to be updated."""
+        matches = self._matches(self._target.rows_with_file())
+        wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
+        update = functions.expr(f"count_if({wanted})") if self._join == "inner" else functions.lit(0)
+        found = matches.groupBy(FILE).agg(functions.count("*").alias("matched"), update.alias("updated")).collect()
+        matched = {canonical(row[FILE]): row["matched"] for row in found}
+        return matched, {canonical(row[FILE]): row["updated"] for row in found}
+
+    def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
+        """Rows of rewritten files: those that match with their new values, the others as they are."""
+        source = self._source.hinted.withColumn(_HIT, functions.lit(True))
+        both = rows.alias(self._target_alias).join(source.alias(self._source_alias), self._on, "left")
+        hit = f"{self._source_alias}.{_HIT} and ({self._rules.matched_condition or 'true'})"
+        new = {name.lower() for name in updated_names}
+        columns = []
+        for name in rows.columns:
+            now, then = (f"{alias}.{quoted(name)}" for alias in (self._source_alias, self._target_alias))
+            value = f"case when {hit} then {now} else {then} end" if name.lower() in new else then
+            columns.append(functions.expr(value).alias(name))
+        return both.select(*columns)
+
+    def new_rows(self, matched: DataFrame | None) -> DataFrame:
+        """Incoming rows that match nothing, as far as they are wanted."""
+        rows = self._source.frame.alias(self._source_alias)
+        if matched is not None:
+            others = self._source.may_match(matched)
+            rows = rows.join(others.alias(self._target_alias), self._on, "left_anti")
+        condition = self._rules.not_matched_condition
+        return rows.where(condition) if condition else rows
+
+    def unmatched_rows(self, rows: DataFrame, schema_json: str) -> DataFrame:
+        """Rows of rewritten files that match nothing, in the future columns."""
+        left = rows.alias(self._target_alias).join(self._source.hinted.alias(self._source_alias), self._on, "left_anti")
+        return cast_to(left, schema_json)
+
+    def claims(self, added: DataFiles) -> str | None:
+        """Whether files that another commit added hold a key that comes here too."""
+        found = self._matches(self._target.rows_of(added)).limit(1).count()
+        return (
+            f"it wrote rows with keys of this {'merge' if self._join == 'inner' else 'delete+insert'}"
+            if found
+            else None
+        )
+
+    def _matches(self, rows: DataFrame) -> DataFrame:
+        candidates = self._source.may_match(rows).alias(self._target_alias)
+        return candidates.join(self._source.hinted.alias(self._source_alias), self._on, self._join)
+
+
+def _updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> list[str]:
+    by_name = {name.lower(): name for name in names}
+    if rules.update_columns is not None and rules.exclude_columns:
+        raise ConfigError(["merge_update_columns and merge_exclude_columns: set one of them, not both"], subject)
+    for key, listed in (
+        ("merge_update_columns", rules.update_columns or ()),
+        ("merge_exclude_columns", rules.exclude_columns),
+    ):
+        missing = [name for name in listed if name.strip("`").lower() not in by_name]
+        if missing:
+            raise ConfigError(
+                [f"{key}: {', '.join(map(repr, missing))} is no column of the table; it has {', '.join(names)}"],
+                subject,
+            )
+    if rules.update_columns is not None:
+        return [by_name[name.strip("`").lower()] for name in rules.update_columns]
+    excluded = {name.strip("`").lower() for name in rules.exclude_columns}
+    return [name for name in names if name.lower() not in excluded]
+
+
+def _union(parts: Sequence[DataFrame]) -> DataFrame | None:
+    if not parts:
+        return None
+    first, *others = parts
+    for each in others:
+        first = first.unionByName(each)
+    return first

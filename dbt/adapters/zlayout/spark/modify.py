@@ -1,0 +1,254 @@
+"""Changing some rows of a table in one commit: append, overwrite of partitions, merge, delete."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.files_written import statistics_of
+from dbt.adapters.zlayout.spark.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.measure import depth_of
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
+from dbt.adapters.zlayout.spark.rewriting import Rewrite, Target
+from dbt.adapters.zlayout.spark.rows import Written
+from dbt.adapters.zlayout.spark.schema import described
+from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange, SchemaPlan, aligned, cast_to, plan_schema
+from dbt.adapters.zlayout.spark.session import open_entry
+from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.summary import CommitSummary, Timed
+from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.cleaning import clean
+from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
+from dbt.adapters.zlayout.timeline.recovery import recover
+from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_DROPPED = "dropped_columns"
+_UNKNOWN_DRIFT = 1e9
+_ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
+
+
+@dataclass(frozen=True)
+class Modification:
+    """What is asked for besides the change itself.
+
+    Attributes:
+        name: Of the table.
+        operation: What the log calls it.
+        frame: Rows that come; their query has not run yet. None for a delete.
+        settings: Of the files written from now on; None for the table's own.
+        on_schema_change: What becomes of columns that differ.
+        description: What people read about the table from now on; None leaves it.
+        column_comments: What people read about its columns, by name.
+        not_null: Top-level columns that may hold no null.
+        progress: Takes a line now and then.
+    """
+
+    name: TableName
+    operation: Operation
+    frame: DataFrame | None
+    settings: TableConfig | None = None
+    on_schema_change: OnSchemaChange = OnSchemaChange.FAIL
+    description: Description | None = None
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    not_null: Sequence[str] = ()
+    progress: Progress | None = None
+
+
+Plan = Callable[[Target, Any], Rewrite]
+"""From the table and the rows that come, in its future columns, to what is to be done."""
+
+
+def modify_table(spark: SparkSession, wanted: Modification, plan: Plan) -> tuple[OpenTable, CommitSummary]:
+    """Changes rows of a managed table.
+
+    Returns:
+        The table as it is now, and what was done; a change of nothing makes no version.
+
+    Raises:
+        TableNotFoundError: There is no such table.
+        UnsupportedError: It is not managed.
+        ConfigError: Settings or columns do not fit; nothing has run.
+        WriteError: The query failed, or its rows may not come in; the table is as it was.
+        ConflictError: Another writer committed meanwhile what this change cannot follow.
+    """
+    return _Modifying(spark, wanted, plan).run()
+
+
+class _Modifying:
+    def __init__(self, spark: SparkSession, wanted: Modification, plan: Plan) -> None:
+        self.spark = spark
+        self.wanted = wanted
+        self.plan = plan
+        self.catalog = Catalog(spark)
+        self.subject = str(wanted.name)
+        self.phases: dict[str, float] = {}
+
+    def run(self) -> tuple[OpenTable, CommitSummary]:
+        started = time.perf_counter()
+        entry, opened = self._managed()
+        recover(Timeline(opened.store))
+        if self._rewrites_old_files(opened):
+            self._rewrite_old_files(entry, opened)
+            entry, opened = self._managed()
+        action = _ACTIONS.get(self.wanted.operation, Action.COMMIT)
+        with Timeline(opened.store).begin(action, self.wanted.operation) as transaction:
+            if transaction.base is None:
+                raise TableNotFoundError(f"{self.subject} has no version yet; build its model first")
+            opened = replace(opened, snapshot=transaction.base)
+            if self._rewrites_old_files(opened):
+                raise ConflictError(f"{self.subject}: another writer changed its columns just now; run it again")
+            summary = self._change(opened, transaction)
+        if transaction.committed is not None:
+            opened = self._show(entry, opened, transaction.committed.version)
+        self.phases["total"] = round(time.perf_counter() - started, 3)
+        return opened, replace(summary, phases={**summary.phases, **self.phases})
+
+    def _managed(self) -> tuple[Entry, OpenTable]:
+        entry = self.catalog.find(self.wanted.name)
+        opened = open_entry(self.spark, entry) if entry is not None else None
+        if entry is None or opened is None:
+            raise TableNotFoundError(f"{self.subject} is no table of dbt-zlayout; build its model first")
+        if not opened.managed:
+            raise UnsupportedError(
+                f"{self.subject} is only indexed: others write it; take it over with ZTable.adopt(..., managed=True)"
+            )
+        return entry, opened
+
+    def _schema(self, opened: OpenTable) -> SchemaPlan:
+        if self.wanted.frame is None:
+            return SchemaPlan(opened.schema_json)
+        frame_json = described(str(self.wanted.frame.schema.json()), self.wanted.column_comments)
+        partition_by = opened.partition_columns
+        policy = self.wanted.on_schema_change
+        return plan_schema(self.catalog, opened.schema_json, frame_json, policy, partition_by, self.subject)
+
+    def _rewrites_old_files(self, opened: OpenTable) -> bool:
+        """Whether old files cannot show the new columns: a type is wider, or a dropped name comes back to life."""
+        schema = self._schema(opened)
+        dropped = set(opened.snapshot.properties.get(_DROPPED, ()))
+        return bool(schema.retyped or dropped & {name.lower() for name in schema.added})
+
+    def _rewrite_old_files(self, entry: Entry, opened: OpenTable) -> None:
+        """Writes the rows that are there in the columns to come, as a version of its own."""
+        schema_json = self._schema(opened).schema_json
+        config = config_of(opened.snapshot)
+        replace_table(
+            self.spark,
+            Replacement(
+                name=self.wanted.name,
+                frame=cast_to(frame_of(self.catalog, opened), schema_json),
+                config=config,
+                description=Description.of(entry),
+                progress=self.wanted.progress,
+            ),
+        )
+
+    def _layout(self, base: Snapshot, schema: SchemaPlan) -> TableLayout:
+        config = self.wanted.settings or config_of(base)
+        layout = TableLayout.of(config, schema.schema_json, self.subject)
+        if layout.partition_by != base.partition_by:
+            then, now = (", ".join(each) or "nothing" for each in (base.partition_by, layout.partition_by))
+            raise ConfigError(
+                [f"partition_by: the table is partitioned by {then}, the model by {now}; rebuild with --full-refresh"],
+                self.subject,
+            )
+        return layout
+
+    def _change(self, opened: OpenTable, transaction: Transaction) -> CommitSummary:
+        base, store = opened.snapshot, opened.store
+        schema = self._schema(opened)
+        layout = self._layout(base, schema)
+        target = Target(self.catalog, self.subject, opened, layout)
+        with Timed(self.phases, "plan"):
+            frame = self.wanted.frame
+            rewrite = self.plan(target, aligned(frame, layout.schema_json, self.subject) if frame is not None else None)
+        along = layout.stored_model(store, base)
+        written = Written((), None, 0, {})
+        if rewrite.rows is not None:
+            writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
+            written = writer.write(store, transaction.instant, rewrite.rows, along=along)
+        removes = rewrite.removes(written.files)
+        files = DataFiles.of([each.file for each in written.files], layout.partition_by)
+        gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
+        statistics = statistics_of(written.files, layout.tracked)
+        depth = round(depth_of(statistics, layout.keys, [each.partition for each in files]), 4)
+        counts = rewrite.counts(files.total_rows, gone.total_rows)
+        figures: dict[str, Any] = {
+            "rows": files.total_rows,
+            "rows_inserted": counts.inserted,
+            "rows_updated": counts.updated,
+            "rows_deleted": counts.deleted,
+            "files_added": len(files),
+            "files_removed": len(gone),
+            "bytes_added": files.total_bytes,
+            "bytes_removed": gone.total_bytes,
+            "data_passes": written.data_passes,
+            "overlap_depth": depth,
+        }
+        version, instant = base.version, base.instant
+        if len(files) or removes or schema.changes:
+            with Timed(self.phases, "commit"):
+                curve = None
+                if written.model is not None and along is None:
+                    curve = curve_path(transaction.instant, "arrow")
+                    store.put(curve, written.model)
+                new = tuple(each for each in layout.tracked if each.path[0] in schema.added)
+                index = IndexUpdate(store, transaction.instant, files, statistics, removes, new)
+                change = Change(
+                    adds=files,
+                    removes=removes,
+                    schema_json=layout.schema_json if schema.changes else None,
+                    layout=layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT)),
+                    curve=curve,
+                    properties=_with_dropped(base.properties, schema.dropped),
+                    summary={**figures, "seconds": dict(written.phases)},
+                    claims=rewrite.claims,
+                )
+                commit = transaction.commit(change, index=index)
+                version, instant = commit.version, commit.instant
+        return CommitSummary(
+            version=version,
+            instant=instant,
+            operation=self.wanted.operation.value,
+            files_total=len(opened.files),
+            phases=written.phases,
+            **figures,
+        )
+
+    def _show(self, entry: Entry, opened: OpenTable, version: int) -> OpenTable:
+        with Timed(self.phases, "publish"):
+            timeline = Timeline(opened.store)
+            snapshot = timeline.snapshot(version)
+            opened = replace(opened, snapshot=snapshot, entry_file=opened.store.stat(log_path(version)))
+            show(self.catalog, self.wanted.name, entry, opened, self.wanted.description or Description.of(entry), None)
+            retention = config_of(snapshot).retention
+            clean(timeline, retention.versions, retention.hours, int(time.time() * 1000))
+        return opened
+
+
+def _with_dropped(properties: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any] | None:
+    """The properties that remember which columns older files still hold although the table has them no more."""
+    if not names:
+        return None
+    dropped = {*properties.get(_DROPPED, ()), *(name.lower() for name in names)}
+    return {**properties, _DROPPED: sorted(dropped)}

@@ -1,0 +1,191 @@
+"""The writing half of ``ZTable``: rows come, change and go, each time in one atomic commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.spark import replacing_rows
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.merge import SOURCE_ALIAS, TARGET_ALIAS, MergeRules, delete_insert, merge
+from dbt.adapters.zlayout.spark.modify import Modification, Plan, modify_table
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.rewriting import Rewrite, Target
+from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange
+from dbt.adapters.zlayout.spark.show import Description
+from dbt.adapters.zlayout.spark.summary import CommitSummary
+from dbt.adapters.zlayout.timeline.action import Operation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dbt.adapters.zlayout.config import TableConfig
+
+
+class TableWrites:
+    """Methods that change rows.
+
+    All of them take these keywords, and ``delete`` only ``progress``:
+
+    * ``on_schema_change``: 'fail' (default), 'ignore', 'append_new_columns' or 'sync_all_columns', as in dbt.
+    * ``settings``: A `TableConfig` for files written from now on; None for the table's own.
+    * ``description``: For people, from now on; None leaves it.
+    * ``column_comments``: By column, for columns that are added.
+    * ``not_null``: Columns that may hold no null; checked before the commit.
+    * ``progress``: Gets a line every few seconds.
+
+    All of them return what the commit did (``version``, ``rows_inserted``, ``rows_updated``, ``rows_deleted``,
+    ``files_added``, ``files_removed``, ``bytes_written`` …), make no version where nothing changes, and raise:
+
+    * ConfigError: Columns or conditions do not fit the table; nothing has run.
+    * WriteError: The query failed, or its rows may not come in; the table is as it was.
+    * ConflictError: Another writer committed meanwhile what this change cannot follow; run it again.
+    """
+
+    name: str
+    location: str
+    last_commit: CommitSummary | None
+    _spark: SparkSession
+    _opened: OpenTable
+
+    def append(self, df: DataFrame, **options: Any) -> CommitSummary:
+        """Adds rows; they lie on the table's curve.
+
+        Args:
+            df: The rows, whose query runs once.
+            **options: See the class.
+        """
+        return self._modify(Operation.APPEND, df, lambda _, rows: replacing_rows.append(rows), **options)
+
+    def overwrite(
+        self, df: DataFrame, partitions: Sequence[Mapping[str, object]] | str | None = None, **options: Any
+    ) -> CommitSummary:
+        """Replaces whole partitions by rows.
+
+        Args:
+            df: The rows, whose query runs once.
+            partitions: None replaces the partitions that the rows have, and everything in a table without partitions;
+                'all' replaces everything; a list such as ``[{'day': '2024-01-01'}]`` exactly these, and rows of others
+                are an error.
+            **options: See the class.
+        """
+        return self._modify(
+            Operation.INSERT_OVERWRITE,
+            df,
+            lambda target, rows: replacing_rows.overwrite(target, rows, partitions),
+            **options,
+        )
+
+    def merge(  # noqa: PLR0913 - one keyword a rule
+        self,
+        df: DataFrame,
+        unique_key: Sequence[str] | str,
+        *,
+        update_columns: Sequence[str] | None = None,
+        exclude_columns: Sequence[str] = (),
+        predicates: Sequence[str] = (),
+        matched_condition: str | None = None,
+        not_matched_condition: str | None = None,
+        skip_matched_step: bool = False,
+        skip_not_matched_step: bool = False,
+        source_alias: str = SOURCE_ALIAS,
+        target_alias: str = TARGET_ALIAS,
+        **options: Any,
+    ) -> CommitSummary:
+        """Updates rows whose key comes and inserts the others; only files that hold a coming key are written anew.
+
+        Args:
+            df: The rows, whose query runs once; no two may have the same key. A null in a key equals nothing.
+            unique_key: Columns that tell rows apart.
+            update_columns: Columns that a match updates; None for all.
+            exclude_columns: Columns that a match leaves alone.
+            predicates: Further conditions of a match, SQL over the two aliases.
+            matched_condition: Which matches are updated, SQL over the two aliases.
+            not_matched_condition: Which rows without a match are inserted, SQL over the source's alias.
+            skip_matched_step: Update nothing.
+            skip_not_matched_step: Insert nothing.
+            source_alias: Name of the coming rows in conditions.
+            target_alias: Name of the table in conditions.
+            **options: See the class.
+        """
+        rules = MergeRules(
+            unique_key=(unique_key,) if isinstance(unique_key, str) else tuple(unique_key),
+            update_columns=None if update_columns is None else tuple(update_columns),
+            exclude_columns=tuple(exclude_columns),
+            predicates=tuple(predicates),
+            matched_condition=matched_condition,
+            not_matched_condition=not_matched_condition,
+            skip_matched_step=skip_matched_step,
+            skip_not_matched_step=skip_not_matched_step,
+            source_alias=source_alias,
+            target_alias=target_alias,
+        )
+        return self._modify(Operation.MERGE, df, partial(merge, rules=rules), **options)
+
+    def delete_insert(
+        self, df: DataFrame, unique_key: Sequence[str] | str, *, predicates: Sequence[str] = (), **options: Any
+    ) -> CommitSummary:
+        """Deletes the rows whose key comes, then inserts all rows.
+
+        Args:
+            df: The rows, whose query runs once; several may have the same key.
+            unique_key: Columns that tell rows apart; a null in one equals nothing.
+            predicates: Conditions on the rows to delete, SQL over the alias ``DBT_INTERNAL_DEST``.
+            **options: See the class.
+        """
+        plan = partial(delete_insert, unique_key=unique_key, predicates=tuple(predicates))
+        return self._modify(Operation.MERGE, df, plan, **options)
+
+    def replace_where(self, df: DataFrame, predicate_sql: str, **options: Any) -> CommitSummary:
+        """Deletes the rows that meet a condition, then inserts rows.
+
+        Args:
+            df: The rows, whose query runs once.
+            predicate_sql: A condition, as in a WHERE clause.
+            **options: See the class.
+        """
+        return self._modify(
+            Operation.MERGE,
+            df,
+            lambda target, rows: replacing_rows.delete(target, predicate_sql, frame=rows),
+            **options,
+        )
+
+    def delete(self, predicate_sql: str, *, progress: Callable[[str], None] | None = None) -> CommitSummary:
+        """Deletes the rows that meet a condition; files without such a row stay as they are.
+
+        Args:
+            predicate_sql: A condition, as in a WHERE clause.
+            progress: Gets a line every few seconds.
+        """
+        return self._modify(
+            Operation.DELETE, None, lambda target, _: replacing_rows.delete(target, predicate_sql), progress=progress
+        )
+
+    def _modify(
+        self,
+        operation: Operation,
+        df: DataFrame | None,
+        plan: Plan,
+        *,
+        on_schema_change: OnSchemaChange | str = OnSchemaChange.FAIL,
+        settings: TableConfig | None = None,
+        description: Description | None = None,
+        column_comments: Mapping[str, str] | None = None,
+        not_null: Sequence[str] = (),
+        progress: Callable[[str], None] | None = None,
+    ) -> CommitSummary:
+        wanted = Modification(
+            name=Catalog(self._spark).name(self.name),
+            operation=operation,
+            frame=df,
+            settings=settings,
+            on_schema_change=OnSchemaChange(on_schema_change),
+            description=description,
+            column_comments=dict(column_comments or {}),
+            not_null=tuple(not_null),
+            progress=progress,
+        )
+        self._opened, self.last_commit = modify_table(self._spark, wanted, plan)
+        return self.last_commit
