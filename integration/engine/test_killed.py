@@ -85,7 +85,7 @@ def test_a_killed_writer_leaves_a_whole_version(spark, tmp_path):
 
 @pytest.mark.parametrize("point", ["staged", "written", "indexed"])
 def test_a_writer_that_fails_between_two_steps_leaves_the_table_as_it_was(spark, monkeypatch, point):
-    from dbt.adapters.zlayout.spark import replace, rows
+    from dbt.adapters.zlayout.spark import index_update, rows
 
     name = f"z.fault_{point}"
     ZTable.write(
@@ -96,9 +96,11 @@ def test_a_writer_that_fails_between_two_steps_leaves_the_table_as_it_was(spark,
     def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
-    target = {"staged": (rows, "model_of"), "written": (replace, "write_slices"), "indexed": (replace, "slice_path")}[
-        point
-    ]
+    target = {
+        "staged": (rows, "model_of"),
+        "written": (index_update, "write_slices"),
+        "indexed": (index_update, "slice_path"),
+    }[point]
     monkeypatch.setattr(*target, fail)
     with pytest.raises(Exception, match="No space left"):
         ZTable.write(

@@ -145,12 +145,11 @@ class TableWrites:
             predicate_sql: A condition, as in a WHERE clause.
             **options: See the class.
         """
-        return self._modify(
-            Operation.MERGE,
-            df,
-            lambda target, rows: replacing_rows.delete(target, predicate_sql, frame=rows),
-            **options,
-        )
+
+        def plan(target: Target, rows: DataFrame) -> Rewrite:
+            return replacing_rows.delete(target, predicate_sql, frame=rows)
+
+        return self._modify(Operation.MERGE, df, plan, **options)
 
     def delete(self, predicate_sql: str, *, progress: Callable[[str], None] | None = None) -> CommitSummary:
         """Deletes the rows that meet a condition; files without such a row stay as they are.
