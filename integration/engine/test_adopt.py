@@ -1,5 +1,7 @@
 """Tables that others write: indexed without being touched, or taken over on demand."""
 
+from pathlib import Path
+
 import pytest
 from comparing import same_rows
 
@@ -61,15 +63,19 @@ def test_an_overwrite_by_another_tool_gives_its_rows(spark, plain):
     assert spark.sql(f"select count(*) from {plain} where k = 3").collect()[0][0] == 11
 
 
+@pytest.mark.parametrize("external", [False, True])
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_a_table_taken_over_becomes_managed_and_keeps_its_rows(spark, plain, partitioned, tmp_path):
-    frame = spark.sql(ROWS).repartitionByRange(10, "k").write.format("parquet").option("path", str(tmp_path / "t"))
+def test_a_table_taken_over_becomes_managed_and_keeps_its_rows(spark, plain, partitioned, external, tmp_path):
+    plain = f"{plain}_{partitioned}_{external}"
+    frame = spark.sql(ROWS).repartitionByRange(10, "k").write.format("parquet")
+    if external:
+        frame = frame.option("path", str(tmp_path / "t"))
     (frame.partitionBy("p") if partitioned else frame).saveAsTable(plain)
     table = ZTable.adopt(spark, plain, zorder=["k"], managed=True)
     assert table.information()["level"] == "managed"
     assert same_rows(spark.table(plain), spark.sql(ROWS))
     assert table.index_status().num_rows == 0
-    assert (tmp_path / "t" / "_spark_metadata").exists()
+    assert Path(table.location.removeprefix("file://"), "_spark_metadata").exists()
     again = ZTable.write(
         spark, plain, spark.sql(ROWS), zorder=["k"], partition_by=["p"] if partitioned else (), target_file_size="20kb"
     )

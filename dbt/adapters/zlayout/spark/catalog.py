@@ -146,6 +146,10 @@ class Catalog:
         if old is not None and self._same(old, native):
             return old
         if old is not None:
+            if old.kind == "MANAGED" and old.location == canonical(definition.location):
+                # The catalog would delete the folder of a table that it owns; this one lives on in its files.
+                external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
+                self._native.alterTable(self.jvm.copied(old.native, p2=external))
             self._native.dropTable(self._identifier(old.name), True, False)
         self._native.createTable(native, False, False)
         found = self.find(definition.name)

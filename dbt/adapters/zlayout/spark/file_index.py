@@ -229,7 +229,7 @@ def _partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]
     """Catalyst rows of typed partition values, cast by Spark from the text that the folder names hold."""
     expressions = jvm.catalyst.expressions
     if not keys or not keys[0]:
-        return [jvm.catalyst.InternalRow.empty() for _ in keys or [()]]
+        return [jvm.catalyst.InternalRow.empty() for _ in keys]
     zone = jvm.some(jvm.root.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone())
     string_type = jvm.root.org.apache.spark.sql.types.DataTypes.StringType
     types = [schema.apply(i).dataType() for i in range(schema.size())]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _HIT = "__zl_hit"
+_KEY = "__zl_key"
 SOURCE_ALIAS, TARGET_ALIAS = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
 
 
@@ -96,7 +97,7 @@ def delete_insert(
         target: The table.
         frame: Incoming rows in its future columns; several may share a key.
         unique_key: Columns whose equality makes rows match; null equals nothing.
-        predicates: SQL over the alias of the table: rows that do not meet them stay.
+        predicates: SQL over the table, with or without its alias: rows that do not meet them stay.
 
     Raises:
         ConfigError: A key is no column of the table.
@@ -123,7 +124,14 @@ class _Matching:
         self._target, self._source, self._rules = target, source, rules
         self._source_alias, self._target_alias = rules.source_alias, rules.target_alias
         self._join = "inner" if one_row_a_key else "left_semi"
-        equal = [f"{self._target_alias}.{quoted(key)} = {self._source_alias}.{quoted(key)}" for key in source.keys]
+        self._side, names = source.hinted, [quoted(key) for key in source.keys]
+        if not one_row_a_key:
+            # Only the keys, under names of their own: a bare name in a predicate is the table's column, as in a DELETE.
+            names = [f"{_KEY}{number}" for number in range(len(source.keys))]
+            named = zip(source.keys, names, strict=True)
+            self._side = source.hinted.select(*(functions.col(quoted(key)).alias(name) for key, name in named))
+        pairs = zip(source.keys, names, strict=True)
+        equal = [f"{self._target_alias}.{quoted(key)} = {self._source_alias}.{name}" for key, name in pairs]
         self._on = functions.expr(" and ".join([*equal, *(f"({each})" for each in rules.predicates)]))
 
     def files(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -159,21 +167,17 @@ class _Matching:
 
     def unmatched_rows(self, rows: DataFrame, schema_json: str) -> DataFrame:
         """Rows of rewritten files that match nothing, in the future columns."""
-        left = rows.alias(self._target_alias).join(self._source.hinted.alias(self._source_alias), self._on, "left_anti")
+        left = rows.alias(self._target_alias).join(self._side.alias(self._source_alias), self._on, "left_anti")
         return cast_to(left, schema_json)
 
     def claims(self, added: DataFiles) -> str | None:
         """Whether files that another commit added hold a key that comes here too."""
         found = self._matches(self._target.rows_of(added)).limit(1).count()
-        return (
-            f"it wrote rows with keys of this {'merge' if self._join == 'inner' else 'delete+insert'}"
-            if found
-            else None
-        )
+        return "it wrote rows with keys that come here too" if found else None
 
     def _matches(self, rows: DataFrame) -> DataFrame:
         candidates = self._source.may_match(rows).alias(self._target_alias)
-        return candidates.join(self._source.hinted.alias(self._source_alias), self._on, self._join)
+        return candidates.join(self._side.alias(self._source_alias), self._on, self._join)
 
 
 def _updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> list[str]:

@@ -1,0 +1,305 @@
+"""Append, overwrite, merge, delete: single steps whose outcome is known, and the errors that they give."""
+
+from pathlib import Path
+
+import pytest
+from comparing import bag, same_rows
+
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, UnsupportedError, WriteError
+from dbt.adapters.zlayout.table import ZTable
+
+EVERY_TYPE = """
+    select cast(id as int) k, cast(id % 100 as byte) b, cast(id as short) s, id l, cast(id as float) / 3 f,
+      case id % 5 when 0 then double('NaN') when 1 then -0.0D when 2 then null else id / 7 end d,
+      cast(id as decimal(38, 10)) / 7 dec, date_add(date'1500-01-01', cast(id * 300 as int)) day,
+      timestamp_micros(id * 86400000123) ts, cast(timestamp_micros(id * 3600000001) as timestamp_ntz) ntz,
+      case when id % 4 = 0 then null else concat('ü✓', id) end t, cast(concat('x', id) as binary) bin,
+      id % 2 = 0 flag, named_struct('a', id, 'b', array(id, null)) st, map('m', id) mp, array(named_struct('q', id)) arr,
+      cast(null as int) nothing
+    from range({rows})
+"""
+
+
+def table_of(spark, name, query, **settings):
+    settings.setdefault("target_file_size", "16kb")
+    return ZTable.write(spark, name, spark.sql(query), **settings)
+
+
+def files_of(table):
+    return set(table.snapshot().files["path"].to_pylist())
+
+
+def content(table):
+    root = Path(table.location.removeprefix("file://"))
+    return {path: (root / path).read_bytes() for path in files_of(table)}
+
+
+@pytest.mark.parametrize("partition_by", [(), ("flag",)])
+def test_rows_of_every_type_come_change_and_go(spark, partition_by):
+    name = f"z.every_{len(partition_by)}"
+    table = table_of(spark, name, EVERY_TYPE.format(rows=400), zorder=["k", "day"], partition_by=partition_by)
+    spark.sql(EVERY_TYPE.format(rows=700)).createOrReplaceTempView("more")
+    table.append(spark.sql("select * from more where k between 400 and 500"))
+    assert same_rows(spark.table(name), spark.sql("select * from more where k <= 500"))
+    new = "select * except (t), 'changed' t from more where k % 10 = 0"
+    done = table.merge(spark.sql(new), ["k"])
+    assert (done.rows_updated, done.rows_inserted) == (51, 19)
+    assert same_rows(
+        spark.table(name), spark.sql(f"select * except (t), t from more where k <= 500 and k % 10 <> 0 union all {new}")
+    )
+    done = table.delete("d is null or isnan(d)")
+    left = spark.sql(
+        f"select * from (select * except (t), t from more where k <= 500 and k % 10 <> 0 union all {new}) "
+        "where d is not null and not isnan(d)"
+    )
+    assert done.rows_deleted == 520 - left.count()
+    assert same_rows(spark.table(name), left)
+    assert table.index_status().num_rows == 0
+
+
+@pytest.mark.parametrize("key", ["k", "b", "s", "l", "f", "d", "dec", "day", "ts", "ntz", "t", "bin", "flag", "st"])
+def test_a_merge_matches_by_keys_of_every_type_and_never_by_null(spark, key):
+    name = f"z.key_{key}"
+    query = f"select *, row_number() over (partition by {key} order by k) n from ({EVERY_TYPE.format(rows=60)})"
+    table = table_of(spark, name, query, zorder=["k"], target_file_size="4kb")
+    spark.sql(
+        f"select * except (l, n), -1L l, n from ({query}) where k % 3 = 0 and n = 1"
+        if key != "l"
+        else f"select * except (s, n), cast(-1 as short) s, n from ({query}) where k % 3 = 0"
+    ).createOrReplaceTempView("new")
+    before = spark.table(name).localCheckpoint()
+    before.createOrReplaceTempView("old")
+    done = table.merge(spark.table("new"), [key, "n"])
+    columns = ", ".join(before.columns)
+    left = f"select {columns} from old left anti join new on old.{key} = new.{key} and old.n = new.n"
+    assert bag(spark.table(name)) == bag(spark.sql(f"{left} union all select {columns} from new"))
+    nulls = spark.sql(f"select count(*) from new where {key} is null").head()[0]
+    assert done.rows_inserted == nulls
+
+
+def test_a_merge_leaves_other_files_as_they_are(spark):
+    table = table_of(spark, "z.few", "select id k, id * 7 v from range(20000)", zorder=["k"])
+    before, kept = content(table), len(files_of(table))
+    assert kept >= 5
+    done = table.merge(spark.sql("select k, -1L v from values (3L), (5L), (30000L) as t (k)"), "k")
+    after = content(table)
+    assert done.files_removed == 1
+    assert done.files_total == kept
+    assert {path: data for path, data in before.items() if path in after} == {
+        p: d for p, d in after.items() if p in before
+    }
+    assert len(before.keys() - after.keys()) == 1
+    assert (done.rows_inserted, done.rows_updated, done.rows_deleted) == (1, 2, 0)
+    assert done.bytes_written == sum(len(data) for path, data in after.items() if path not in before)
+    expected = (
+        "select id k, case when id in (3, 5) then -1 else id * 7 end v from range(20000) union all select 30000, -1"
+    )
+    assert same_rows(spark.table("z.few"), spark.sql(expected))
+
+
+def test_a_merge_updates_only_the_columns_that_it_shall(spark):
+    query = "select id k, 'a' x, 'a' y from range(4)"
+    new = "select id + 2 k, 'b' x, 'b' y from range(4)"
+    for number, (rules, expected) in enumerate(
+        [
+            ({"update_columns": ["x"]}, [("b", "a"), ("b", "b")]),
+            ({"exclude_columns": ["X"]}, [("a", "b"), ("b", "b")]),
+            ({"skip_matched_step": True}, [("a", "a"), ("b", "b")]),
+            ({"skip_not_matched_step": True}, [("b", "b")]),
+            ({"matched_condition": "DBT_INTERNAL_DEST.k = 2"}, [("b", "b"), ("a", "a"), ("b", "b")]),
+            ({"not_matched_condition": "DBT_INTERNAL_SOURCE.k = 5"}, [("b", "b"), ("b", "b")]),
+            ({"predicates": ["DBT_INTERNAL_DEST.k > 2"]}, None),
+            ({"source_alias": "s", "target_alias": "t", "matched_condition": "s.x > t.x"}, [("b", "b"), ("b", "b")]),
+        ]
+    ):
+        name = f"z.rules_{number}"
+        table = table_of(spark, name, query)
+        table.merge(spark.sql(new), ["k"], **rules)
+        rows = {}
+        for row in spark.table(name).collect():
+            rows.setdefault(row.k, []).append((row.x, row.y))
+        assert rows[0] == rows[1] == [("a", "a")]
+        if "skip_not_matched_step" in rules:
+            assert set(rows) == {0, 1, 2, 3}
+            assert rows[2] == rows[3] == expected
+        elif "matched_condition" in rules and len(expected) == 3:
+            assert (rows[2], rows[3], rows[4]) == tuple([each] for each in expected)
+        elif "not_matched_condition" in rules:
+            assert set(rows) == {0, 1, 2, 3, 5}
+        elif expected is None:
+            assert sorted(rows[2]) == [("a", "a"), ("b", "b")]
+            assert rows[3] == [("b", "b")]
+        else:
+            assert (rows[2], rows[5]) == ([expected[0]], [expected[1]])
+
+
+def test_two_rows_of_one_key_are_an_error_that_shows_them(spark):
+    table = table_of(spark, "z.twice", "select id k, 0 v from range(10)")
+    twice = spark.sql("select id % 4 k, 1 v from range(8) union all select null, 2 union all select null, 3")
+    with pytest.raises(WriteError, match=r"k = \d \(2 times\); k = \d \(2 times\); k = \d \(2 times\); make"):
+        table.merge(twice, ["k"])
+    assert ZTable.for_name(spark, "z.twice").version == 0
+    table.merge(spark.sql("select cast(null as bigint) k, 2 v union all select null, 3"), ["k"])
+    assert spark.table("z.twice").where("k is null").count() == 2
+    done = table.delete_insert(twice, ["k"])
+    assert (done.rows_deleted, done.rows_inserted) == (4, 10)
+    assert spark.table("z.twice").count() == 10 - 4 + 2 + 10
+
+
+def test_overwrite_replaces_the_partitions_that_come(spark):
+    query = "select id k, id % 3 p, case when id % 2 = 0 then null else 'a b/c' end q from range(60)"
+    table = table_of(spark, "z.parts", query, partition_by=["p", "q"])
+    done = table.overwrite(spark.sql("select 1L k, 1L p, cast(null as string) q"))
+    expected = f"select * from ({query}) where not (p = 1 and q is null) union all select 1, 1, null"
+    assert same_rows(spark.table("z.parts"), spark.sql(expected))
+    assert (done.rows_inserted, done.rows_deleted) == (1, 10)
+    with pytest.raises(WriteError, match="p=2, q=None.*not among those"):
+        table.overwrite(spark.sql("select 1L k, 2L p, cast(null as string) q"), [{"p": 1, "q": "a b/c"}])
+    table.overwrite(spark.sql("select * from z.parts where false"), [{"p": 1, "q": "a b/c"}, {"P": 1, "Q": None}])
+    assert same_rows(spark.table("z.parts"), spark.sql(f"select * from ({query}) where p <> 1"))
+    table.overwrite(spark.sql("select 5L k, 5L p, 'z' q"), "all")
+    assert [tuple(row) for row in spark.table("z.parts").select("k", "p", "q").collect()] == [(5, 5, "z")]
+    for wrong in ("some", [{"p": 1}], [3]):
+        with pytest.raises(ConfigError, match="partitions:"):
+            table.overwrite(spark.sql("select 5L k, 5L p, 'z' q"), wrong)
+    plain = table_of(spark, "z.unparted", "select id from range(5)")
+    plain.overwrite(spark.sql("select 9L id"))
+    assert [row.id for row in spark.table("z.unparted").collect()] == [9]
+
+
+def test_replace_where_and_delete(spark):
+    query = "select id k, timestamp_seconds(id * 3600) ts from range(240)"
+    table = table_of(spark, "z.hours", query, zorder=["ts"], target_file_size="1kb")
+    day = "ts >= '1970-01-03 00:00:00' and ts < '1970-01-04 00:00:00'"
+    fresh = f"select k + 1000 k, ts from ({query}) where {day}"
+    for _ in range(2):
+        done = table.replace_where(spark.sql(fresh), day)
+        assert (done.rows_deleted, done.rows_inserted) == (24, 24)
+        assert same_rows(
+            spark.table("z.hours"), spark.sql(f"select * from ({query}) where not ({day}) union all {fresh}")
+        )
+    version = table.version
+    assert table.delete("k < 0").version == version
+    assert table.append(spark.sql(query).limit(0)).version == version
+    done = table.delete("true")
+    assert (done.files_added, done.rows_deleted) == (0, 240)
+    assert spark.table("z.hours").count() == 0
+    table.append(spark.sql(query))
+    assert same_rows(spark.table("z.hours"), spark.sql(query))
+    with pytest.raises(ConfigError, match="condition 'nope = 1' does not fit"):
+        table.delete("nope = 1")
+
+
+def test_columns_change_as_the_policy_says(spark):
+    table = table_of(spark, "z.columns", "select id k, cast(id as int) v, 'x' gone from range(10)", zorder=["k"])
+    wider = spark.sql("select 10L k, 5000000000 v, 'n' fresh")
+    with pytest.raises(ConfigError, match="`fresh`, which the table lacks"):
+        table.append(wider)
+    with pytest.raises(ConfigError, match="lacks `gone`"):
+        table.append(wider, on_schema_change="ignore")
+    with pytest.raises(WriteError, match="(?i)overflow"):
+        table.append(wider, on_schema_change="append_new_columns")
+    with pytest.raises(ConfigError, match="does not hold its values; rebuild"):
+        table.append(spark.sql("select 1L k, true v, 'n' gone"), on_schema_change="sync_all_columns")
+    table.append(spark.sql("select 10L k, 1 v, 'g' gone, 'extra' z"), on_schema_change="ignore")
+    table.append(spark.sql("select 11L k, 2 v, 'n' fresh"), on_schema_change="append_new_columns")
+    assert spark.table("z.columns").columns == ["k", "v", "gone", "fresh"]
+    assert [each for each in table.explain("fresh = 'n'").files["verdict"].to_pylist() if each != "SKIP"] == [
+        "ALL_ROWS"
+    ]
+    table.append(spark.sql("select 12L k, 5000000000 v, 'm' fresh"), on_schema_change="sync_all_columns")
+    assert {(f.name, f.dataType.simpleString()) for f in spark.table("z.columns").schema} == {
+        ("k", "bigint"),
+        ("v", "bigint"),
+        ("fresh", "string"),
+    }
+    table.append(spark.sql("select 13L k, 3L v, 'm' fresh, 'back' gone"), on_schema_change="append_new_columns")
+    rows = {row.k: (row.v, row.fresh, row.gone) for row in spark.table("z.columns").collect()}
+    expected = {k: (k, None, None) for k in range(10)}
+    expected |= {10: (1, None, None), 11: (2, "n", None), 12: (5000000000, "m", None), 13: (3, "m", "back")}
+    assert rows == expected
+    assert table.index_status().num_rows == 0
+
+
+def test_a_dropped_column_does_not_come_back_to_life(spark):
+    table = table_of(spark, "z.zombie", "select id k, 'old' x from range(10)", partition_by=[])
+    table.append(spark.sql("select 10L k"), on_schema_change="sync_all_columns")
+    assert spark.table("z.zombie").columns == ["k"]
+    table.append(spark.sql("select 11L k, 'new' x"), on_schema_change="append_new_columns")
+    assert {row.k: row.x for row in spark.table("z.zombie").collect()} == {**dict.fromkeys(range(11)), 11: "new"}
+    assert spark.table("z.zombie").where("x = 'old'").count() == 0
+
+
+def test_an_append_lies_on_the_stored_curve(spark):
+    table = table_of(spark, "z.curve", "select id k, id * 7919 % 100003 v from range(40000)", zorder=["k", "v"])
+    curve = table.snapshot().curve
+    done = table.append(spark.sql("select id k, id * 7919 % 100003 v from range(40000, 60000)"))
+    assert done.files_added > 1
+    assert done.overlap_depth == 1.0
+    assert table.snapshot().curve == curve
+
+
+def test_many_appends_keep_the_index_together(spark):
+    table = table_of(spark, "z.often", "select id k, id % 2 p from range(10)", partition_by=["p"])
+    for number in range(1, 25):
+        table.append(spark.sql(f"select {number * 100}L k, 0L p"))
+    assert max(len(slices) for slices in table.snapshot().index.values()) <= 11
+    assert table.index_status().num_rows == 0
+    kept = [verdict for verdict in table.explain("k = 1500").files["verdict"].to_pylist() if verdict != "SKIP"]
+    assert len(kept) == 1
+    assert spark.table("z.often").count() == 34
+
+
+def test_what_is_no_managed_table_is_refused(spark):
+    spark.sql("create table z.others using parquet as select 1 a")
+    with pytest.raises(TableNotFoundError):
+        ZTable.for_name(spark, "z.missing")
+    indexed = ZTable.adopt(spark, "z.others")
+    with pytest.raises(UnsupportedError, match="managed=True"):
+        indexed.append(spark.sql("select 2 a"))
+    taken = ZTable.adopt(spark, "z.others", managed=True)
+    taken.append(spark.sql("select 2 a"))
+    assert sorted(row.a for row in spark.table("z.others").collect()) == [1, 2]
+    taken.merge(spark.sql("select 1 a union all select 3"), "a")
+    assert sorted(row.a for row in spark.table("z.others").collect()) == [1, 2, 3]
+
+
+def test_two_merges_on_other_files_both_land_and_on_the_same_file_the_later_fails(spark, monkeypatch):
+    from dbt.adapters.zlayout.spark import modify
+
+    table = table_of(spark, "z.race", "select id k, 0 v from range(20000)", zorder=["k"])
+    other = ZTable.for_name(spark, "z.race")
+    original = modify.IndexUpdate
+
+    def lose_once(action):
+        waiting = [action]
+
+        def update(*args):
+            if waiting:
+                waiting.pop()()
+            return original(*args)
+
+        monkeypatch.setattr(modify, "IndexUpdate", update)
+
+    def merge(number, value):
+        return spark.sql(f"select {number}L k, {value} v")
+
+    lose_once(lambda: other.merge(merge(19999, 1), "k"))
+    table.merge(merge(3, 2), "k")
+    assert spark.table("z.race").where("v > 0").count() == 2
+    lose_once(lambda: other.merge(merge(4, 3), "k"))
+    with pytest.raises(ConflictError, match=r"merge \d{17}.*it replaced .*parquet too.*run the model again"):
+        table.merge(merge(3, 4), "k")
+    lose_once(lambda: other.merge(merge(50000, 5), "k"))
+    with pytest.raises(ConflictError, match="rows with keys that come here too"):
+        table.merge(merge(50000, 6), "k")
+    lose_once(lambda: other.append(merge(60000, 7)))
+    table.merge(merge(3, 8), "k")
+    lose_once(lambda: other.append(merge(60001, 7)))
+    table.append(merge(60002, 8))
+    lose_once(lambda: other.overwrite(merge(1, 1)))
+    with pytest.raises(ConflictError):
+        table.delete("k = 1")
+    monkeypatch.undo()
+    assert [tuple(row) for row in spark.table("z.race").collect()] == [(1, 1)]
+    assert table.index_status().num_rows == 0
