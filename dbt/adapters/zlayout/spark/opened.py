@@ -132,6 +132,8 @@ class OpenTable:
 
     def file_uris(self) -> list[str]:
         """Absolute escaped URI of each file."""
+        if not len(self.files):
+            return []
         joined = qualified(self.store.root_uri, "\n".join(self.files.column("path").to_pylist()))
         head = joined[: len(self.store.root_uri) + 1]
         return [head + path for path in joined[len(head) :].split("%0A")]
