@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, functions
@@ -67,26 +68,29 @@ class Source:
 
     def may_match(self, table: DataFrame) -> DataFrame:
         """Rows of the table whose key may be among the source's; what Spark pushes down of it skips files."""
-        for key in self.keys:
-            table = self._filtered(table, key)
+        for condition in self._conditions:
+            filtered: Any = table._jdf.filter(condition)
+            table = DataFrame(filtered, self._catalog.spark)
         return table
 
-    def _filtered(self, table: DataFrame, key: str) -> DataFrame:
+    @cached_property
+    def _conditions(self) -> list[Any]:
+        return [each for each in map(self._condition, self.keys) if each is not None]
+
+    def _condition(self, key: str) -> Any:
+        """A condition on a key column that holds for every key that comes, or None where its type has no order."""
         field = self.frame.schema[key]
         kind = arrow_type(field.dataType.jsonValue())
         if kind is None or not is_orderable(kind):
-            return table
+            return None
         jvm, native = self._catalog.jvm, self.frame.select(quoted(key)).where(f"{quoted(key)} is not null")
         values: Any = native.distinct().limit(_MOST_VALUES + 1)._jdf.collectAsList()
         column = jvm.root.org.apache.spark.sql.functions.col(quoted(key))
         if values.size() <= _MOST_VALUES:
             getter = jvm.fixed(jvm.virtual("org.apache.spark.sql.Row", "get", "(I)Ljava/lang/Object;"), 1, 0)
-            condition = column.isInCollection(values.stream().map(jvm.function(getter)).toList())
-        else:
-            ends = native.agg(functions.min(quoted(key)), functions.max(quoted(key)))._jdf.head()
-            condition = column.geq(ends.get(0)).__getattr__("and")(column.leq(ends.get(1)))
-        filtered: Any = table._jdf.filter(condition)
-        return DataFrame(filtered, self._catalog.spark)
+            return column.isInCollection(values.stream().map(jvm.function(getter)).toList())
+        ends: Any = native.agg(functions.min(quoted(key)), functions.max(quoted(key)))._jdf.head()
+        return column.between(ends.get(0), ends.get(1))
 
 
 def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject: str) -> tuple[str, ...]:
