@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.made-from-lock
-SUITES := $(wildcard integration/adapter integration/engine integration/tpch)
+SUITES := $(wildcard integration/adapter integration/conformance integration/engine integration/faults integration/stores integration/tpch)
 
 # Spark's workers run on the Python of the environment.
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
