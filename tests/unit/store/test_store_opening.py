@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.store import open_store, qualified
+from dbt.adapters.zlayout.store import open_store, qualified, workers_can_write
 from dbt.adapters.zlayout.store.cloud import CloudStore
 from dbt.adapters.zlayout.store.local import LocalStore
 
@@ -30,15 +33,52 @@ def test_local_locations_open_their_folder(location: str, folder: str) -> None:
     assert store.local_path("x") == Path(folder) / "x"
 
 
-@pytest.mark.parametrize("location", ["hdfs://n/t", "dbfs:/t", "w/t", "", "file:w/t", "file://host/w/t"])
+@pytest.mark.parametrize("location", ["oss://b/t", "dbfs:/t", "w/t", "", "file:w/t", "file://host/w/t"])
 def test_other_locations_are_refused_with_what_is_allowed(location: str) -> None:
     with pytest.raises(UnsupportedError, match=r"allowed are|full path|file:///path"):
         open_store(location)
 
 
 def test_an_unknown_scheme_is_named() -> None:
-    with pytest.raises(UnsupportedError, match=r"'hdfs'.*s3a.*location_root"):
-        open_store("hdfs://namenode/t")
+    with pytest.raises(UnsupportedError, match=r"'oss'.*hdfs.*s3a.*location_root"):
+        open_store("oss://bucket/t")
+
+
+def test_a_known_scheme_without_the_promise_is_refused_with_the_reason() -> None:
+    with pytest.raises(UnsupportedError, match=r"'wasbs' \(a rename there may overwrite; write abfss"):
+        open_store("wasbs://container@account.blob.core.windows.net/t")
+
+
+PROGRAM = """
+import sys
+from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.store import open_store
+try:
+    open_store(sys.argv[1])
+except UnsupportedError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("scheme", ["hdfs", "viewfs"])
+def test_without_a_jvm_a_hadoop_file_system_is_refused_with_what_to_do(scheme: str) -> None:
+    """A process of its own, as a Python worker is one."""
+    location = f"{scheme}://namenode/t"
+    answer = subprocess.run([sys.executable, "-c", PROGRAM, location], capture_output=True, text=True, check=True)
+    assert re.search(f"'{location}'.*JVM.*writer: spark", answer.stdout)
+
+
+class _At(LocalStore):
+    def __init__(self, root_uri: str) -> None:
+        self.root_uri = root_uri
+
+
+@pytest.mark.parametrize(
+    ("root_uri", "reached"),
+    [("file:///w/t", True), ("s3a://b/t", True), ("hdfs://n:8020/t", False), ("viewfs://c/t", False)],
+)
+def test_workers_reach_what_needs_no_jvm(root_uri: str, reached: bool) -> None:
+    assert workers_can_write(_At(root_uri)) is reached
 
 
 def test_cloud_locations_keep_the_scheme_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ columns of a folder that already has Spark's manifest and infers both from the f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TABLE_ID_PROPERTY = "zlayout.table_id"
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
@@ -33,12 +35,14 @@ class TableName:
     identifier: str
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.identifier}"
+        # Quoted where it must be: `Catalog.name` reads it back.
+        parts = (self.schema, self.identifier)
+        return ".".join(part if _PLAIN.fullmatch(part) else _backquoted(part) for part in parts)
 
     @property
     def sql(self) -> str:
         """Quoted for a statement."""
-        return ".".join("`" + part.replace("`", "``") + "`" for part in (self.schema, self.identifier))
+        return ".".join(map(_backquoted, (self.schema, self.identifier)))
 
 
 @dataclass(frozen=True)
@@ -259,6 +263,10 @@ class Catalog:
 def canonical(uri: str) -> str:
     """The one spelling of a location: Java writes the empty host of a local file, or not, as it comes."""
     return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
+
+
+def _backquoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
 
 
 def _as_dict(scala_map: Any) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.store import Store
 
 _THREADS = 8
+_LIKELY_BYTES = 64 << 10
 
 
 def read_footers(store: Store, paths: Sequence[str]) -> list[pq.FileMetaData]:
@@ -23,10 +25,17 @@ def read_footers(store: Store, paths: Sequence[str]) -> list[pq.FileMetaData]:
     Raises:
         OSError: A file cannot be read, or is no Parquet file (``pyarrow.ArrowInvalid``).
     """
-
-    def read(path: str) -> pq.FileMetaData:
-        local = store.local_path(path)
-        return pq.read_metadata(str(local) if local is not None else pa.BufferReader(store.read(path)))
-
     with ThreadPoolExecutor(_THREADS) as pool:
-        return list(pool.map(read, paths))
+        return list(pool.map(partial(_footer, store), paths))
+
+
+def _footer(store: Store, path: str) -> pq.FileMetaData:
+    local = store.local_path(path)
+    if local is not None:
+        return pq.read_metadata(str(local))
+    tail = store.read_tail(path, _LIKELY_BYTES)
+    # A file ends with its footer, the footer's length (4 bytes, little endian) and the letters PAR1.
+    footer_bytes = int.from_bytes(tail[-8:-4], "little") + 8
+    if footer_bytes > len(tail) == _LIKELY_BYTES:
+        tail = store.read_tail(path, footer_bytes)
+    return pq.read_metadata(pa.BufferReader(tail))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.build import Build
@@ -32,6 +34,8 @@ from pyspark.sql import functions
 _FILE, _LEAF = "__zl_file", "__zl_leaf"
 _MOST_LEAVES_IN_SQL = 512
 _SAMPLE_ROWS = 1 << 18
+# Without this option (of `DataSource`), a bracket in the path of a table would be a pattern.
+_GLOB = "__globPaths__"
 _BIG_ROW_GROUP_BYTES = 16 << 20
 
 
@@ -65,13 +69,15 @@ class SparkRowWriter:
     def write(self, frame: DataFrame) -> Written:
         """Runs the query once, into staged Parquet files, and writes its rows from there."""
         store = open_store(self.build.root_uri)
-        staged_uri, output_uri = (qualified(self.build.root_uri, f"{self.staging}/{name}") for name in ("rows", "out"))
+        staging_uri = qualified(self.build.root_uri, self.staging)
+        # Spark takes the text of a path as it stands: an escape in it would be part of a name.
+        staged_path, output_path = (f"{unquote(staging_uri)}/{name}" for name in ("rows", "out"))
         try:
             session = writing_session(self.spark)
             query = handed_over(frame, session)
             with Timed(self._phases, "query"):
-                run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_uri))
-            rows = session.read.schema(frame.schema).parquet(staged_uri)
+                run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_path))
+            rows = session.read.schema(frame.schema).option(_GLOB, False).parquet(staged_path)
             with Timed(self._phases, "layout"):
                 staged = self._sample(rows, store)
                 model = model_of(staged, self.build, self.curve, self.row_group_rows) if staged.rows else None
@@ -80,9 +86,12 @@ class SparkRowWriter:
             with Timed(self._phases, "write"):
                 placed = self._placed(rows, model)
                 write = self._output(placed, model)
-                run(self.spark, "write", self.progress, lambda: write.parquet(output_uri))
+                run(self.spark, "write", self.progress, lambda: write.parquet(output_path))
                 nulls = self._nulls(rows)
                 files = self._collected(store, f"{self.staging}/out", nulls)
+            written = sum(each.file.row_count for each in files)
+            if written != staged.rows:
+                raise WriteError(f"{staged.rows:,} rows were read and {written:,} written; nothing was committed")
             one_task = staged.rows <= model.sizing.rows_per_file and not self.build.partition_by
             return Written(files, None if one_task else model.to_bytes(), 3, self._phases)
         finally:
@@ -153,18 +162,20 @@ class SparkRowWriter:
 
     def _collected(self, store: Store, folder: str, nulls: dict[str, int]) -> tuple[FileReport, ...]:
         """Moves Spark's files to their places and reads their footers."""
-        reports = []
+        found: list[tuple[str, str, tuple[tuple[str, str | None], ...]]] = []
         for file in store.list(folder, recursive=True):
             relative = file.path.removeprefix(f"{folder}/")
-            local = store.local_path(file.path)
-            if not is_data_path(relative) or local is None:
-                continue
-            values = parse_partition_folder(relative.rpartition("/")[0])[:-1]
-            group = new_group()
-            path = data_file_path(partition_folder(values) if values else "", group, self.build.instant)
-            store.put_file(path, local)
-            metadata = read_footers(store, [path])[0]
-            reports.append(FileReport.of_foreign(store.stat(path), values, group, metadata, self.build.tracking))
+            if is_data_path(relative):
+                values = parse_partition_folder(relative.rpartition("/")[0])[:-1]
+                group = new_group()
+                path = data_file_path(partition_folder(values) if values else "", group, self.build.instant)
+                store.move(file.path, path)
+                found.append((path, group, values))
+        footers = read_footers(store, [path for path, _, _ in found])
+        reports = [
+            FileReport.of_foreign(store.stat(path), values, group, footer, self.build.tracking)
+            for (path, group, values), footer in zip(found, footers, strict=True)
+        ]
         if reports and nulls:
             reports[0] = replace(reports[0], nulls=nulls)
         return tuple(reports)

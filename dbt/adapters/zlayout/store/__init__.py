@@ -1,7 +1,16 @@
-"""Files of one table: reading, atomic writing and listing, local or in a cloud."""
+"""Files of one table: reading, atomic writing and listing; local, in a cloud or on a Hadoop file system."""
 
-from dbt.adapters.zlayout.store.opening import open_store
+from dbt.adapters.zlayout.store.opening import open_store, workers_can_write
+from dbt.adapters.zlayout.store.promise import check_create_if_absent
 from dbt.adapters.zlayout.store.protocol import Store, StoredFile, StoredFiles
 from dbt.adapters.zlayout.store.uri import qualified
 
-__all__ = ["Store", "StoredFile", "StoredFiles", "open_store", "qualified"]
+__all__ = [
+    "Store",
+    "StoredFile",
+    "StoredFiles",
+    "check_create_if_absent",
+    "open_store",
+    "qualified",
+    "workers_can_write",
+]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +15,7 @@ from obstore.store import from_url
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
+from dbt.adapters.zlayout.store.scratch import LocalScratch
 from dbt.adapters.zlayout.store.uri import escaped
 
 if TYPE_CHECKING:
@@ -44,12 +43,22 @@ class CloudStore:
             with _errors(uri):
                 object_store = from_url(f"{scheme}://{parts.netloc}/{quote(path)}")
         self._objects: Any = object_store
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch = LocalScratch()
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
         with _errors(path):
             return bytes(obstore.get(self._objects, path).bytes())
+
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        """Return the last bytes of a file, or all of a smaller one."""
+        # The size is asked for first: Azure has no ranges that are counted from the end.
+        size = self.stat(path).size_bytes
+        start = max(0, size - most_bytes)
+        if size == start:
+            return b""
+        with _errors(path):
+            return bytes(obstore.get_range(self._objects, path, start=start, end=size))
 
     def create(self, path: str, data: bytes) -> None:
         """Write a file only if none has this name."""
@@ -66,6 +75,12 @@ class CloudStore:
         with _errors(path):
             obstore.put(self._objects, path, local_file)
             local_file.unlink()
+
+    def move(self, path: str, target: str) -> None:
+        """Let the service copy an object to another name, then delete the old one."""
+        with _errors(path):
+            obstore.copy(self._objects, path, target)
+            obstore.delete(self._objects, path)
 
     def exists(self, path: str) -> bool:
         """Tell whether a file has this name."""
@@ -113,10 +128,7 @@ class CloudStore:
 
     def local_scratch(self) -> Path:
         """Return a temporary folder of this machine, deleted with the store."""
-        if self._scratch is None:
-            self._scratch = tempfile.TemporaryDirectory(prefix="zlayout-")
-            weakref.finalize(self, self._scratch.cleanup)
-        return Path(self._scratch.name)
+        return self._scratch.path()
 
     def _delete_one(self, path: str) -> None:
         try:

@@ -37,6 +37,12 @@ class LocalStore:
         with _errors(path):
             return (self._root / path).read_bytes()
 
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        """Return the last bytes of a file, or all of a smaller one."""
+        with _errors(path), (self._root / path).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most_bytes))
+            return file.read()
+
     def create(self, path: str, data: bytes) -> None:
         """Write a file only if none has this name."""
         target = self._root / path
@@ -74,6 +80,10 @@ class LocalStore:
                     raise
                 self._copy_across(local_file, target)
             _flush_folder(target.parent)
+
+    def move(self, path: str, target: str) -> None:
+        """Give a finished file of this store another name, replacing the file that may have it."""
+        self.put_file(target, self._root / path)
 
     def exists(self, path: str) -> bool:
         """Tell whether a file (not a folder) has this name."""

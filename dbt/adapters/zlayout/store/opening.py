@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -11,18 +12,45 @@ from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.store.protocol import Store
 
 _CLOUD_SCHEMES = frozenset({"s3", "s3a", "gs", "abfs", "abfss", "az"})
+_HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
+_REASONS = {
+    "s3n": "Hadoop has retired it; write s3a",
+    "wasb": "a rename there may overwrite; write abfs for the same account",
+    "wasbs": "a rename there may overwrite; write abfss for the same account",
+    "webhdfs": "write hdfs for the same cluster",
+    "swebhdfs": "write hdfs for the same cluster",
+    "dbfs": "a create there may overwrite",
+    "ftp": "a rename there may overwrite",
+    "sftp": "a rename there may overwrite",
+    "har": "an archive cannot be written",
+    "http": "a web server cannot be written",
+    "https": "a web server cannot be written",
+}
+
+Opener = Callable[[str], Store]
+_hadoop_openers: list[Opener] = []
+
+
+def open_hadoop_with(opener: Opener) -> None:
+    """Say how this process opens Hadoop file systems, which takes a JVM: the engine does so beside a Spark driver.
+
+    Args:
+        opener: From a location to its store.
+    """
+    _hadoop_openers[:] = [opener]
 
 
 def open_store(location: str) -> Store:
     """Open the store of a table.
 
     Args:
-        location: A path of this machine, taken literally; or a URI ('file:/x', 'file:///x', 's3://bucket/x'), whose
-            percent escapes are decoded, as in the location that Spark's catalog keeps.
+        location: A path of this machine, taken literally; or a URI ('file:/x', 'file:///x', 's3://bucket/x',
+            'hdfs://namenode/x'), whose percent escapes are decoded, as in the location that Spark's catalog keeps.
 
     Raises:
-        UnsupportedError: The scheme has no store that promises create-if-absent, or the path is not absolute.
+        UnsupportedError: The scheme has no store that promises create-if-absent, or none in this process, or the path
+            is not absolute.
     """
     match = _SCHEME.match(location)
     if match is None:
@@ -40,10 +68,32 @@ def open_store(location: str) -> Store:
         from dbt.adapters.zlayout.store.cloud import CloudStore  # noqa: PLC0415
 
         return CloudStore(location)
-    allowed = ", ".join(["a local path", "file", *sorted(_CLOUD_SCHEMES)])
+    if scheme in _HADOOP_SCHEMES:
+        if not _hadoop_openers:
+            raise no_jvm(location)
+        return _hadoop_openers[0](location)
+    allowed = ", ".join(["a local path", "file", *sorted(_CLOUD_SCHEMES | _HADOOP_SCHEMES)])
+    reason = _REASONS.get(scheme, "nothing is known that promises to create a file only if it is absent")
     raise UnsupportedError(
-        f"location {location!r}: no store for the scheme {scheme!r}; allowed are {allowed}. "
+        f"location {location!r}: no store for the scheme {scheme!r} ({reason}); allowed are {allowed}. "
         "Set location_root to one of these, or build this model with file_format: delta or iceberg"
+    )
+
+
+def workers_can_write(store: Store) -> bool:
+    """Tell whether Spark's Python workers, which have no JVM, reach the files of a store.
+
+    Where they do not, rows are written by Spark's own writer, and the driver names the files.
+    """
+    return urlsplit(store.root_uri).scheme not in _HADOOP_SCHEMES
+
+
+def no_jvm(location: str) -> UnsupportedError:
+    """Return the error of a process that would need a Spark driver's JVM."""
+    return UnsupportedError(
+        f"location {location!r}: a Hadoop file system is reached through the JVM of a Spark driver, and this process "
+        "has none (Spark's Python workers never have); start a Spark session first, and write such tables with "
+        "writer: spark"
     )
 
 

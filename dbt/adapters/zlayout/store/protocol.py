@@ -29,7 +29,7 @@ StoredFiles = list[StoredFile]
 class Store(Protocol):
     """The files below one root; every path is relative to it, '/'-separated and unescaped.
 
-    A reader never sees half a file: `create`, `put` and `put_file` make a file appear whole or not at all.
+    A reader never sees half a file: `create`, `put`, `put_file` and `move` make a file appear whole or not at all.
     Failures that no method names are raised as `StoreError`.
     """
 
@@ -40,6 +40,14 @@ class Store(Protocol):
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file.
+
+        Raises:
+            FileMissingError: There is no such file.
+        """
+        ...
+
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        """Return the last bytes of a file, or all of a smaller one.
 
         Raises:
             FileMissingError: There is no such file.
@@ -60,6 +68,16 @@ class Store(Protocol):
 
     def put_file(self, path: str, local_file: Path) -> None:
         """Move a finished local file into place, replacing the one that may be there."""
+        ...
+
+    def move(self, path: str, target: str) -> None:
+        """Give a finished file of this store another name, replacing the file that may have it.
+
+        Its bytes do not pass through this process.
+
+        Raises:
+            FileMissingError: There is no such file.
+        """
         ...
 
     def exists(self, path: str) -> bool:

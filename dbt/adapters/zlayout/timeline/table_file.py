@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
-from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.store import Store, check_create_if_absent
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.naming import TABLE_FILE
 
@@ -78,7 +78,9 @@ def create_table_file(store: Store, table_file: TableFile) -> None:
 
     Raises:
         AlreadyExistsError: It is one already.
+        UnsupportedError: The place does not keep create-if-absent.
     """
+    check_create_if_absent(store)
     store.create(TABLE_FILE, table_file.to_json())
 
 
