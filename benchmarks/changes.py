@@ -91,7 +91,9 @@ def merges(spark, rounds, total):
         )
         rewrite.append(seconds(lambda whole=whole: ZTable.write(spark, "bench.merged", whole, **settings)))
         everywhere.append(seconds(lambda far=far: table.merge(far, ["order_id"])))
-        print(f"  round {number}: {touched} of {files} files in the stretch, {table.last_commit.files_removed} all over")
+        print(
+            f"  round {number}: {touched} of {files} files in the stretch, {table.last_commit.files_removed} all over"
+        )
     near_ms = told("merge of 1,000 keys in a stretch", stretch)
     told("merge of 1,000 keys all over", everywhere)
     print(f"ratio rewriting : merging a stretch = {told('rewriting the table', rewrite) / near_ms:.2f}")

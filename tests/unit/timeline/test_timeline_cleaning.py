@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.cleaning import clean, cleaned_version
+from dbt.adapters.zlayout.timeline.clean_record import cleaned_version
+from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.naming import CHECKPOINT_FOLDER, CLEAN_FOLDER, curve_path, index_slice_path
 from dbt.adapters.zlayout.timeline.orphans import orphans
+from dbt.adapters.zlayout.timeline.pending import Pending, Plan
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 HOUR_MS = 3_600_000
 
@@ -132,3 +136,29 @@ def test_records_of_cleans_do_not_pile_up(table) -> None:
         clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
     assert 1 <= len(table.store.list(CLEAN_FOLDER)) <= 10
     assert cleaned_version(table.store) == 14
+
+
+def test_files_that_a_rollback_takes_in_while_a_clean_looks_at_it_stay(table, monkeypatch) -> None:
+    # The rollback begins before the clean writes down what goes, and commits between being seen and being read.
+    table.overwrite(2)
+    table.overwrite(1)
+    begun: list[Transaction] = []
+    create, plan = table.store.create, Pending.plan
+
+    def begin_first(path: str, data: bytes) -> None:
+        if path.startswith(CLEAN_FOLDER) and not begun:
+            begun.append(table.timeline().begin(Action.ROLLBACK, Operation.ROLLBACK, reads_version=0))
+        create(path, data)
+
+    def commit_first(pending: Pending, store: Store) -> Plan | None:
+        if begun and begun[0].committed is None:
+            begun[0].commit(Change(table.timeline().snapshot(0).files, schema_json="{}"))
+        return plan(pending, store)
+
+    monkeypatch.setattr(table.store, "create", begin_first)
+    monkeypatch.setattr(Pending, "plan", commit_first)
+    clean(table.timeline(), 1, 0, table.now_ms + 1)
+    assert begun[0].committed is not None
+    assert table.timeline().latest_version() == 2
+    assert len(table.live()) == 2
+    assert table.live() <= table.on_disk()

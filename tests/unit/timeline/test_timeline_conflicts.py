@@ -1,4 +1,4 @@
-"""The table of cases, pair by pair, on two real transactions."""
+"""What the table of cases leaves to other rules: changed columns, files added twice, unknown operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.conflicts import DECISIONS, Decision, Kind, kind_of
+from dbt.adapters.zlayout.timeline.conflicts import DECISIONS, Kind, kind_of
 
 OPERATIONS = {
     Kind.APPEND: Operation.APPEND,
@@ -25,57 +25,8 @@ def _change(table, transaction, kind: Kind, victim: str) -> Change:
     return Change(table.write(transaction), removes=removes, schema_json="{}" if kind is Kind.OVERWRITE else None)
 
 
-def _race(table, ours: Kind, theirs: Kind, our_victim: str, their_victim: str) -> set[str]:
-    """Let `theirs` commit between begin and commit of `ours`; return what a serial run would show."""
-    winner = table.timeline().begin(Action.COMMIT, OPERATIONS[theirs])
-    won = winner.commit(_change(table, winner, theirs, their_victim))
-    loser = table.late
-    entry = loser.commit(_change(table, loser, ours, our_victim))
-    assert entry.version == won.version + 1
-    return {*won.adds["path"].to_pylist(), *entry.adds["path"].to_pylist()}
-
-
 def test_every_pair_of_kinds_is_decided() -> None:
     assert set(DECISIONS) == {(ours, theirs) for ours in Kind for theirs in Kind}
-
-
-@pytest.mark.parametrize(("ours", "theirs"), sorted(DECISIONS, key=str), ids=lambda kind: kind.value)
-def test_a_pair_on_disjoint_files(table, ours, theirs) -> None:
-    one, two, other = table.overwrite(3).adds["path"].to_pylist()
-    table.late = table.timeline().begin(Action.COMMIT, OPERATIONS[ours])
-    if theirs is Kind.MAINTENANCE and ours in {Kind.OVERWRITE, Kind.REWRITE}:
-        _forget(table)
-    if DECISIONS[ours, theirs] is Decision.FAIL:
-        with pytest.raises(ConflictError), table.late:
-            _race(table, ours, theirs, one, two)
-        assert table.live() <= table.on_disk()
-        return
-    new = _race(table, ours, theirs, one, two)
-    expected = {one, two, other} | new
-    for kind, victim in ((theirs, two), (ours, one)):
-        if kind in {Kind.REWRITE, Kind.MAINTENANCE}:
-            expected -= {victim}
-    if ours is Kind.OVERWRITE:
-        expected = {path for path in new if table.late.instant in path}
-    if theirs is Kind.OVERWRITE:
-        expected = new
-    assert table.live() == expected
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"), [pair for pair in sorted(DECISIONS, key=str) if DECISIONS[pair] is Decision.DISJOINT]
-)
-def test_a_pair_on_the_same_file_fails_and_names_it(table, ours, theirs) -> None:
-    one, _ = table.overwrite(2).adds["path"].to_pylist()
-    table.late = table.timeline().begin(Action.COMMIT, OPERATIONS[ours])
-    _forget(table)
-    with pytest.raises(ConflictError, match=f"replaced {one} too"), table.late:
-        _race(table, ours, theirs, one, one)
-
-
-def _forget(table) -> None:
-    # Makes a transaction look as if it had begun after the other one had checked for work under way.
-    table.store.delete([file.path for file in table.store.list(".zlayout/timeline")])
 
 
 @pytest.mark.parametrize("kind", [Kind.APPEND, Kind.REWRITE, Kind.MAINTENANCE])

@@ -11,9 +11,11 @@ import pytest
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError
 from dbt.adapters.zlayout.store.cloud import CloudStore
+from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation, State
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.instant import instant_ms
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import (
     LOG_FOLDER,
@@ -23,8 +25,8 @@ from dbt.adapters.zlayout.timeline.naming import (
     index_slice_path,
     log_path,
 )
-from dbt.adapters.zlayout.timeline.pending import list_pending, state_path
-from dbt.adapters.zlayout.timeline.recovery import Recovered, recover
+from dbt.adapters.zlayout.timeline.pending import Pending, Plan, list_pending, state_path
+from dbt.adapters.zlayout.timeline.recovery import Recovered, delete_written, recover
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
 from dbt.adapters.zlayout.timeline.writer import Writer, process_start
 
@@ -35,16 +37,16 @@ ELSEWHERE = Writer("elsewhere", "elsewhere 1", 7, "1")
 def dead_writer() -> Writer:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     writer = replace(Writer.current(), pid=process.pid, started=process_start(process.pid))
-    assert not writer.is_gone(Writer.current())
+    assert writer.lives(Writer.current())
     process.communicate(b"\n")
     return writer
 
 
 def test_a_live_process_is_not_gone_and_one_with_a_reused_id_is() -> None:
     here = Writer.current()
-    assert not here.is_gone(here)
-    assert replace(here, started="1").is_gone(here)
-    assert not ELSEWHERE.is_gone(here)
+    assert here.lives(here) is True
+    assert replace(here, started="1").lives(here) is False
+    assert ELSEWHERE.lives(here) is None
 
 
 def test_what_a_dead_process_wrote_is_deleted_by_the_next_writer(table, dead_writer) -> None:
@@ -188,3 +190,52 @@ def test_a_cloud_error_of_unknown_outcome_is_settled_in_the_log(monkeypatch) -> 
         create(log_path(1), lost[0])
     assert timeline.read(1).aborts == transaction.instant
     assert list_pending(store) == []
+
+
+def test_the_instant_of_a_dead_writer_is_not_taken_again_by_a_clock_behind(table, dead_writer) -> None:
+    # A second writer may still be deleting what the dead one wrote: files under the same instant would go with it.
+    table.overwrite()
+    table.now_ms += 60_000
+    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    table.write(lost)
+    recover(table.timeline())
+    abandoned = state_path(lost.instant, Action.COMMIT, State.ABANDONED)
+    assert [file.path for file in table.store.list(TIMELINE_FOLDER)] == [abandoned]
+    then = table.timeline(now_ms=lambda: instant_ms(lost.instant))
+    with then.begin(Action.COMMIT, Operation.APPEND) as next_one:
+        assert next_one.instant > lost.instant
+        delete_written(table.timeline(), [lost.instant])
+        next_one.commit(Change(table.write(next_one)))
+    assert table.live() == table.on_disk()
+    assert table.store.list(TIMELINE_FOLDER) == []
+
+
+def test_a_thread_that_looks_at_a_transaction_of_another_while_it_ends_leaves_it_alone(table, monkeypatch) -> None:
+    # It has read the state file when the other rolls back, and judges it afterwards: the instant is free again by then.
+    table.overwrite()
+    ending = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    table.write(ending)
+    plan = Pending.plan
+
+    def ends_after(pending: Pending, store: Store) -> Plan | None:
+        found = plan(pending, store)
+        ending.rollback()
+        return found
+
+    monkeypatch.setattr(Pending, "plan", ends_after)
+    assert recover(table.timeline()) == Recovered()
+    assert table.store.list(TIMELINE_FOLDER) == []
+
+
+def test_a_dead_rival_for_an_instant_does_not_take_its_holder_along(table, dead_writer) -> None:
+    # It died between its requested file and seeing that the instant was taken.
+    table.overwrite()
+    holder = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    files = table.write(holder)
+    plan = Plan("overwrite", 0, dead_writer, table.now_ms)
+    table.store.create(state_path(holder.instant, Action.REPLACECOMMIT, State.REQUESTED), plan.to_json())
+    assert recover(table.timeline()) == Recovered()
+    holder.commit(Change(files))
+    assert recover(table.timeline()).finished == (holder.instant,)
+    assert table.live() == table.on_disk()
+    assert list_pending(table.store) == []

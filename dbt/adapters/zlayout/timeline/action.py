@@ -22,6 +22,7 @@ class State(str, Enum):
 
     REQUESTED = "requested"
     INFLIGHT = "inflight"
+    ABANDONED = "abandoned"
     COMPLETED = "completed"
 
 

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.conflicts import Kind, kind_of
-from dbt.adapters.zlayout.timeline.entry import Commit, IndexSlices
+from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.state import IndexSlices
 
 # Slices that say something of all files of a partition together: they go stale when anyone adds a file to it.
 _WHOLE_PARTITION_SLICES = "partition_stats"

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from dbt.adapters.zlayout.errors import FileMissingError
 from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.clean_record import (
+    CleanRecord,
+    create_record,
+    newest_state,
+    read_records,
+    retire_records,
+)
 from dbt.adapters.zlayout.timeline.entry import Commit
-from dbt.adapters.zlayout.timeline.instant import next_instant
-from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import (
     CHECKPOINT_FOLDER,
-    CLEAN_FOLDER,
     CURVE_FOLDER,
     INDEX_FOLDER,
     checkpoint_path,
     instants_in_name,
     version_in_name,
 )
-from dbt.adapters.zlayout.timeline.pending import Pending, list_pending
+from dbt.adapters.zlayout.timeline.orphans import orphans_of_ours
+from dbt.adapters.zlayout.timeline.past import stored_files
+from dbt.adapters.zlayout.timeline.pending import Liveness, Pending, list_pending, liveness
 
 _HOUR_MS = 3_600_000
-_KEPT_RECORDS = 10
-# Beyond so many files one listing is cheaper than asking for each.
-_STATS_BEFORE_LISTING = 200
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class CleanResult:
     Attributes:
         files: Number of files: data, index, curve models and checkpoints.
         bytes: Their size.
-        oldest_version: The oldest version that can be read afterwards; None for a table without versions.
+        oldest_version: From this version on all data files are there afterwards; None for a table without versions.
         paths: The files.
     """
 
@@ -46,13 +48,39 @@ class CleanResult:
     paths: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Findings:
+    unneeded: Sequence[StoredFile]
+    retained_from: int
+    record: CleanRecord
+    records_before: Sequence[str] = field(default=())
+    is_news: bool = False
+
+    @property
+    def result(self) -> CleanResult:
+        paths = tuple(file.path for file in self.unneeded)
+        return CleanResult(len(paths), self.record.size_bytes, self.record.oldest_version, paths)
+
+    def only(self, again: _Findings) -> _Findings:
+        """Return these findings without the files that are needed by now."""
+        still = {file.path for file in again.unneeded}
+        unneeded = [file for file in self.unneeded if file.path in still]
+        record = replace(self.record, files=len(unneeded), size_bytes=sum(file.size_bytes for file in unneeded))
+        return replace(self, unneeded=unneeded, record=record)
+
+
 def clean(
-    timeline: Timeline, retain_versions: int, retain_hours: float, now_ms: int, dry_run: bool = False
+    timeline: Timeline,
+    retain_versions: int,
+    retain_hours: float,
+    now_ms: int,
+    dry_run: bool = False,
+    orphans: bool = False,
 ) -> CleanResult:
     """Delete what only versions need that are past their time.
 
     Retained are the newest `retain_versions` versions, all that were the newest at any time in the last
-    `retain_hours`, and those that a transaction under way began with. Log entries stay: they are the history.
+    `retain_hours`, and those that a transaction under way needs. Log entries stay: they are the history.
 
     Args:
         timeline: The table's timeline.
@@ -60,45 +88,60 @@ def clean(
         retain_hours: At least 0; a reader may take so long.
         now_ms: The time, milliseconds since the epoch.
         dry_run: Only tell what would be deleted.
+        orphans: Also delete data files that were written in this format, that no version lists, and that are older
+            than `retain_hours`. Files that other tools put into the folder stay.
 
     Raises:
         ValueError: `retain_versions` or `retain_hours` is too small.
     """
     if retain_versions < 1 or retain_hours < 0:
         raise ValueError(f"cannot retain {retain_versions} versions and {retain_hours} hours: at least 1 and 0")
+    if timeline.latest_version() is None:
+        return CleanResult(0, 0, None, ())
+    store = timeline.store
+    found = _look(timeline, retain_versions, retain_hours, now_ms, orphans)
+    for _ in range(_TRIES):
+        if dry_run or not (found.unneeded or found.is_news):
+            return found.result
+        # Written down first, then looked at again: a transaction that turns to an older version says so first and reads
+        # the records then. One of the two sees the other, or what it committed is in the log that is read now.
+        path = create_record(store, found.record, found.records_before)
+        again = _look(timeline, retain_versions, retain_hours, now_ms, orphans) if found.unneeded else found
+        if again.retained_from >= found.retained_from:
+            found = found.only(again)
+            store.delete(found.result.paths)
+            store.put(path, replace(found.record, deleted_through=found.retained_from).to_json())
+            retire_records(store, found.records_before)
+            return found.result
+        store.delete([path])
+        found = again
+    return CleanResult(0, 0, found.record.oldest_version, ())
+
+
+def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms: int, with_orphans: bool) -> _Findings:
     store = timeline.store
     # The order matters: files first, then work under way, then the log. A transaction that commits meanwhile is in one
     # of the last two, so that nothing that it wrote can look unneeded.
     own_files = [*store.list(INDEX_FOLDER, recursive=True), *store.list(CURVE_FOLDER, recursive=True)]
+    records = read_records(store)
+    known = newest_state(list(records.values())) or CleanRecord(0, 0)
     pending = list_pending(store)
-    newest = timeline.latest_version()
-    if newest is None:
-        return CleanResult(0, 0, None, ())
     since_ms = now_ms - int(retain_hours * _HOUR_MS)
-    oldest = min(_oldest_retained(timeline, newest, retain_versions, since_ms), *_bases(store, pending, newest))
+    lost = [file for file in orphans_of_ours(timeline) if file.modified_ms < since_ms] if with_orphans else []
+    oldest_base = _oldest_base(timeline, pending)
+    newest = timeline.latest_version() or 0
+    oldest = min(_oldest_retained(timeline, newest, retain_versions, since_ms), oldest_base)
     retained = timeline.entries(oldest, newest)
-    cleaned_through = cleaned_version(store)
-    unneeded = [
-        *_data_files(timeline, cleaned_through, oldest, retained),
-        *_own_files(own_files, retained, pending),
-        *_checkpoints(store, oldest),
-    ]
-    result = CleanResult(
-        len(unneeded), sum(file.size_bytes for file in unneeded), oldest, tuple(file.path for file in unneeded)
+    data_files = _data_files(timeline, known.deleted_through, oldest, retained)
+    unneeded = [*data_files, *lost, *_own_files(own_files, retained, pending), *_checkpoints(store, oldest)]
+    record = CleanRecord(
+        oldest_version=max(known.oldest_version, oldest) if data_files else known.oldest_version,
+        deleted_through=known.deleted_through,
+        cleaned_ms=now_ms,
+        files=len(unneeded),
+        size_bytes=sum(file.size_bytes for file in unneeded),
     )
-    if not dry_run and (unneeded or oldest > (cleaned_through or 0)):
-        store.delete(result.paths)
-        _record(timeline, result, now_ms)
-    return result
-
-
-def cleaned_version(store: Store) -> int | None:
-    """Return the oldest version whose files the last clean left whole, None where none was run."""
-    for path in reversed(_records(store)):
-        with suppress(FileMissingError):  # another clean has just retired it
-            (oldest,) = read_fields(from_json_bytes(store.read(path), path), path, oldest_version=int)
-            return int(oldest)
-    return None
+    return _Findings(unneeded, oldest, record, tuple(records), is_news=oldest > known.deleted_through)
 
 
 def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, since_ms: int) -> int:
@@ -112,24 +155,28 @@ def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, sinc
     return oldest
 
 
-def _bases(store: Store, pending: Sequence[Pending], newest: int) -> list[int]:
-    plans = [found.plan(store) for found in pending]
-    return [newest, *(plan.base_version for plan in plans if plan is not None and plan.base_version is not None)]
+def _oldest_base(timeline: Timeline, pending: Sequence[Pending] | None = None) -> int:
+    """The oldest version that a transaction under way needs; the newest of all where none is."""
+    store = timeline.store
+    found = list_pending(store) if pending is None else pending
+    living = [each for each in found if liveness(each, store, timeline.surroundings) is not Liveness.GONE]
+    plans = [plan for each in living if (plan := each.plan(store)) is not None]
+    # After the plans: a transaction that ended meanwhile needs nothing any more.
+    newest = timeline.latest_version() or 0
+    return min([newest, *(plan.base_version for plan in plans if plan.base_version is not None)])
 
 
-def _data_files(
-    timeline: Timeline, cleaned_through: int | None, oldest: int, retained: Sequence[Commit]
-) -> list[StoredFile]:
+def _data_files(timeline: Timeline, deleted_through: int, oldest: int, retained: Sequence[Commit]) -> list[StoredFile]:
     # A file that version v <= oldest removed was last needed by v - 1, unless a rollback took it in again.
     removed: set[str] = set()
-    for entry in timeline.entries((cleaned_through or 0) + 1, oldest):
+    for entry in timeline.entries(deleted_through + 1, oldest):
         removed.update(entry.removes)
     if not removed:
         return []
     removed.difference_update(timeline.snapshot(oldest).files["path"].to_pylist())
     for entry in retained:
         removed.difference_update(entry.adds["path"].to_pylist())
-    return _stored(timeline.store, removed)
+    return stored_files(timeline.store, removed)
 
 
 def _own_files(files: Sequence[StoredFile], retained: Sequence[Commit], pending: Sequence[Pending]) -> list[StoredFile]:
@@ -143,30 +190,3 @@ def _checkpoints(store: Store, oldest: int) -> list[StoredFile]:
     stored = {version_in_name(file.path): file for file in store.list(CHECKPOINT_FOLDER)}
     start = max((version for version in stored if version is not None and version <= oldest), default=0)
     return [file for version, file in stored.items() if version is not None and file.path < checkpoint_path(start)]
-
-
-def _stored(store: Store, paths: set[str]) -> list[StoredFile]:
-    if len(paths) > _STATS_BEFORE_LISTING:
-        return [file for file in store.list("", recursive=True) if file.path in paths]
-    found: list[StoredFile] = []
-    for path in sorted(paths):
-        with suppress(FileMissingError):
-            found.append(store.stat(path))
-    return found
-
-
-def _record(timeline: Timeline, result: CleanResult, now_ms: int) -> None:
-    records = _records(timeline.store)
-    last = max((instant for path in records for instant in instants_in_name(path)), default=None)
-    content = {
-        "cleaned_ms": now_ms,
-        "oldest_version": result.oldest_version,
-        "files": result.files,
-        "bytes": result.bytes,
-    }
-    timeline.store.put(f"{CLEAN_FOLDER}/{next_instant(last, now_ms)}.json", to_json_bytes(content))
-    timeline.store.delete(records[: 1 - _KEPT_RECORDS])
-
-
-def _records(store: Store) -> list[str]:
-    return [file.path for file in store.list(CLEAN_FOLDER) if instants_in_name(file.path)]

@@ -122,14 +122,15 @@ class Timeline:
         paths = [log_path(version) for version in range(newest, oldest - 1, -1)]
         return [CommitHeader.from_json(self.store.read(path), path) for path in paths]
 
-    def begin(self, action: Action, operation: str) -> Transaction:
+    def begin(self, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
         """Start a transaction on the newest version, after cleaning up behind dead writers.
 
         Args:
             action: What is written to the timeline.
             operation: What the user asked for, an `Operation`.
+            reads_version: A version that it needs besides the newest; see `Transaction.begin`.
         """
-        return Transaction.begin(self, action, operation)
+        return Transaction.begin(self, action, operation, reads_version)
 
     def append(self, commit: Commit, before: Snapshot | None) -> Snapshot:
         """Write a log entry if nobody wrote that version, and a checkpoint when it is time.

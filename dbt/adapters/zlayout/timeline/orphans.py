@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dbt.adapters.zlayout.store import StoredFile
-from dbt.adapters.zlayout.timeline.cleaning import cleaned_version
+from dbt.adapters.zlayout.timeline.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import instants_in_name, is_data_path
+from dbt.adapters.zlayout.timeline.naming import instants_in_name, is_data_path, parse_data_file_name
 from dbt.adapters.zlayout.timeline.pending import Liveness, list_pending, liveness
 
 
@@ -25,9 +25,17 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     newest = timeline.latest_version()
     known: set[str] = set()
     if newest is not None:
-        # A file that a version after the last clean removed is kept for older readers: it is no orphan.
-        oldest = min(cleaned_version(store) or 0, newest)
+        # A file that a version after the last whole clean removed is kept for older readers: it is no orphan.
+        cleaned = newest_state(list(read_records(store).values()))
+        oldest = min(cleaned.deleted_through, newest) if cleaned is not None else 0
         known.update(timeline.snapshot(oldest).files["path"].to_pylist())
         for entry in timeline.entries(oldest + 1, newest):
             known.update(entry.adds["path"].to_pylist())
     return [file for file in stored if file.path not in known and under_way.isdisjoint(instants_in_name(file.path))]
+
+
+def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
+    """Return the orphans that were written in this format, and not by a transaction whose end is not known yet."""
+    lost = [file for file in orphans(timeline) if parse_data_file_name(file.path) is not None]
+    open_ended = {pending.instant for pending in list_pending(timeline.store)}
+    return [file for file in lost if open_ended.isdisjoint(instants_in_name(file.path))]

@@ -1,9 +1,11 @@
-"""Work under way: the requested and inflight files beside the log, and whether their writer lives."""
+"""Work under way: the state files beside the log, and whether their writer lives."""
 
 from __future__ import annotations
 
 import re
 import threading
+from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import Enum
 
@@ -15,12 +17,14 @@ from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
 from dbt.adapters.zlayout.timeline.writer import Writer
 
-_STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight)")
+_STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned)")
 
 # Transactions that are open in this process, by holder: for a moment two may hold the same instant, until one of them
-# sees the other. An instant that is not here, yet carries this process's name, was lost by a thread that died or by a
-# rollback that failed.
+# sees the other; and the last ones that ended and left nothing, for a thread that still looks at their state files.
+# An instant that is in neither, yet carries this process's name, was lost by a thread that died or by a rollback that
+# failed.
 _open_here: dict[object, tuple[str, str]] = {}
+_ended_here: deque[tuple[str, str]] = deque(maxlen=1000)
 _open_here_lock = threading.Lock()
 
 
@@ -38,15 +42,18 @@ class Plan:
 
     Attributes:
         operation: What the user asked for.
-        base_version: The version that it starts from; None (requested, or the first version) if it has none.
+        base_version: The oldest version that it needs: it starts from this one or (requested, or a rollback) from a
+            newer one; None for the first version.
         writer: The process that works on it.
         heartbeat_ms: The writer's clock when it last wrote this.
+        committing: Whether it is maintenance that is about to commit.
     """
 
     operation: str
     base_version: int | None
     writer: Writer
     heartbeat_ms: int
+    committing: bool = False
 
     def to_json(self) -> bytes:
         """Return the bytes of the state file."""
@@ -55,6 +62,7 @@ class Plan:
                 "operation": self.operation,
                 "base_version": self.base_version,
                 "heartbeat_ms": self.heartbeat_ms,
+                "committing": self.committing,
                 "writer": asdict(self.writer),
             }
         )
@@ -67,11 +75,11 @@ class Plan:
             CorruptError: They are not what `to_json` writes.
         """
         content = from_json_bytes(data, path)
-        operation, base_version, heartbeat_ms, writer = read_fields(
-            content, path, operation=str, base_version=(int, type(None)), heartbeat_ms=int, writer=dict
+        operation, base_version, heartbeat_ms, committing, writer = read_fields(
+            content, path, operation=str, base_version=(int, type(None)), heartbeat_ms=int, committing=bool, writer=dict
         )
         host, machine, pid, started = read_fields(writer, path, host=str, machine=str, pid=int, started=str)
-        return cls(operation, base_version, Writer(host, machine, pid, started), heartbeat_ms)
+        return cls(operation, base_version, Writer(host, machine, pid, started), heartbeat_ms, committing)
 
 
 @dataclass(frozen=True)
@@ -103,38 +111,82 @@ def state_path(instant: str, action: Action, state: State) -> str:
     return f"{TIMELINE_FOLDER}/{instant}.{action.value}.{state.value}"
 
 
-def list_pending(store: Store) -> list[Pending]:
-    """Return all transactions with state files, oldest instant first."""
-    found: dict[tuple[str, Action], Pending] = {}
+@dataclass(frozen=True)
+class StateFile:
+    """A file that says how far a transaction has come.
+
+    Attributes:
+        instant: Of the transaction.
+        action: Of the transaction.
+        state: Requested, inflight or abandoned.
+        path: Of the file.
+        modified_ms: When the store saw it change.
+    """
+
+    instant: str
+    action: Action
+    state: State
+    path: str
+    modified_ms: int
+
+
+def list_state_files(store: Store) -> list[StateFile]:
+    """Return the state files of all transactions, sorted by path; each instant among them is taken."""
     actions = {action.value: action for action in Action}
-    # REQUESTED sorts after INFLIGHT by name, so the order is turned: the inflight file comes last.
-    for file in sorted(store.list(TIMELINE_FOLDER), key=lambda file: file.path, reverse=True):
+    found: list[StateFile] = []
+    for file in store.list(TIMELINE_FOLDER):
         match = _STATE_FILE.fullmatch(file.path.rpartition("/")[2])
-        if match is None or match[2] not in actions:
+        if match is not None and match[2] in actions:
+            found.append(StateFile(match[1], actions[match[2]], State(match[3]), file.path, file.modified_ms))
+    return found
+
+
+def list_pending(store: Store) -> list[Pending]:
+    """Return all transactions under way, oldest instant first."""
+    found: dict[tuple[str, Action], Pending] = {}
+    # REQUESTED sorts after INFLIGHT by name, so the order is turned: the inflight file comes last.
+    for file in reversed(list_state_files(store)):
+        if file.state is State.ABANDONED:
             continue
-        instant, action = match[1], actions[match[2]]
-        before = found.get((instant, action))
+        before = found.get((file.instant, file.action))
         paths = (*before.paths, file.path) if before else (file.path,)
         modified_ms = max(before.modified_ms, file.modified_ms) if before else file.modified_ms
-        found[instant, action] = Pending(instant, action, paths, modified_ms)
+        found[file.instant, file.action] = Pending(file.instant, file.action, paths, modified_ms)
     return sorted(found.values(), key=lambda pending: (pending.instant, pending.action.value))
+
+
+def abandon(store: Store, instant: str, action: Action) -> None:
+    """Keep an instant taken whose transaction is rolled back, until the log has gone past it.
+
+    Whoever found the transaction dead may delete files of this instant for a while yet: nobody may write under it.
+    """
+    store.put(state_path(instant, action, State.ABANDONED), to_json_bytes({}))
 
 
 def mark_open(holder: object, store: Store, instant: str) -> None:
     """Remember that this process works on an instant, until the holder is closed."""
     with _open_here_lock:
-        _open_here[holder] = (store.root_uri, instant)
+        _open_here[holder] = taken = (store.root_uri, instant)
+        with suppress(ValueError):
+            _ended_here.remove(taken)
 
 
-def mark_closed(holder: object) -> None:
-    """Remember that this holder works on nothing any more."""
+def mark_closed(holder: object, *, left_nothing: bool) -> None:
+    """Remember that this holder works on nothing any more.
+
+    Args:
+        holder: As given to `mark_open`.
+        left_nothing: Whether its state files are gone; otherwise the next writer finds them and takes it for lost.
+    """
     with _open_here_lock:
-        _open_here.pop(holder, None)
+        ended = _open_here.pop(holder, None)
+        if left_nothing and ended is not None:
+            _ended_here.append(ended)
 
 
-def _is_open_here(store: Store, instant: str) -> bool:
+def _is_lost_here(store: Store, instant: str) -> bool:
     with _open_here_lock:
-        return (store.root_uri, instant) in _open_here.values()
+        return (store.root_uri, instant) not in {*_open_here.values(), *_ended_here}
 
 
 def liveness(pending: Pending, store: Store, surroundings: Surroundings) -> Liveness:
@@ -142,9 +194,11 @@ def liveness(pending: Pending, store: Store, surroundings: Surroundings) -> Live
     plan = pending.plan(store)
     last_sign_ms = pending.modified_ms
     if plan is not None:
-        if plan.writer.is_gone(surroundings.writer):
-            return Liveness.GONE
-        if plan.writer == surroundings.writer and not _is_open_here(store, pending.instant):
+        lives = plan.writer.lives(surroundings.writer)
+        lost_here = plan.writer == surroundings.writer and _is_lost_here(store, pending.instant)
+        if lives is not None:
+            return Liveness.GONE if lost_here or not lives else Liveness.LIVE
+        if lost_here:
             return Liveness.GONE
         # The later of two clocks: a writer whose own clock is slow must not look dead.
         last_sign_ms = max(last_sign_ms, plan.heartbeat_ms)

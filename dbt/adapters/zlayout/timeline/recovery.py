@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.action import Action, Operation, State
 from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.instant import next_instant
@@ -21,7 +21,14 @@ from dbt.adapters.zlayout.timeline.naming import (
     TIMELINE_FOLDER,
     instants_in_name,
 )
-from dbt.adapters.zlayout.timeline.pending import Liveness, Pending, list_pending, liveness
+from dbt.adapters.zlayout.timeline.pending import (
+    Liveness,
+    Pending,
+    abandon,
+    list_pending,
+    list_state_files,
+    liveness,
+)
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -58,9 +65,11 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
     dead: list[Pending] = []
     rolled_back: list[str] = []
     finished: list[str] = []
-    for pending in list_pending(store):
-        state = liveness(pending, store, surroundings)
-        if state is Liveness.LIVE:
+    states = [(pending, liveness(pending, store, surroundings)) for pending in list_pending(store)]
+    living = {pending.instant for pending, state in states if state is Liveness.LIVE}
+    for pending, state in states:
+        # Of two that took the same instant one has written nothing yet; which one is told when the living has ended.
+        if pending.instant in living:
             continue
         plan = pending.plan(store)
         # A request that a dead process sent to a cloud may still be on its way there: only the log can stop it.
@@ -72,7 +81,11 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
         dead.append(pending)
     if rolled_back:
         delete_written(timeline, rolled_back)
+    for pending in dead:
+        if pending.instant in rolled_back:
+            abandon(store, pending.instant, pending.action)
     delete_state_files(store, dead)
+    _retire_abandoned(timeline)
     if dead:
         _delete_old_scratch(store, surroundings.now_ms() - int(1000 * surroundings.dead_after_seconds))
     return Recovered(tuple(rolled_back), tuple(finished))
@@ -143,23 +156,24 @@ def _fence(timeline: Timeline, head: Snapshot, instant: str) -> Commit:
     """Return a version that changes nothing, except that the instant can never be committed after it."""
     now_ms = timeline.surroundings.now_ms()
     own = next_instant(max(head.last_instant, instant), now_ms)
-    return Commit(
-        version=head.version + 1,
-        instant=own,
-        action=Action.ROLLBACK,
-        operation=Operation.RECOVERY.value,
-        committed_ms=now_ms,
-        last_instant=own,
-        adds=DataFiles.empty(head.partition_by),
-        removes=(),
-        schema_json=head.schema_json,
-        partition_by=head.partition_by,
-        layout=head.layout,
-        curve=head.curve,
-        index=head.index,
-        properties=head.properties,
-        aborts=instant,
-    )
+    step = {
+        "version": head.version + 1,
+        "instant": own,
+        "action": Action.ROLLBACK,
+        "operation": Operation.RECOVERY.value,
+        "committed_ms": now_ms,
+        "last_instant": own,
+    }
+    nothing = DataFiles.empty(head.partition_by)
+    return Commit(**{**head.state(), **step}, adds=nothing, removes=(), aborts=instant)
+
+
+def _retire_abandoned(timeline: Timeline) -> None:
+    # Every new instant is higher than all in the log.
+    abandoned = [file for file in list_state_files(timeline.store) if file.state is State.ABANDONED]
+    if abandoned and timeline.latest_version() is not None:
+        last_instant = timeline.snapshot().last_instant
+        timeline.store.delete(file.path for file in abandoned if file.instant <= last_instant)
 
 
 def _written_under(path: str, instants: frozenset[str]) -> bool:

@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.timeline.action import Action
-from dbt.adapters.zlayout.timeline.entry import Commit, IndexSlices
+from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.state import TableState
 
 
-@dataclass(frozen=True)
-class Snapshot:
+@dataclass(frozen=True, kw_only=True)
+class Snapshot(TableState):
     """The state of a table at one version.
 
     Attributes:
-        version: The version.
-        instant: Of the transaction that made it.
-        action: Of that transaction.
-        operation: Of that transaction.
-        committed_ms: When it was written, milliseconds since the epoch.
-        last_instant: The highest instant of this and all earlier versions.
         files: The live data files.
-        schema_json: Spark's StructType as JSON, opaque here.
-        partition_by: Names of the partition columns.
-        layout: How the files are clustered and sized.
-        curve: Path of the curve model, or None.
-        index: Live slices of each partition of the metadata table, oldest first.
-        properties: Of the table.
     """
 
-    version: int
-    instant: str
-    action: Action
-    operation: str
-    committed_ms: int
-    last_instant: str
     files: DataFiles
-    schema_json: str
-    partition_by: tuple[str, ...]
-    layout: Mapping[str, Any] = field(default_factory=dict)
-    curve: str | None = None
-    index: IndexSlices = field(default_factory=dict)
-    properties: Mapping[str, Any] = field(default_factory=dict)
 
 
 def replay(start: Snapshot | None, commits: Sequence[Commit]) -> Snapshot:
@@ -57,22 +33,8 @@ def replay(start: Snapshot | None, commits: Sequence[Commit]) -> Snapshot:
         start: The snapshot before the first of them, None for version 0.
         commits: At least one version, without gaps, oldest first.
     """
-    last = commits[-1]
-    return Snapshot(
-        version=last.version,
-        instant=last.instant,
-        action=last.action,
-        operation=last.operation,
-        committed_ms=last.committed_ms,
-        last_instant=last.last_instant,
-        files=_live_files(start.files if start else None, commits),
-        schema_json=last.schema_json,
-        partition_by=last.partition_by,
-        layout=last.layout,
-        curve=last.curve,
-        index=last.index,
-        properties=last.properties,
-    )
+    files = _live_files(start.files if start else None, commits)
+    return Snapshot(files=files, **commits[-1].state())
 
 
 def _live_files(start: DataFiles | None, commits: Sequence[Commit]) -> DataFiles:
@@ -113,6 +75,8 @@ def _live_files(start: DataFiles | None, commits: Sequence[Commit]) -> DataFiles
 
 def _last_step(paths: pa.Array | pa.ChunkedArray, steps: np.ndarray[Any, Any]) -> pa.Table:
     grouped = (
-        pa.table({"path": paths, "step": pa.array(steps, pa.int64())}).group_by("path").aggregate([("step", "max")])
+        pa.table({"path": paths, "step": pa.array(steps, pa.int64())})
+        .group_by("path", use_threads=False)
+        .aggregate([("step", "max")])
     )
     return pa.table({"path": grouped["path"].combine_chunks(), "step": grouped["step_max"].combine_chunks()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
@@ -16,12 +15,13 @@ from dbt.adapters.zlayout.timeline.action import Action, State
 from dbt.adapters.zlayout.timeline.change import Change, IndexPlan, Signature, changes_shape, entry_after
 from dbt.adapters.zlayout.timeline.conflicts import Attempt, Kind, check_may_follow, kind_of
 from dbt.adapters.zlayout.timeline.entry import Commit
+from dbt.adapters.zlayout.timeline.giving_way import give_way, wait_for_maintenance
+from dbt.adapters.zlayout.timeline.heartbeat import Heartbeat
 from dbt.adapters.zlayout.timeline.instant import next_instant
 from dbt.adapters.zlayout.timeline.pending import (
-    Liveness,
     Plan,
     list_pending,
-    liveness,
+    list_state_files,
     mark_closed,
     mark_open,
     state_path,
@@ -59,23 +59,32 @@ class Transaction:
         self._timeline = timeline
         self._store = timeline.store
         self._fate_unknown = False
-        self._heart: _Heart | None = None
+        self._plan: Plan | None = None
+        self._abandoned: list[str] = []
+        self._heart: Heartbeat | None = None
 
     @classmethod
-    def begin(cls, timeline: Timeline, action: Action, operation: str) -> Transaction:
+    def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
         """Take a free instant, write the requested and the inflight file, and read the base.
+
+        Args:
+            timeline: The table's timeline.
+            action: What is written to the timeline.
+            operation: What the user asked for.
+            reads_version: A version that it needs besides its base: no clean that begins from now on takes its files.
 
         Raises:
             ConflictError: No free instant was found in many tries.
         """
         word = operation.value if isinstance(operation, Enum) else operation
         for _ in range(_BEGIN_TRIES):
-            if list_pending(timeline.store):
+            if list_state_files(timeline.store):
                 recovery.recover(timeline)
-            transaction = cls(timeline, _free_instant(timeline), action, word)
+            instant, version = _free_instant(timeline)
+            transaction = cls(timeline, instant, action, word)
             mark_open(transaction, timeline.store, transaction.instant)
             try:
-                if transaction._start():
+                if transaction._start(version, reads_version):
                     return transaction
             except BaseException:
                 transaction._close()
@@ -103,7 +112,9 @@ class Transaction:
         """
         head = self.base
         pause_seconds = _FIRST_PAUSE_SECONDS
-        self._give_way(change)
+        if kind_of(self.operation, bool(change.removes)) is Kind.MAINTENANCE and self._plan is not None:
+            self._show(replace(self._plan, committing=True))
+            give_way(self._timeline, self.operation, self.instant)
         for _ in range(_COMMIT_TRIES):
             signature = Signature(self.instant, self.action, self.operation, self._timeline.surroundings.now_ms())
             entry = entry_after(head, change, signature, index, self.base)
@@ -143,6 +154,7 @@ class Transaction:
             if not landed:
                 recovery.delete_written(self._timeline, [self.instant])
             recovery.delete_state_files(self._store, pending)
+            self._close(left_nothing=True)
         finally:
             self._close()
 
@@ -160,26 +172,33 @@ class Transaction:
         finally:
             self._close()
 
-    def _start(self) -> bool:
+    def _start(self, seen_version: int | None, reads_version: int | None) -> bool:
         store, surroundings = self._store, self._timeline.surroundings
-        plan = Plan(self.operation, None, surroundings.writer, surroundings.now_ms())
+        # The base is not older than what was seen before: so a clean knows from the first file on what must stay.
+        plan = Plan(self.operation, _older(seen_version, reads_version), surroundings.writer, surroundings.now_ms())
         requested = state_path(self.instant, self.action, State.REQUESTED)
         try:
             store.create(requested, plan.to_json())
         except AlreadyExistsError:
             return False
         # The order matters: an instant that another took is seen as its state file or, once that is gone, in the log.
-        rivals = [found for found in list_pending(store) if found.instant == self.instant]
+        others = list_state_files(store)
+        rivals = [file for file in others if file.instant == self.instant and file.path != requested]
+        if kind_of(self.operation, removes_files=False) is Kind.REWRITE:
+            wait_for_maintenance(self._timeline, self.instant)
         version = self._timeline.latest_version()
         self.base = None if version is None else self._timeline.snapshot()
-        if len(rivals) > 1 or (self.base is not None and self.base.last_instant >= self.instant):
+        if rivals or (self.base is not None and self.base.last_instant >= self.instant):
             store.delete([requested])
+            self._close(left_nothing=True)
             return False
-        plan = replace(plan, base_version=self.base.version if self.base else None)
+        plan = replace(plan, base_version=_older(self.base.version if self.base else None, reads_version))
         inflight = state_path(self.instant, self.action, State.INFLIGHT)
         store.create(inflight, plan.to_json())
-        if surroundings.heartbeat_seconds is not None:
-            self._heart = _Heart(self._timeline, inflight, plan, surroundings.heartbeat_seconds)
+        self._plan = plan
+        # This instant is higher than theirs: once it is in the log they need not be kept.
+        self._abandoned = [file.path for file in others if file.state is State.ABANDONED]
+        self._start_heart(inflight)
         return True
 
     def _judge(self, change: Change, head: Snapshot | None, latest: Snapshot) -> Commit | None:
@@ -226,72 +245,49 @@ class Transaction:
         self._fate_unknown = landed is None
         return landed
 
-    def _give_way(self, change: Change) -> None:
-        # Maintenance that lands while a user's write is under way would make that write fail on its own input.
-        if kind_of(self.operation, bool(change.removes)) is not Kind.MAINTENANCE:
-            return
-        for pending in list_pending(self._store):
-            plan = pending.plan(self._store)
-            if pending.instant == self.instant or plan is None:
-                continue
-            if kind_of(plan.operation, removes_files=False) not in {Kind.OVERWRITE, Kind.REWRITE}:
-                continue
-            if liveness(pending, self._store, self._timeline.surroundings) is Liveness.LIVE:
-                raise ConflictError(
-                    f"{self.operation} {self.instant} gives way to {plan.operation} {pending.instant}, which is under "
-                    f"way on {plan.writer.host} (process {plan.writer.pid}); run it again when that has ended"
-                )
+    def _show(self, plan: Plan) -> None:
+        # The heartbeat writes the same file.
+        self._stop_heart()
+        self._plan = plan
+        inflight = state_path(self.instant, self.action, State.INFLIGHT)
+        self._store.put(inflight, plan.to_json())
+        self._start_heart(inflight)
 
     def _finish(self, entry: Commit) -> Commit:
         self.committed = entry
         self._stop_heart()
         # The version is committed: what fails from here on the next writer tidies up.
         with suppress(StoreError):
-            self._store.delete(
-                [state_path(self.instant, self.action, state) for state in (State.INFLIGHT, State.REQUESTED)]
-            )
+            states = (State.INFLIGHT, State.REQUESTED)
+            self._store.delete([state_path(self.instant, self.action, state) for state in states])
+            self._close(left_nothing=True)
+            self._store.delete(self._abandoned)
         self._close()
         return entry
+
+    def _start_heart(self, inflight: str) -> None:
+        every_seconds = self._timeline.surroundings.heartbeat_seconds
+        if every_seconds is not None and self._plan is not None:
+            self._heart = Heartbeat(self._timeline, inflight, self._plan, every_seconds)
 
     def _stop_heart(self) -> None:
         if self._heart is not None:
             self._heart.stop()
             self._heart = None
 
-    def _close(self) -> None:
+    def _close(self, *, left_nothing: bool = False) -> None:
         self._stop_heart()
-        mark_closed(self)
+        mark_closed(self, left_nothing=left_nothing)
 
 
-class _Heart:
-    """A thread that rewrites the inflight file, so that other machines see the writer live."""
-
-    def __init__(self, timeline: Timeline, path: str, plan: Plan, every_seconds: float) -> None:
-        self._timeline = timeline
-        self._path = path
-        self._plan = plan
-        self._every_seconds = every_seconds
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="zlayout-heartbeat", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
-
-    def _beat(self) -> None:
-        store = self._timeline.store
-        while not self._stopped.wait(self._every_seconds):
-            # A beat that fails is made up for by the next one; a file that is gone must not come back.
-            with suppress(StoreError):
-                if store.exists(self._path):
-                    plan = replace(self._plan, heartbeat_ms=self._timeline.surroundings.now_ms())
-                    store.put(self._path, plan.to_json())
-
-
-def _free_instant(timeline: Timeline) -> str:
+def _free_instant(timeline: Timeline) -> tuple[str, int | None]:
+    """Return an instant that nobody has taken, and the newest version seen."""
     version = timeline.latest_version()
-    taken = [pending.instant for pending in list_pending(timeline.store)]
+    taken = [file.instant for file in list_state_files(timeline.store)]
     if version is not None:
         taken.append(timeline.snapshot().last_instant)
-    return next_instant(max(taken, default=None), timeline.surroundings.now_ms())
+    return next_instant(max(taken, default=None), timeline.surroundings.now_ms()), version
+
+
+def _older(version: int | None, other: int | None) -> int | None:
+    return min((each for each in (version, other) if each is not None), default=None)

@@ -33,18 +33,18 @@ class Writer:
         pid = os.getpid()
         return cls(platform.node(), _machine(), pid, process_start(pid) or "")
 
-    def is_gone(self, observer: Writer) -> bool:
-        """Tell whether the process surely lives no more; False also where the observer cannot see it."""
+    def lives(self, observer: Writer) -> bool | None:
+        """Tell whether the process still lives; None where the observer cannot see it."""
         if self.machine != observer.machine or not self.started:
-            return False
+            return None
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
-            return True
+            return False
         except OSError:
             pass  # of another user: it lives, if it is still the same one
         started = process_start(self.pid)
-        return started is not None and started != self.started
+        return None if started is None else started == self.started
 
 
 def process_start(pid: int) -> str | None:

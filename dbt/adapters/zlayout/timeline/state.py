@@ -1,0 +1,122 @@
+"""What a log entry and a checkpoint say alike of the table at a version, written and read in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.timeline.action import Action
+from dbt.adapters.zlayout.timeline.json_file import read_fields
+
+IndexSlices = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Which version, and who made it.
+
+    Attributes:
+        version: Position in the log, from 0.
+        instant: The instant of the transaction.
+        action: Its action.
+        operation: What the user asked for (`Operation`, or another word).
+        committed_ms: The writer's clock when it wrote the version, milliseconds since the epoch.
+        last_instant: The highest instant of this and all earlier versions.
+    """
+
+    version: int
+    instant: str
+    action: Action
+    operation: str
+    committed_ms: int
+    last_instant: str
+
+    def step_fields(self) -> dict[str, Any]:
+        """Return these fields for JSON."""
+        return {
+            "version": self.version,
+            "instant": self.instant,
+            "action": self.action.value,
+            "operation": self.operation,
+            "committed_ms": self.committed_ms,
+            "last_instant": self.last_instant,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableState(Step):
+    """The table at a version, except for its files.
+
+    Attributes:
+        schema_json: Spark's StructType as JSON, opaque here; partition columns included.
+        partition_by: Names of the partition columns.
+        layout: How the files are clustered and sized; JSON.
+        curve: Path of the curve model, or None.
+        index: All live slices of each partition of the metadata table, oldest first.
+        properties: Of the table; JSON.
+    """
+
+    schema_json: str
+    partition_by: tuple[str, ...]
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    curve: str | None = None
+    index: IndexSlices = field(default_factory=dict)
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    def state(self) -> dict[str, Any]:
+        """Return the table's state as arguments for another version that has the same."""
+        return {each.name: getattr(self, each.name) for each in fields(TableState)}
+
+    def state_fields(self) -> dict[str, Any]:
+        """Return the fields of the table's state for JSON, those of `Step` included."""
+        return {
+            **self.step_fields(),
+            "schema_json": self.schema_json,
+            "partition_by": list(self.partition_by),
+            "layout": dict(self.layout),
+            "curve": self.curve,
+            "index": {name: list(slices) for name, slices in self.index.items()},
+            "properties": dict(self.properties),
+        }
+
+
+def read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Take the fields of a `Step` from parsed JSON.
+
+    Raises:
+        CorruptError: One is missing, of another type, or the action is unknown.
+    """
+    types = {"version": int, "instant": str, "action": str, "operation": str, "committed_ms": int, "last_instant": str}
+    found = dict(zip(types, read_fields(content, path, **types), strict=True))
+    if found["action"] not in {member.value for member in Action}:
+        raise CorruptError(f"{path}: unknown action {found['action']!r}; a newer release may have written it: upgrade")
+    return {**found, "action": Action(found["action"])}
+
+
+def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Take the fields of a `TableState` from parsed JSON.
+
+    Raises:
+        CorruptError: One is missing or of another type.
+    """
+    schema_json, partition_by, layout, curve, index, properties = read_fields(
+        content,
+        path,
+        schema_json=str,
+        partition_by=list,
+        layout=dict,
+        curve=(str, type(None)),
+        index=dict,
+        properties=dict,
+    )
+    return {
+        **read_step(content, path),
+        "schema_json": schema_json,
+        "partition_by": tuple(partition_by),
+        "layout": layout,
+        "curve": curve,
+        "index": {name: tuple(slices) for name, slices in index.items()},
+        "properties": properties,
+    }

@@ -1,0 +1,48 @@
+"""How much of the protocol a run explores, and what it explored."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+
+from exploration import Counts, Exploration
+
+
+@dataclass
+class Effort:
+    """How much is explored, and what was.
+
+    Attributes:
+        full: Everything, or what a minute allows.
+        seed: Of the random walks.
+        explored: Counts by what was explored.
+    """
+
+    full: bool
+    seed: int
+    explored: dict[str, Counts] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def everything(self, name: str, exploration: Exploration) -> Counts:
+        """Explore every schedule."""
+        started = time.perf_counter()
+        counts = exploration.everything()
+        self._add(name, counts, started)
+        return counts
+
+    def walks(self, name: str, exploration: Exploration, rng: random.Random, count: int) -> None:
+        """Explore some schedules."""
+        started = time.perf_counter()
+        for _ in range(count):
+            self._add(name, exploration.walk(rng), started)
+            started = time.perf_counter()
+        exploration.close()
+
+    def rng(self, *of: object) -> random.Random:
+        """Return the randomness of one test, the same whatever other tests run."""
+        return random.Random(f"{self.seed} {of}")
+
+    def _add(self, name: str, counts: Counts, started: float) -> None:
+        self.explored.setdefault(name, Counts()).add(counts)
+        self.seconds[name] = self.seconds.get(name, 0) + time.perf_counter() - started

@@ -1,0 +1,160 @@
+"""Clocks that are wrong, and writers that only their heartbeat shows to live."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.pending import list_pending
+from dbt.adapters.zlayout.timeline.recovery import Recovered, recover
+from dbt.adapters.zlayout.timeline.surroundings import Surroundings
+from dbt.adapters.zlayout.timeline.writer import Writer
+
+HOUR_MS = 3_600_000
+ELSEWHERE = Writer("elsewhere", "elsewhere 1", 7, "1")
+
+
+def _append(table, timeline) -> str:
+    with timeline.begin(Action.COMMIT, Operation.APPEND) as transaction:
+        transaction.commit(Change(table.write(transaction)))
+    return transaction.instant
+
+
+def _instants(table) -> list[str]:
+    return [header.instant for header in reversed(table.timeline().history())]
+
+
+@pytest.mark.parametrize("back_ms", [1, HOUR_MS, 24 * 365 * HOUR_MS])
+def test_instants_rise_while_the_clock_is_set_back_again_and_again(table, back_ms) -> None:
+    table.overwrite()
+    for _ in range(5):
+        table.now_ms -= back_ms
+        table.append()
+    instants = _instants(table)
+    assert instants == sorted(set(instants))
+    assert len(instants) == 6
+
+
+def test_instants_rise_when_a_clock_stands_still(table) -> None:
+    table.overwrite()
+    still = table.now_ms + 10
+    for _ in range(5):
+        _append(table, table.timeline(now_ms=lambda: still))
+    instants = _instants(table)
+    assert instants == sorted(set(instants))
+
+
+def test_two_writers_whose_clocks_differ_by_hours_take_rising_instants_in_turn(table) -> None:
+    table.overwrite()
+    behind = table.timeline(now_ms=lambda: table._tick() - 3 * HOUR_MS)
+    ahead = table.timeline(now_ms=lambda: table._tick() + 3 * HOUR_MS)
+    for _ in range(4):
+        _append(table, behind)
+        _append(table, ahead)
+    instants = _instants(table)
+    assert instants == sorted(set(instants))
+    assert len(instants) == 9
+
+
+def test_two_writers_whose_clocks_differ_take_different_instants_at_the_same_time(table) -> None:
+    table.overwrite()
+    ahead = table.timeline(now_ms=lambda: table._tick() + HOUR_MS).begin(Action.COMMIT, Operation.APPEND)
+    behind = table.timeline().begin(Action.REPLACECOMMIT, Operation.MERGE)
+    assert behind.instant > ahead.instant
+    behind.commit(Change(table.write(behind)))
+    ahead.commit(Change(table.write(ahead)))
+    # The log's order is that of the commits; what is highest so far never falls.
+    highest = [header.last_instant for header in reversed(table.timeline().history())]
+    assert highest == sorted(highest)
+    assert _append(table, table.timeline()) > behind.instant
+
+
+def test_a_threads_race_with_clocks_that_jump_gives_every_instant_once(table) -> None:
+    table.overwrite()
+    failures: list[BaseException] = []
+
+    def run(jump_ms: int) -> None:
+        try:
+            for turn in range(4):
+                offset_ms = jump_ms * (-1) ** turn
+                _append(table, table.timeline(now_ms=lambda by=offset_ms: table._tick() + by))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(jump_ms,)) for jump_ms in (0, 7, HOUR_MS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    instants = _instants(table)
+    assert len(set(instants)) == len(instants) == 13
+    assert table.live() == table.on_disk()
+
+
+def test_heartbeat_and_time_to_be_taken_for_dead_are_the_callers_choice(table) -> None:
+    assert (Surroundings().heartbeat_seconds, Surroundings().dead_after_seconds) == (60, 600)
+    table.overwrite()
+    lost = table.timeline(writer=ELSEWHERE).begin(Action.COMMIT, Operation.APPEND)
+    (pending,) = list_pending(table.store)
+    later = {"now_ms": lambda: pending.modified_ms + 30_000}
+    assert recover(table.timeline(**later)) == Recovered()
+    assert recover(table.timeline(**later, dead_after_seconds=31.0)) == Recovered()
+    assert recover(table.timeline(**later, dead_after_seconds=29.0)).rolled_back == (lost.instant,)
+
+
+def test_a_writer_elsewhere_lives_for_hours_by_its_heartbeat_alone(table) -> None:
+    table.overwrite()
+    table.now_ms = time.time_ns() // 1_000_000
+    slow = table.timeline(writer=ELSEWHERE, heartbeat_seconds=0.005)
+    with slow.begin(Action.COMMIT, Operation.APPEND) as transaction:
+        files = table.write(transaction)
+        for _ in range(6):
+            table.now_ms += HOUR_MS
+            _wait_for_a_beat(table, table.now_ms)
+            assert recover(table.timeline()) == Recovered()
+        assert transaction.commit(Change(files)).version == 1
+    assert table.live() == table.on_disk()
+
+
+def _wait_for_a_beat(table, since_ms: int) -> None:
+    for _ in range(1000):
+        (pending,) = list_pending(table.store)
+        plan = pending.plan(table.store)
+        if plan is not None and plan.heartbeat_ms >= since_ms:
+            return
+        time.sleep(0.005)
+    pytest.fail("no heartbeat")
+
+
+def test_a_writer_elsewhere_whose_own_clock_is_far_behind_is_not_taken_for_dead(table) -> None:
+    table.overwrite()
+    now_ms = time.time_ns() // 1_000_000
+    slow = table.timeline(writer=ELSEWHERE, now_ms=lambda: now_ms - 5 * HOUR_MS).begin(Action.COMMIT, Operation.APPEND)
+    assert recover(table.timeline(now_ms=lambda: now_ms)) == Recovered()
+    slow.rollback()
+
+
+def test_on_the_same_machine_silence_proves_nothing_where_the_process_lives(table) -> None:
+    table.overwrite()
+    table.now_ms = time.time_ns() // 1_000_000
+    here = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    files = table.write(here)
+    table.now_ms += 24 * HOUR_MS
+    assert recover(table.timeline()) == Recovered()
+    assert here.commit(Change(files)).version == 1
+
+
+def test_a_process_of_another_container_is_judged_by_its_silence_not_by_its_id(table) -> None:
+    # The same process id means another process there: neither its life nor its death can be seen from here.
+    table.overwrite()
+    there = replace(Writer.current(), machine="another namespace", started="1")
+    lost = table.timeline(writer=there).begin(Action.COMMIT, Operation.APPEND)
+    assert recover(table.timeline()) == Recovered()
+    (pending,) = list_pending(table.store)
+    assert recover(table.timeline(now_ms=lambda: pending.modified_ms + 601_000)).rolled_back == (lost.instant,)
