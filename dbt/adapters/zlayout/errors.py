@@ -44,6 +44,10 @@ class TableNotFoundError(ZlayoutError):
     """No table, or no zlayout table, has this name or lies at this place."""
 
 
+class VersionNotFoundError(ZlayoutError):
+    """The table has no such version, or the version's files were cleaned."""
+
+
 class ConflictError(ZlayoutError):
     """Another writer committed something that this commit cannot follow."""
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import TableNotFoundError
-from dbt.adapters.zlayout.inspect import Explanation, commit_history, explanation_of
+from dbt.adapters.zlayout.inspect import Explanation, explanation_of
 from dbt.adapters.zlayout.spark.adopt import adopt_table
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.explain import explain_predicate, explain_scans, nothing_matches
@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description
 from dbt.adapters.zlayout.spark.summary import CommitSummary
+from dbt.adapters.zlayout.table_history import TableHistory
 from dbt.adapters.zlayout.table_writes import TableWrites
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class ZTable(TableWrites):
+class ZTable(TableHistory, TableWrites):
     """A table with an index of its files: managed by this package, or written by others and indexed here.
 
     Attributes:
@@ -195,15 +196,6 @@ class ZTable(TableWrites):
         name = Catalog(self._spark).name(self.name)
         scan = explain_predicate(self._spark, name, predicate_sql)
         return explanation_of(scan or nothing_matches(name, self._opened))
-
-    def history(self) -> pa.Table:
-        """The versions, newest first.
-
-        Returns:
-            ``version`` int64, ``instant`` string, ``action`` string, ``operation`` string, ``rows`` int64,
-            ``files_added`` int64, ``files_removed`` int64, ``bytes_added`` int64, ``committed_at`` timestamp in UTC.
-        """
-        return commit_history(Timeline(self._opened.store).history())
 
     def index_status(self) -> pa.Table:
         """Where files, index and folder disagree.

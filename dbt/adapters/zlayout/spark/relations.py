@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.file_index import SnapshotFileIndex, SomeFilesIndex, ZlayoutFileIndex
@@ -54,7 +55,13 @@ def frame_of(catalog: Catalog, opened: OpenTable, files: npt.NDArray[np.bool_] |
         catalog: The session's catalog.
         opened: The table at the version.
         files: True for each of ``opened.files`` to read; None for all.
+
+    Raises:
+        UnsupportedError: Spark cannot call back into this process.
     """
+    available, reason = skipping_status(catalog.spark)
+    if not available:
+        raise UnsupportedError(f"{opened.location}: versions cannot be read here: {reason.partition(';')[0]}")
     data_json, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
     partition_schema = catalog.data_type(partition_json)
     index = (

@@ -87,9 +87,7 @@ def plan_schema(
             )
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.FAIL:
-        unfit = [
-            name for name in other if not _holds(catalog, *(each[name.lower()]["type"] for each in (frame, table)))
-        ]
+        unfit = [name for name in other if not holds(catalog, *(each[name.lower()]["type"] for each in (frame, table)))]
         _fail_if(new, missing, [_types(name, table, frame) for name in unfit], subject)
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.APPEND_NEW_COLUMNS:
@@ -142,9 +140,9 @@ def _synced(
     wider: dict[str, Any] = {}
     for name in other:
         then, now = table[name.lower()], frame[name.lower()]
-        if _holds(catalog, now["type"], then["type"]):
+        if holds(catalog, now["type"], then["type"]):
             continue
-        if not _holds(catalog, then["type"], now["type"]) or name.lower() in fixed:
+        if not holds(catalog, then["type"], now["type"]) or name.lower() in fixed:
             problems.append(f"{_types(name, table, frame)}, which does not hold its values")
         else:
             wider[name.lower()] = {**then, "type": now["type"]}
@@ -174,7 +172,7 @@ def _columns(
     return json.dumps({"type": "struct", "fields": [*data, *new, *folders]}, ensure_ascii=False)
 
 
-def _holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
+def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
     """Whether every value of a type has a place in another, as Spark's own up-casts see it."""
     if narrow == wide:
         return True
