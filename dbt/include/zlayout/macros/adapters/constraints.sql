@@ -1,10 +1,10 @@
-{#- dbt-spark alters a table for its constraints unless its format says it is not delta; here no format means parquet. -#}
+{#- Only tables of other formats come here. dbt-spark alters a table for its constraints unless its format says it is not delta. -#}
 {% macro zlayout__persist_constraints(relation, model) %}
   {%- if config.get('contract').enforced -%}
     {%- if config.get('file_format') == 'delta' -%}
       {{ return(spark__persist_constraints(relation, model)) }}
     {%- elif zlayout_has_constraints(model) -%}
-      {% do exceptions.warn(relation ~ ': constraints of a plain table are not enforced; a zordered_table enforces not_null') %}
+      {% do exceptions.warn(relation ~ ': constraints of a table in ' ~ config.get('file_format') ~ ' are not enforced; those of a parquet table enforce not_null') %}
     {%- endif -%}
   {%- endif -%}
 {% endmacro %}

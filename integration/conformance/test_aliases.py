@@ -1,0 +1,27 @@
+"""Aliases."""
+
+from dbt.tests.adapter.aliases.test_aliases import (
+    BaseAliasErrors,
+    BaseAliases,
+    BaseSameAliasDifferentDatabases,
+    BaseSameAliasDifferentSchemas,
+)
+
+# Spark has no type text; a literal is a string anyway.
+_LITERAL = {"::text": ""}
+
+
+class TestAliases(BaseAliases):
+    in_spark = _LITERAL
+
+
+class TestAliasErrors(BaseAliasErrors):
+    in_spark = _LITERAL
+
+
+class TestSameAliasDifferentSchemas(BaseSameAliasDifferentSchemas):
+    in_spark = _LITERAL
+
+
+class TestSameAliasDifferentDatabases(BaseSameAliasDifferentDatabases):
+    in_spark = _LITERAL

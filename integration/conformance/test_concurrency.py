@@ -1,0 +1,7 @@
+"""Several models at once, one of them broken."""
+
+from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
+
+
+class TestConcurrency(BaseConcurrency):
+    pass

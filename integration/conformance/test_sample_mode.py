@@ -1,0 +1,7 @@
+"""``--sample``."""
+
+from dbt.tests.adapter.sample_mode.test_sample_mode import BaseSampleModeTest
+
+
+class TestSampleMode(BaseSampleModeTest):
+    pass

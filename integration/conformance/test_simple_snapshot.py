@@ -1,0 +1,78 @@
+"""Snapshots: strategies, hard deletes, new columns, names of dbt's own columns."""
+
+from dbt.tests.adapter.simple_snapshot.new_record_check_mode import BaseSnapshotNewRecordCheckMode
+from dbt.tests.adapter.simple_snapshot.new_record_dbt_valid_to_current import BaseSnapshotNewRecordDbtValidToCurrent
+from dbt.tests.adapter.simple_snapshot.new_record_timestamp_mode import BaseSnapshotNewRecordTimestampMode
+from dbt.tests.adapter.simple_snapshot.test_ephemeral_snapshot_hard_deletes import (
+    BaseSnapshotEphemeralHardDeletes,
+    BaseSnapshotNewColumnSpecificCheckCols,
+    BaseSnapshotNewColumnTimestampStrategy,
+    BaseSnapshotNewColumnWithDeletes,
+)
+from dbt.tests.adapter.simple_snapshot.test_snapshot import BaseSimpleSnapshot, BaseSnapshotCheck
+from dbt.tests.adapter.simple_snapshot.test_various_configs import (
+    BaseSnapshotColumnNames,
+    BaseSnapshotColumnNamesFromDbtProject,
+    BaseSnapshotDbtValidToCurrent,
+    BaseSnapshotInvalidColumnNames,
+    BaseSnapshotMultiUniqueKey,
+)
+
+# Spark has no databases above schemas.
+_NO_DATABASE = {"{{target.database}}.": ""}
+
+
+class TestSimpleSnapshot(BaseSimpleSnapshot):
+    pass
+
+
+class TestSnapshotCheck(BaseSnapshotCheck):
+    pass
+
+
+class TestSnapshotNewRecordTimestampMode(BaseSnapshotNewRecordTimestampMode):
+    in_spark = _NO_DATABASE
+
+
+class TestSnapshotNewRecordCheckMode(BaseSnapshotNewRecordCheckMode):
+    in_spark = _NO_DATABASE
+
+
+class TestSnapshotNewRecordDbtValidToCurrent(BaseSnapshotNewRecordDbtValidToCurrent):
+    in_spark = _NO_DATABASE
+
+
+class TestSnapshotEphemeralHardDeletes(BaseSnapshotEphemeralHardDeletes):
+    pass
+
+
+class TestSnapshotNewColumnTimestampStrategy(BaseSnapshotNewColumnTimestampStrategy):
+    pass
+
+
+class TestSnapshotNewColumnSpecificCheckCols(BaseSnapshotNewColumnSpecificCheckCols):
+    pass
+
+
+class TestSnapshotNewColumnWithDeletes(BaseSnapshotNewColumnWithDeletes):
+    pass
+
+
+class TestSnapshotColumnNames(BaseSnapshotColumnNames):
+    in_spark = _NO_DATABASE
+
+
+class TestSnapshotColumnNamesFromDbtProject(BaseSnapshotColumnNamesFromDbtProject):
+    in_spark = _NO_DATABASE
+
+
+class TestSnapshotInvalidColumnNames(BaseSnapshotInvalidColumnNames):
+    in_spark = _NO_DATABASE
+
+
+class TestSnapshotDbtValidToCurrent(BaseSnapshotDbtValidToCurrent):
+    in_spark = _NO_DATABASE
+
+
+class TestSnapshotMultiUniqueKey(BaseSnapshotMultiUniqueKey):
+    in_spark = _NO_DATABASE
