@@ -1,0 +1,96 @@
+"""What must hold after a fault, before and after the next writer."""
+
+import random
+
+import fault_actions
+from fault_bench import Bench
+from fault_rows import Rows, difference
+
+from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.store import open_store
+from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, is_data_path
+from dbt.adapters.zlayout.timeline.pending import list_pending
+
+# Columns come, or move into folder names: then the log, Spark's manifest and the catalog's entry change one after the
+# other. The folder shows a whole version always; the name may show none, or not all columns, until the next writer.
+RESHAPING = frozenset({"append_column", "reshape", "adopt"})
+# The name is given, or taken away.
+NAMING = frozenset({"create", "drop", "rename"})
+
+
+def check_as_found(bench: Bench, action: fault_actions.Action, after: Rows | None) -> None:
+    """Before anybody repairs anything, a Spark that knows nothing of the package reads one whole version."""
+    before = bench.before[action.template]
+    whole = [rows for rows in (before, after) if rows is not None]
+    folder = bench.folder(action.template)
+    if action.name != "drop" and (before is not None or (folder / "_spark_metadata").exists()):
+        # Without a catalog Spark takes the columns of some file.
+        keys = [_keys(rows) for rows in whole]
+        found = _keys(bench.plain(action.template))
+        assert found in keys, f"the folder shows neither version: {difference(found, keys[0])}"
+    if action.name in RESHAPING:
+        return
+    named = bench.named(action.template)
+    if action.name == "rename" and named is None:
+        named = bench.named(f"{action.template}_new")
+        assert named is not None, "both names are gone"
+    assert named is not None or action.name in NAMING, "the catalog lost the table"
+    assert named is None or named in whole, f"the name shows neither version: {difference(named, whole[0])}"
+
+
+def check_next_writer(bench: Bench, action: fault_actions.Action, after: Rows | None, seed: int) -> str:
+    """The next writer finishes or removes what it finds, and its own rows come on top of one whole version.
+
+    Returns:
+        What it did.
+    """
+    before = bench.before[action.template]
+    name, spark = bench.name(action.template), bench.spark
+    if bench.named(action.template) is None:
+        assert action.name in NAMING | RESHAPING
+        next_action, starts = fault_actions.by_name("create"), [fault_actions.Rows()]
+    else:
+        choices = ("append", "merge", "replace", "delete_insert")
+        if action.template == "foreign" and not _managed(bench, action.template):
+            choices = ("adopt",)
+        next_action = fault_actions.by_name(random.Random(seed).choice(choices))
+        starts = [rows for rows in (before, after) if rows is not None]
+    renamed = bench.named(f"{action.template}_new")
+    next_action.run(spark, name, seed)
+    assert bench.named(f"{action.template}_new") == renamed, "the new table took the renamed one's rows"
+    wanted = [next_action.model(rows, seed) for rows in starts]
+    check_whole(bench, action.template, wanted)
+    return next_action.name
+
+
+def check_whole(bench: Bench, template: str, wanted: list[Rows]) -> None:
+    """A table at rest: rows as wanted for every reader, index fresh, nothing pending, and no file too many."""
+    named = bench.named(template)
+    assert named in wanted, f"the name shows {difference(named, wanted[0])}"
+    table = ZTable.for_name(bench.spark, bench.name(template))
+    assert bench.newest(template) == named
+    assert table.index_status().to_pylist() == []
+    store = open_store(table.location)
+    assert list_pending(store) == []
+    assert published_version(store) == Timeline(store).latest_version()
+    table.clean(retain_versions=1, retain_hours=0)
+    assert table.index_status().to_pylist() == []
+    assert bench.named(template) == named, "the clean took a file that is needed"
+    live = set(table.snapshot().files["path"].to_pylist())
+    assert {file.path for file in store.list("", recursive=True) if is_data_path(file.path)} == live
+    left = [each.path for each in store.list(STAGING_FOLDER, recursive=True)]
+    assert [path for path in left if not path.endswith(".tmp")] == []
+
+
+def _managed(bench: Bench, template: str) -> bool:
+    entry = bench._catalog.find(bench._catalog.name(bench.name(template)))
+    return entry is not None and entry.table_id is not None
+
+
+def _keys(rows: Rows) -> Rows:
+    found = Rows()
+    for (k, v, _), count in rows.items():
+        found[k, v] += count
+    return found

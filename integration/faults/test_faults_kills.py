@@ -1,0 +1,42 @@
+"""A writer is killed before one of its changes: the table is at the version before or after, and the next one tidies up."""
+
+import random
+
+import fault_actions
+from fault_checks import check_as_found, check_next_writer
+from fault_points import changes
+from fault_runs import Runs
+
+SAMPLE = 24
+
+
+def kill(bench, name: str, number: int, seed: int) -> str | None:
+    """One kill and its checks; None when the writer came to its end before it."""
+    action = fault_actions.by_name(name)
+    bench.restore(action.template)
+    (answer,) = bench.write(bench.jobs([(name, seed)], action.template, at=number, fault="kill"))
+    done = changes(bench.order_file)
+    bench.forget_orders()
+    if "killed" not in answer:
+        assert "error" not in answer, answer
+        return None
+    before = bench.before[action.template]
+    after = action.model(before if before is not None else fault_actions.Rows(), seed)
+    check_as_found(bench, action, after)
+    return f"{done[-1]}, then {check_next_writer(bench, action, after, seed)}"
+
+
+def test_a_killed_writer_leaves_a_whole_version(bench, seed, request):
+    rng = random.Random(seed)
+    runs = Runs(request.config, "kill")
+    kills = [
+        (action.name, number)
+        for action in fault_actions.ACTIONS
+        for number in range(1, 1 + len(bench.dry(action.name, action.template)))
+    ]
+    if not runs.full:
+        # Every action at least once, and then anywhere.
+        kills = [rng.choice([each for each in kills if each[0] == action.name]) for action in fault_actions.ACTIONS]
+        kills += [rng.choice(kills) for _ in range(SAMPLE - len(kills))]
+    runs.each(kills, lambda name, number: kill(bench, name, number, rng.randrange(10**6)))
+    runs.check()
