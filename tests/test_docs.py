@@ -38,7 +38,11 @@ def test_the_documented_default_is_the_default(key):
 
 
 @pytest.mark.parametrize(
-    "name", ["for_name", "write", "adopt", "snapshot", "explain", "history", "index_status", "information"]
+    "name",
+    [
+        *("for_name", "write", "adopt", "snapshot", "explain", "history", "index_status", "information"),
+        *("read", "version_at", "rollback", "clean", "changes"),
+    ],
 )
 def test_every_method_of_ztable_is_documented(name):
     assert re.search(rf"[.`]{name}\(", PAGES["python.md"])
@@ -58,7 +62,7 @@ def test_every_part_of_an_explanation_is_documented():
     assert [each for each in parts if f"`{each}`" not in PAGES["python.md"]] == []
 
 
-@pytest.mark.parametrize("folder", ["operations", "tests"])
+@pytest.mark.parametrize("folder", ["operations", "tests", "layout"])
 def test_every_operation_and_test_is_documented(folder):
     names = [path.stem for path in (MACROS / folder).glob("*.sql")]
     assert names

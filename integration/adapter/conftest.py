@@ -96,6 +96,16 @@ class DbtProject:
         found: dict[str, Any] = json.loads((self.folder / "target" / name).read_text())
         return found
 
+    def rows_of(self, sql: str, **variables: Any) -> list[tuple[Any, ...]]:
+        """Runs a query with Jinja in plain Spark."""
+        from pyspark.sql import SparkSession
+
+        done = self("compile", "--inline", sql, "--quiet", **variables)
+        assert done.success, done.log
+        (compiled,) = done.results.values()
+        found = SparkSession.builder.getOrCreate().sql(compiled.node.compiled_code).collect()
+        return [tuple(row) for row in found]
+
     def operation(self, macro: str, **arguments: Any) -> Outcome:
         return self("run-operation", macro, "--args", json.dumps(arguments))
 

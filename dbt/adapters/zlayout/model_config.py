@@ -11,7 +11,7 @@ from dbt.adapters.spark.impl import SparkConfig
 # ruff: noqa: UP006, UP007, UP045 # mashumaro reads the annotations at run time
 @dataclass
 class ZlayoutConfig(SparkConfig):
-    """Settings of a ``zordered_table``; `dbt.adapters.zlayout.config` says what each may hold."""
+    """Settings of a table; `dbt.adapters.zlayout.config` says what each may hold."""
 
     zorder: Optional[Union[List[str], str]] = None
     curve: Optional[str] = None
@@ -22,3 +22,11 @@ class ZlayoutConfig(SparkConfig):
     retain_hours: Optional[float] = None
     writer: Optional[str] = None
     compression: Optional[str] = None
+    partition_overwrite: Optional[str] = None
+    merge_exclude_columns: Optional[Union[List[str], str]] = None
+    matched_condition: Optional[str] = None
+    not_matched_condition: Optional[str] = None
+    skip_matched_step: Optional[bool] = None
+    skip_not_matched_step: Optional[bool] = None
+    source_alias: Optional[str] = None
+    target_alias: Optional[str] = None

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.config import TableConfig, parse_table_config
+from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.table import ZTable
 
@@ -28,11 +29,11 @@ _WRITE_KEYS = (
     "compression",
 )
 _UNSUPPORTED = {
-    "clustered_by": "zordered_table has no buckets; zorder does the clustering",
-    "buckets": "zordered_table has no buckets; zorder does the clustering",
-    "options": "zordered_table takes no options of Spark's writer; see compression and row_group_rows",
-    "sql_header": "zordered_table runs no header; put the statements into a pre_hook",
+    "clustered_by": "there are no buckets; zorder does the clustering",
+    "buckets": "there are no buckets; zorder does the clustering",
+    "options": "Spark's writer and its options are not used; see compression and row_group_rows",
 }
+_INCREMENTAL = ("incremental", "zordered_table")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class ModelWrite:
         column_comments: By the name in the model's properties.
         properties: ``tblproperties``.
         not_null: Columns that an enforced contract says hold no null.
+        incremental: How new rows come in, for a model that keeps its rows from run to run.
+        exact_names: Columns of the properties whose case counts: those with ``quote: true``.
     """
 
     settings: Mapping[str, Any]
@@ -54,6 +57,14 @@ class ModelWrite:
     column_comments: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
+    incremental: IncrementalConfig = field(default_factory=IncrementalConfig)
+    exact_names: frozenset[str] = frozenset()
+
+    @property
+    def table_config(self) -> TableConfig:
+        """The settings, parsed."""
+        root = {} if self.location_root is None else {"location_root": self.location_root}
+        return parse_table_config({**self.settings, **root})
 
 
 def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
@@ -68,8 +79,11 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
     """
     config: Mapping[str, Any] = model["config"]
     problems = [*_table_problems(config), *_dbt_problems(config)]
+    incremental = IncrementalConfig()
+    if config.get("materialized") in _INCREMENTAL:
+        incremental = parse_incremental(config, problems)
     if problems:
-        raise ConfigError(problems, f"model {model['name']}")
+        raise ConfigError(problems, f"{model.get('resource_type', 'model')} {model['name']}")
     columns: Mapping[str, Any] = model.get("columns") or {}
     persisted: Mapping[str, Any] = config.get("persist_docs") or {}
     return ModelWrite(
@@ -77,8 +91,10 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         location_root=config.get("location_root") or schema_root,
         comment=(model.get("description") or None) if persisted.get("relation") else None,
         column_comments=_descriptions(columns) if persisted.get("columns") else {},
+        exact_names=frozenset(name for name, column in columns.items() if column.get("quote")),
         properties={str(key): str(value) for key, value in (config.get("tblproperties") or {}).items()},
-        not_null=_not_null(model, columns) if _contract_is_enforced(config) else (),
+        not_null=_not_null(model, columns) if contract_is_enforced(config) else (),
+        incremental=incremental,
     )
 
 
@@ -106,7 +122,7 @@ def write_model(
         **wanted.settings,
         location_root=wanted.location_root,
         comment=wanted.comment,
-        column_comments=_in_case_of(dataframe.columns, wanted.column_comments, name, warn),
+        column_comments=_in_case_of(dataframe.columns, wanted, name, warn),
         properties=wanted.properties,
         not_null=wanted.not_null,
         progress=progress,
@@ -128,15 +144,15 @@ def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
     problems = [f"{key}: {why}" for key, why in _UNSUPPORTED.items() if config.get(key)]
     file_format = config.get("file_format")
     if file_format is not None and str(file_format).lower() != "parquet":
-        problems.append(f"file_format: {file_format!r} is not parquet, the only format of a zordered_table")
-    if config.get("incremental_strategy") == "microbatch":
-        problems.append(
-            "incremental_strategy: microbatch is for materialized='incremental'; a zordered_table is rebuilt whole"
-        )
+        problems.append(f"file_format: {file_format!r} is not parquet, the only format that this adapter writes itself")
+    submission = config.get("submission_method")
+    if submission not in (None, "session"):
+        problems.append(f"submission_method: {submission!r} is not session, where every model of this adapter runs")
     return problems
 
 
-def _contract_is_enforced(config: Mapping[str, Any]) -> bool:
+def contract_is_enforced(config: Mapping[str, Any]) -> bool:
+    """Whether a node's contract is more than documentation."""
     contract = config.get("contract") or {}
     return bool(contract.get("enforced"))
 
@@ -157,12 +173,16 @@ def _has_not_null(constraints: Sequence[Mapping[str, Any]] | None) -> bool:
     return any(constraint["type"] == "not_null" for constraint in constraints or ())
 
 
-def _in_case_of(
-    names: Sequence[str], comments: Mapping[str, str], table: str, warn: Callable[[str], None]
-) -> dict[str, str]:
+def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str, warn: Callable[[str], None]) -> dict[str, str]:
     """Comments by the query's spelling of each column."""
-    spelled = {**{name.lower(): name for name in names}, **{name: name for name in names}}
-    found = {name: spelled.get(name, spelled.get(name.lower())) for name in comments}
+    any_case = {name.lower(): name for name in names}
+    found = {
+        name: name if name in names else None if name in wanted.exact_names else any_case.get(name.lower())
+        for name in wanted.column_comments
+    }
     if missing := [name for name, column in found.items() if column is None]:
-        warn(f"{table}: documented columns that are not in the model: {', '.join(missing)}")
-    return {column: comments[name] for name, column in found.items() if column is not None}
+        warn(
+            f"In relation {table}: The following columns are specified in the schema but are not present in the"
+            f" database: {', '.join(missing)}"
+        )
+    return {column: wanted.column_comments[name] for name, column in found.items() if column is not None}

@@ -12,6 +12,15 @@ from dbt.adapters.zlayout.sql_literals import quoted_identifier
 _RELATIONAL = ("model", "seed", "snapshot")
 
 
+def tables_of(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The tables of all models, seeds and snapshots, as `table_of` writes them.
+
+    Args:
+        nodes: ``graph.nodes``.
+    """
+    return [table_of(name, nodes) for name, node in sorted(nodes.items()) if node["resource_type"] in _RELATIONAL]
+
+
 def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
     """The table of a node, or the table that a name with a dot spells itself.
 

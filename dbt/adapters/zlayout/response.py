@@ -10,6 +10,8 @@ from dbt.adapters.contracts.connection import AdapterResponse
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.summary import CommitSummary
 
+_WHOLE = ("create", "replace")
+
 
 # ruff: noqa: UP006, UP045 # the same
 @dataclass
@@ -19,11 +21,16 @@ class ZlayoutAdapterResponse(AdapterResponse):
     Attributes:
         version: Version of the table that the run made.
         instant: Its instant, 17 digits in UTC.
-        rows: Rows of the table.
+        rows: Rows that the run wrote, those that were only carried over into new files among them.
+        rows_inserted: Rows that are new.
+        rows_updated: Rows that have new values.
+        rows_deleted: Rows that are gone.
         files_added: Data files that the version brought.
         files_removed: Data files that it took away.
+        files_total: Data files that the table had before.
         bytes_added: Size of the files it brought.
         bytes_removed: Size of the files it took away.
+        bytes_written: Size of the files that the run made.
         data_passes: How often the rows went through Spark.
         overlap_depth: Files that hold a point of the key space, on average; 1 is perfect.
         seconds: Wall-clock seconds by phase.
@@ -32,10 +39,15 @@ class ZlayoutAdapterResponse(AdapterResponse):
     version: Optional[int] = None
     instant: Optional[str] = None
     rows: Optional[int] = None
+    rows_inserted: Optional[int] = None
+    rows_updated: Optional[int] = None
+    rows_deleted: Optional[int] = None
     files_added: Optional[int] = None
     files_removed: Optional[int] = None
+    files_total: Optional[int] = None
     bytes_added: Optional[int] = None
     bytes_removed: Optional[int] = None
+    bytes_written: Optional[int] = None
     data_passes: Optional[int] = None
     overlap_depth: Optional[float] = None
     seconds: Optional[Dict[str, float]] = None
@@ -43,20 +55,39 @@ class ZlayoutAdapterResponse(AdapterResponse):
 
 def response_of(commit: CommitSummary) -> ZlayoutAdapterResponse:
     """Shapes what a commit did into dbt's response."""
+    whole = commit.operation in _WHOLE
+    changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
     return ZlayoutAdapterResponse(
-        _message=f"{_counted(commit.rows, 'row')} in {_counted(commit.files_added, 'file')}",
-        rows_affected=commit.rows,
+        _message=_whole_message(commit) if whole else _change_message(commit),
+        rows_affected=commit.rows if whole else changed,
         version=commit.version,
         instant=commit.instant,
         rows=commit.rows,
+        rows_inserted=commit.rows if whole else commit.rows_inserted,
+        rows_updated=commit.rows_updated,
+        rows_deleted=commit.rows_deleted,
         files_added=commit.files_added,
         files_removed=commit.files_removed,
+        files_total=commit.files_total,
         bytes_added=commit.bytes_added,
         bytes_removed=commit.bytes_removed,
+        bytes_written=commit.bytes_written,
         data_passes=commit.data_passes,
         overlap_depth=commit.overlap_depth,
         seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
     )
+
+
+def _whole_message(commit: CommitSummary) -> str:
+    return f"{_counted(commit.rows, 'row')} in {_counted(commit.files_added, 'file')}"
+
+
+def _change_message(commit: CommitSummary) -> str:
+    """The version, rows that came (+), changed (~) and went (-), and how much of the table was touched for it."""
+    rows = f"+{commit.rows_inserted:,} ~{commit.rows_updated:,} -{commit.rows_deleted:,} rows"
+    if not commit.files_removed:
+        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'new file')}"
+    return f"v{commit.version} {rows}, {commit.files_removed:,} of {_counted(commit.files_total, 'file')} rewritten"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -151,13 +151,13 @@ def test_a_table_names_its_place_only_where_its_schema_lies_elsewhere(
 @pytest.mark.parametrize(
     ("enforced", "file_format", "constraints", "warned", "done"),
     [
-        (False, None, ["c"], 0, ""),
+        (False, "orc", ["c"], 0, ""),
         (True, "delta", ["c"], 0, "spark persists"),
-        (True, None, ["c"], 1, ""),
-        (True, "parquet", [], 0, ""),
+        (True, "orc", ["c"], 1, ""),
+        (True, "orc", [], 0, ""),
     ],
 )
-def test_constraints_of_a_plain_parquet_table_are_told_to_be_not_enforced(
+def test_constraints_of_a_table_in_another_format_are_told_to_be_not_enforced(
     macro_stage: Any, config_of: Any, enforced: bool, file_format: str, constraints: list[str], warned: int, done: str
 ) -> None:
     warnings: list[str] = []
@@ -172,99 +172,165 @@ def test_constraints_of_a_plain_parquet_table_are_told_to_be_not_enforced(
     assert len(warnings) == warned
 
 
-def test_a_view_gives_its_name_to_the_table_only_when_that_is_whole(macro_stage: Any) -> None:
-    adapter = Recorder(write_zordered_table="the response")
+_DELTA = ZlayoutRelation.create(schema="s", identifier="t", type="table", is_delta=True)
+
+
+@pytest.mark.parametrize("old", [_VIEW, _DELTA])
+def test_a_relation_that_no_table_can_replace_goes_when_the_table_is_whole(macro_stage: Any, old: Any) -> None:
+    adapter = Recorder(write_table="the response")
     whole = ZlayoutRelation.create(schema="s", identifier="t__dbt_tmp", type="table")
     stage = macro_stage(
-        "materializations/zordered_table.sql",
+        "materializations/materialize.sql",
         adapter=adapter,
         model={},
         make_intermediate_relation=lambda _: whole,
     )
-    assert stage.call("zlayout_write", _VIEW, _TABLE, "select 1") == "the response"
+    assert stage.call("zlayout_write", old, _TABLE, "select 1") == "the response"
     assert adapter.calls == [
-        ("write_zordered_table", whole, "select 1", {}),
-        ("drop_relation", _VIEW),
+        ("write_table", whole, "select 1", {}),
+        ("drop_relation", old),
         ("rename_relation", whole, _TABLE),
     ]
 
 
-def materialize(macro_stage: Any, config: Any, order: list[str]) -> Any:
-    hooks = {
-        "pre_hooks": [{"sql": "pre inside", "transaction": True}, {"sql": "pre outside", "transaction": False}],
-        "post_hooks": [{"sql": "post outside", "transaction": False}, {"sql": "post inside", "transaction": True}],
-    }
-    adapter = Recorder(
-        check_zordered_model=lambda _: order.append("check"),
-        write_zordered_table=lambda _, sql, __: order.append(f"write {sql}"),
-    )
-    stage = macro_stage(
-        "materializations/zordered_table.sql",
-        adapter=adapter,
-        config=config,
-        model={"name": "m"},
-        this=_TABLE,
-        compiled_code="select 1 as a",
-        load_cached_relation=lambda _: None,
-        run_hooks=lambda hooks: order.extend(f"hook {hook['sql']}" for hook in hooks),
-        write=lambda _: "",
-        store_result=lambda name, response: order.append(f"store {name}"),
-        should_revoke=lambda *_, **__: False,
-        apply_grants=lambda *_: order.append("grants"),
-        get_assert_columns_equivalent=lambda _: "",
-        get_select_subquery=lambda sql: f"select a from ({sql})",
-        **hooks,
-    )
-    return stage.call("materialization_zordered_table_zlayout")
+_STAGED = (
+    "materializations/steps.sql",
+    "materializations/materialize.sql",
+    "materializations/zordered_table.sql",
+    "materializations/table.sql",
+    "materializations/incremental.sql",
+)
 
 
-def test_a_model_is_checked_before_its_hooks_and_written_between_them(macro_stage: Any, config_of: Any) -> None:
-    order: list[str] = []
-    returned = materialize(macro_stage, config_of(), order)
-    assert order == [
-        "check",
-        "hook pre outside",
-        "hook pre inside",
-        "write select 1 as a",
-        "store main",
-        "grants",
-        "hook post inside",
-        "hook post outside",
-    ]
-    assert returned == {"relations": [_TABLE]}
+class Run:
+    """One run of a materialization: its settings and surroundings, and the order of what it does."""
 
+    def __init__(
+        self, macro_stage: Any, config: Any, *, existing: Any = None, full_refresh: bool = False, language: str = "sql"
+    ) -> None:
+        self.order: list[str] = []
+        order = self.order
+        hooks = {
+            "pre_hooks": [{"sql": "pre inside", "transaction": True}, {"sql": "pre outside", "transaction": False}],
+            "post_hooks": [{"sql": "post outside", "transaction": False}, {"sql": "post inside", "transaction": True}],
+        }
+        adapter = Recorder(
+            check_model=lambda _: order.append("check"),
+            write_table=lambda _, sql, __: order.append(f"write {sql}"),
+            write_increment=lambda _, sql, __: order.append(f"add {sql}"),
+            get_relation=lambda *_: existing,
+        )
+        self.stage = macro_stage(
+            *_STAGED,
+            adapter=adapter,
+            config=config,
+            model=SimpleNamespace(name="m", language=language, config=config),
+            this=_TABLE,
+            execute=True,
+            compiled_code="select 1 as a",
+            load_cached_relation=lambda _: existing,
+            should_full_refresh=lambda: full_refresh,
+            run_hooks=lambda hooks: order.extend(f"hook {hook['sql']}" for hook in hooks),
+            write=lambda _: "",
+            store_result=lambda name, response: order.append(f"store {name}"),
+            should_revoke=lambda *_, full_refresh_mode: order.append(f"revoke {full_refresh_mode}"),
+            apply_grants=lambda *_: order.append("grants"),
+            get_assert_columns_equivalent=lambda _: "",
+            get_select_subquery=lambda sql: f"select a from ({sql})",
+            exceptions=SimpleNamespace(raise_compiler_error=refused),
+            materialization_table_spark=lambda: "spark goes on",
+            materialization_incremental_spark=lambda: "spark goes on",
+            **hooks,
+        )
 
-def test_an_enforced_contract_shapes_the_query(macro_stage: Any, config_of: Any) -> None:
-    order: list[str] = []
-    materialize(macro_stage, config_of(contract=SimpleNamespace(enforced=True)), order)
-    assert "write select a from (select 1 as a)" in order
+    def of(self, materialization: str) -> Any:
+        return self.stage.call(f"materialization_{materialization}_zlayout")
 
 
 def refused(message: str) -> None:
     raise ValueError(message)
 
 
-@pytest.mark.parametrize(
-    ("existing", "versioned", "full_refresh", "allowed"),
-    [(None, None, False, True), (_TABLE, False, False, True), (_TABLE, True, True, True), (_TABLE, True, False, False)],
-)
-def test_an_incremental_model_does_not_add_invisible_rows_to_a_zordered_table(
-    macro_stage: Any, existing: object, versioned: bool, full_refresh: bool, allowed: bool
+@pytest.mark.parametrize("materialization", ["zordered_table", "table", "incremental"])
+def test_a_model_is_checked_before_its_hooks_and_written_between_them(
+    macro_stage: Any, config_of: Any, materialization: str
 ) -> None:
-    stage = macro_stage(
-        "materializations/incremental.sql",
-        adapter=Recorder(is_versioned=versioned),
-        this=_TABLE,
-        load_cached_relation=lambda _: existing,
-        should_full_refresh=lambda: full_refresh,
-        exceptions=SimpleNamespace(raise_compiler_error=refused),
-        materialization_incremental_spark=lambda: "spark goes on",
-    )
-    if allowed:
-        assert stage.call("materialization_incremental_zlayout") == "spark goes on"
-    else:
-        with pytest.raises(ValueError, match="--full-refresh"):
-            stage.call("materialization_incremental_zlayout")
+    run = Run(macro_stage, config_of())
+    assert run.of(materialization) == {"relations": [_TABLE]}
+    assert run.order == [
+        "check",
+        "hook pre outside",
+        "hook pre inside",
+        "write select 1 as a",
+        "store main",
+        "revoke True",
+        "grants",
+        "hook post inside",
+        "hook post outside",
+    ]
+
+
+def test_an_enforced_contract_shapes_the_query(macro_stage: Any, config_of: Any) -> None:
+    run = Run(macro_stage, config_of(contract=SimpleNamespace(enforced=True)))
+    run.of("zordered_table")
+    assert "write select a from (select 1 as a)" in run.order
+
+
+def test_the_code_of_a_python_model_stays_as_it_is_under_a_contract(macro_stage: Any, config_of: Any) -> None:
+    run = Run(macro_stage, config_of(contract=SimpleNamespace(enforced=True)), language="python")
+    run.of("table")
+    assert "write select 1 as a" in run.order
+
+
+def test_a_header_runs_before_the_query(macro_stage: Any, config_of: Any) -> None:
+    run = Run(macro_stage, config_of(sql_header="set x = 1;"))
+    run.of("table")
+    assert run.stage.statements == ["set x = 1;"]
+
+
+@pytest.mark.parametrize(
+    ("materialization", "strategy", "existing", "full_refresh", "adds"),
+    [
+        ("incremental", None, None, False, False),
+        ("incremental", None, _VIEW, False, False),
+        ("incremental", None, _TABLE, True, False),
+        ("incremental", None, _TABLE, False, True),
+        ("zordered_table", None, _TABLE, False, False),
+        ("zordered_table", "merge", _TABLE, False, True),
+        ("zordered_table", "merge", _TABLE, True, False),
+        ("table", "merge", _TABLE, False, False),
+    ],
+)
+def test_rows_stay_where_the_model_keeps_them_and_the_table_is_there(
+    macro_stage: Any,
+    config_of: Any,
+    materialization: str,
+    strategy: str | None,
+    existing: Any,
+    full_refresh: bool,
+    adds: bool,
+) -> None:
+    config = config_of(incremental_strategy=strategy)
+    config.materialized = materialization
+    run = Run(macro_stage, config, existing=existing, full_refresh=full_refresh)
+    run.stage.context["make_intermediate_relation"] = lambda _: _TABLE
+    run.of(materialization)
+    assert ("add select 1 as a" in run.order) == adds
+    assert f"revoke {not adds}" in run.order
+    assert run.stage.call("is_incremental") == adds
+
+
+@pytest.mark.parametrize("materialization", ["table", "incremental"])
+def test_another_format_is_left_to_spark(macro_stage: Any, config_of: Any, materialization: str) -> None:
+    assert Run(macro_stage, config_of(file_format="delta")).of(materialization) == "spark goes on"
+    assert Run(macro_stage, config_of(file_format="Parquet")).of(materialization) == {"relations": [_TABLE]}
+    with pytest.raises(ValueError, match="leave the key out"):
+        Run(macro_stage, config_of(file_format="delta"), language="python").of(materialization)
+
+
+def test_a_table_of_another_format_takes_no_rows_of_ours(macro_stage: Any, config_of: Any) -> None:
+    with pytest.raises(ValueError, match="--full-refresh"):
+        Run(macro_stage, config_of(), existing=_DELTA).of("incremental")
 
 
 def test_a_clone_is_a_view_on_the_other_table(macro_stage: Any, config_of: Any) -> None:

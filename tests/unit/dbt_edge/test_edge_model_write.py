@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout import model_write
+from dbt.adapters.zlayout.config.incremental import IncrementalConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.model_write import ModelWrite, read_model
 
@@ -38,7 +39,7 @@ def test_every_problem_comes_in_one_error_also_those_of_dbt_keys() -> None:
                 curve="peano",
                 file_format="delta",
                 buckets=4,
-                sql_header="x",
+                submission_method="job_cluster",
                 incremental_strategy="microbatch",
             ),
             None,
@@ -49,11 +50,28 @@ def test_every_problem_comes_in_one_error_also_those_of_dbt_keys() -> None:
         "curve",
         "file_format",
         "buckets",
-        "pre_hook",
+        "submission_method",
         "materialized='incremental'",
     ):
         assert word in found
     assert "model m" in str(caught.value)
+
+
+def test_how_rows_come_in_is_read_for_models_that_may_keep_theirs() -> None:
+    assert read_model(node(incremental_strategy="merge", unique_key="a"), None).incremental.unique_key == ("a",)
+    read = read_model(node(materialized="table", incremental_strategy="upsert", unique_key="f(a)"), None)
+    assert read.incremental == IncrementalConfig()
+
+
+def test_the_settings_parse_with_the_place_of_the_table() -> None:
+    config = read_model(node(partition_by="p"), "/lake/s").table_config
+    assert config.partitioning.columns == ("p",)
+    assert config.writing.location_root == "/lake/s"
+
+
+def test_a_seed_says_in_its_errors_that_it_is_one() -> None:
+    with pytest.raises(ConfigError, match="seed m"):
+        read_model({**node(zorder=["a", "a"], materialized="seed"), "resource_type": "seed"}, None)
 
 
 def test_the_models_own_location_goes_before_the_profiles() -> None:
@@ -77,13 +95,24 @@ def test_table_properties_become_text() -> None:
 
 def test_comments_go_to_the_columns_in_the_querys_spelling_and_missing_ones_are_told() -> None:
     warned: list[str] = []
-    found = model_write._in_case_of(["a", "B"], {"A": "one", "b": "two", "gone": "x"}, "s.t", warned.append)
+    wanted = ModelWrite({}, column_comments={"A": "one", "b": "two", "gone": "x"})
+    found = model_write._in_case_of(["a", "B"], wanted, "s.t", warned.append)
     assert found == {"a": "one", "B": "two"}
-    assert warned == ["s.t: documented columns that are not in the model: gone"]
+    (told,) = warned
+    assert told.startswith("In relation s.t: ")
+    assert told.endswith("not present in the database: gone")
+
+
+def test_a_quoted_column_is_not_taken_for_one_in_another_case() -> None:
+    warned: list[str] = []
+    wanted = ModelWrite({}, column_comments={"A": "one"}, exact_names=frozenset({"A"}))
+    assert model_write._in_case_of(["a"], wanted, "s.t", warned.append) == {}
+    assert len(warned) == 1
 
 
 def test_a_column_spelled_exactly_is_taken_before_one_in_another_case() -> None:
-    assert model_write._in_case_of(["a", "A"], {"A": "one"}, "s.t", print) == {"A": "one"}
+    wanted = ModelWrite({}, column_comments={"A": "one"})
+    assert model_write._in_case_of(["a", "A"], wanted, "s.t", print) == {"A": "one"}
 
 
 def test_settings_and_extras_reach_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, response_of
@@ -32,6 +34,36 @@ def test_the_line_on_the_terminal_names_rows_and_files(rows: int, files: int, li
     assert str(response_of(commit(rows, files))) == line
 
 
+@pytest.mark.parametrize(
+    ("operation", "counts", "files", "line"),
+    [
+        ("merge", (120, 880, 0), (3, 3, 100), "v7 +120 ~880 -0 rows, 3 of 100 files rewritten"),
+        ("append", (1200, 0, 0), (1, 0, 9), "v7 +1,200 ~0 -0 rows in 1 new file"),
+        ("merge", (0, 0, 5), (1, 1, 1), "v7 +0 ~0 -5 rows, 1 of 1 file rewritten"),
+    ],
+)
+def test_the_line_of_a_change_names_version_rows_and_rewritten_files(
+    operation: str, counts: tuple[int, int, int], files: tuple[int, int, int], line: str
+) -> None:
+    inserted, updated, deleted = counts
+    added, removed, total = files
+    changed = replace(
+        commit(),
+        version=7,
+        operation=operation,
+        rows_inserted=inserted,
+        rows_updated=updated,
+        rows_deleted=deleted,
+        files_added=added,
+        files_removed=removed,
+        files_total=total,
+    )
+    response = response_of(changed)
+    assert str(response) == line
+    assert response.rows_affected == inserted + updated + deleted
+    assert response.rows_inserted == inserted
+
+
 def test_run_results_get_every_number_of_the_commit() -> None:
     assert response_of(commit()).to_dict(omit_none=True) == {
         "_message": "1,200,000 rows in 34 files",
@@ -39,10 +71,15 @@ def test_run_results_get_every_number_of_the_commit() -> None:
         "version": 3,
         "instant": "20240101000000000",
         "rows": 1_200_000,
+        "rows_inserted": 1_200_000,
+        "rows_updated": 0,
+        "rows_deleted": 0,
         "files_added": 34,
         "files_removed": 2,
+        "files_total": 0,
         "bytes_added": 1000,
         "bytes_removed": 10,
+        "bytes_written": 1000,
         "data_passes": 2,
         "overlap_depth": 1.25,
         "seconds": {"write": 1.235},

@@ -17,6 +17,13 @@ OWN_KEYS = (
     "location_root",
     "writer",
     "compression",
+    "partition_overwrite",
+    "matched_condition",
+    "not_matched_condition",
+    "skip_matched_step",
+    "skip_not_matched_step",
+    "source_alias",
+    "target_alias",
 )
 
 DBT_KEYS = frozenset(

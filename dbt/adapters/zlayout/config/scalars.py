@@ -41,3 +41,13 @@ def parse_choice(key: str, value: object, problems: list[str], *, default: str, 
         problems.append(f"{key}: {value!r} is not one of {', '.join(allowed)}")
         return default
     return word
+
+
+def parse_boolean(key: str, value: object, problems: list[str]) -> bool:
+    """Reads a yes or no, which Jinja may hand over as text; None means no."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in ("true", "false"):
+        problems.append(f"{key}: {value!r} is not true or false")
+    return word == "true"

@@ -14,9 +14,9 @@ from dbt.adapters.zlayout.index.stacking import stacked, with_null_columns
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.entry import IndexSlices
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.state import IndexSlices
 
 _MOST_DELTAS = 10
 

@@ -13,6 +13,10 @@
     {% do log('Nothing to clone for ' ~ model.unique_id ~ ': it is not in the state, or it exists already', info=True) %}
     {{ return({'relations': []}) }}
   {%- endif -%}
+  {%- if existing_relation and defer_relation.schema == this.schema and defer_relation.identifier == this.identifier -%}
+    {% do log('State and target are one relation, skipping clone for relation ' ~ this, info=True) %}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
   {%- if existing_relation and not existing_relation.is_view -%}
     {% do adapter.drop_relation(existing_relation) %}
   {%- endif -%}

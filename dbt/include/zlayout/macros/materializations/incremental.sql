@@ -1,10 +1,18 @@
-{#- An INSERT by Spark into a table with versions would stay invisible: no version lists its files. -#}
 {% materialization incremental, adapter='zlayout', supported_languages=['sql', 'python'] %}
-  {%- set existing_relation = load_cached_relation(this) -%}
-  {%- if existing_relation is not none and not should_full_refresh() and adapter.is_versioned(existing_relation) -%}
-    {% do exceptions.raise_compiler_error(
-      existing_relation ~ " is a zordered_table, and an incremental model cannot add to it: run it once with --full-refresh, "
-      ~ "or set materialized='zordered_table' again") %}
+  {%- if not zlayout_writes_format() -%}
+    {{ return(materialization_incremental_spark()) }}
   {%- endif -%}
-  {{ return(materialization_incremental_spark()) }}
+  {{ return(zlayout_materialize(keeps_rows=true)) }}
 {% endmaterialization %}
+
+
+{#- dbt knows one materialization that keeps its rows; a zordered_table with a strategy is another. -#}
+{% macro is_incremental() %}
+  {%- if not execute -%}
+    {{ return(false) }}
+  {%- endif -%}
+  {%- set keeps_rows = model.config.materialized == 'incremental'
+    or (model.config.materialized == 'zordered_table' and model.config.get('incremental_strategy') is not none) -%}
+  {%- set relation = adapter.get_relation(this.database, this.schema, this.table) -%}
+  {{ return(keeps_rows and relation is not none and relation.is_table and not should_full_refresh()) }}
+{% endmacro %}

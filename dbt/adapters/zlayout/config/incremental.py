@@ -1,0 +1,172 @@
+"""How a model's new rows meet the rows that its table holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
+from dbt.adapters.zlayout.config.scalars import parse_boolean, parse_choice
+
+StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "microbatch"]
+OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
+PartitionOverwriteName = Literal["dynamic", "static"]
+
+SOURCE_ALIAS = "DBT_INTERNAL_SOURCE"
+TARGET_ALIAS = "DBT_INTERNAL_DEST"
+
+# Outside of backquotes nothing but an expression has one of these.
+_EXPRESSION = re.compile(r"[()|+*/'\"\s]")
+_BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
+_ALIAS = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class IncrementalConfig:
+    """What a run does with its new rows.
+
+    Attributes:
+        strategy: The way they come in.
+        unique_key: Columns that tell rows apart; empty where the strategy needs none.
+        predicates: Conditions that narrow the rows of the table that may match.
+        update_columns: Columns that a match changes; None for all.
+        exclude_columns: Columns that a match leaves alone.
+        matched_condition: Which matches change their row; None for each.
+        not_matched_condition: Which rows without a match come in; None for each.
+        skip_matched_step: Matches change nothing.
+        skip_not_matched_step: Rows without a match stay out.
+        source_alias: The new rows' name in predicates and conditions.
+        target_alias: The table's name there.
+        on_schema_change: What happens when the columns of query and table differ.
+        partition_overwrite: ``dynamic`` replaces the partitions that the new rows have, ``static`` the whole table.
+        event_time: The column by which a microbatch knows its rows.
+    """
+
+    strategy: StrategyName = "append"
+    unique_key: tuple[str, ...] = ()
+    predicates: tuple[str, ...] = ()
+    update_columns: tuple[str, ...] | None = None
+    exclude_columns: tuple[str, ...] = ()
+    matched_condition: str | None = None
+    not_matched_condition: str | None = None
+    skip_matched_step: bool = False
+    skip_not_matched_step: bool = False
+    source_alias: str = SOURCE_ALIAS
+    target_alias: str = TARGET_ALIAS
+    on_schema_change: OnSchemaChangeName = "ignore"
+    partition_overwrite: PartitionOverwriteName = "dynamic"
+    event_time: str | None = None
+
+
+def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> IncrementalConfig:
+    """Reads what an incremental model says of its way of writing.
+
+    Args:
+        raw: Values by key, as dbt gives them; None means the default.
+        problems: Gets one sentence for each wrong setting.
+    """
+    strategy = _strategy(raw, problems)
+    update_columns = _columns("merge_update_columns", raw, problems)
+    exclude_columns = _columns("merge_exclude_columns", raw, problems)
+    if update_columns and exclude_columns:
+        problems.append("merge_update_columns: merge_exclude_columns is set too; a model can have one of them")
+    changes, overwrite = raw.get("on_schema_change"), raw.get("partition_overwrite")
+    return IncrementalConfig(
+        strategy=strategy,
+        unique_key=_columns("unique_key", raw, problems),
+        predicates=_predicates(raw, problems),
+        update_columns=update_columns or None,
+        exclude_columns=exclude_columns,
+        matched_condition=_condition("matched_condition", raw, problems),
+        not_matched_condition=_condition("not_matched_condition", raw, problems),
+        skip_matched_step=parse_boolean("skip_matched_step", raw.get("skip_matched_step"), problems),
+        skip_not_matched_step=parse_boolean("skip_not_matched_step", raw.get("skip_not_matched_step"), problems),
+        source_alias=_alias("source_alias", raw, problems, SOURCE_ALIAS),
+        target_alias=_alias("target_alias", raw, problems, TARGET_ALIAS),
+        on_schema_change=cast(
+            OnSchemaChangeName,
+            parse_choice("on_schema_change", changes, problems, default="ignore", allowed=get_args(OnSchemaChangeName)),
+        ),
+        partition_overwrite=cast(
+            PartitionOverwriteName,
+            parse_choice(
+                "partition_overwrite", overwrite, problems, default="dynamic", allowed=get_args(PartitionOverwriteName)
+            ),
+        ),
+        event_time=_event_time(strategy, raw, problems),
+    )
+
+
+def _strategy(raw: Mapping[str, object], problems: list[str]) -> StrategyName:
+    value = raw.get("incremental_strategy")
+    allowed = get_args(StrategyName)
+    word = "append" if value in (None, "default") else str(value).strip().lower().replace("delete_insert", allowed[1])
+    if word not in allowed:
+        problems.append(f"incremental_strategy: {value!r} is not one of {', '.join(allowed)}")
+        return "append"
+    if word == "microbatch" and raw.get("materialized") == "zordered_table":
+        problems.append(
+            "incremental_strategy: dbt makes batches only of materialized='incremental'; set that and keep zorder,"
+            " the table is clustered all the same"
+        )
+    return cast(StrategyName, word)
+
+
+def _event_time(strategy: StrategyName, raw: Mapping[str, object], problems: list[str]) -> str | None:
+    value = raw.get("event_time")
+    if strategy == "microbatch" and not (isinstance(value, str) and value.strip()):
+        problems.append(f"event_time: {value!r} is not the column that says to which batch a row belongs")
+    return value if isinstance(value, str) else None
+
+
+def _columns(key: str, raw: Mapping[str, object], problems: list[str]) -> tuple[str, ...]:
+    value = raw.get(key)
+    listed = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+    if expressions := [each for each in listed if isinstance(each, str) and _is_expression(each)]:
+        problems.append(
+            f"{key}: {expressions[0]!r} is an expression; name columns, in backquotes where a name is not a plain word,"
+            " and compute the expression as a column of the model"
+        )
+        return ()
+    names = []
+    for path in parse_column_list(key, value, problems):
+        if len(path) == 1:
+            names.append(path[0])
+        else:
+            problems.append(f"{key}: '{format_column_path(path)}' is a field of a struct; only whole columns can serve")
+    return tuple(names)
+
+
+def _is_expression(text: str) -> bool:
+    words = _BACKQUOTED.sub("x", text).split(",")
+    return any(_EXPRESSION.search(word.strip()) for word in words)
+
+
+def _predicates(raw: Mapping[str, object], problems: list[str]) -> tuple[str, ...]:
+    key = "predicates" if raw.get("predicates") else "incremental_predicates"
+    value = raw.get(key)
+    listed = [value] if isinstance(value, str) else value if value is not None else []
+    if not isinstance(listed, Sequence) or not all(isinstance(each, str) and each.strip() for each in listed):
+        problems.append(f"{key}: {value!r} is not a list of conditions (write [\"{TARGET_ALIAS}.day > '2024-01-01'\"])")
+        return ()
+    return tuple(listed)
+
+
+def _condition(key: str, raw: Mapping[str, object], problems: list[str]) -> str | None:
+    value = raw.get(key)
+    if value is None or (isinstance(value, str) and value.strip()):
+        return value
+    problems.append(f'{key}: {value!r} is not a condition (write "{SOURCE_ALIAS}.seen > {TARGET_ALIAS}.seen")')
+    return None
+
+
+def _alias(key: str, raw: Mapping[str, object], problems: list[str], default: str) -> str:
+    value = raw.get(key)
+    if value is None:
+        return default
+    if isinstance(value, str) and _ALIAS.fullmatch(value):
+        return value
+    problems.append(f"{key}: {value!r} is not a plain name")
+    return default

@@ -1,0 +1,35 @@
+"""The catalog of ``dbt docs generate``: dbt-spark's, with comments and with types as Spark's SQL spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.spark.impl import SparkAdapter
+
+from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.spark.documented import documented
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class DocsCatalog(SparkAdapter):
+    """The adapter's part that dbt calls for its documentation."""
+
+    def session(self) -> SparkSession:
+        """The session of the thread's connection."""
+        raise NotImplementedError
+
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
+        with as_dbt_errors():
+            said = documented(self.session(), str(relation.schema), str(relation.identifier))
+        for column in super()._get_columns_for_catalog(relation):
+            found = said.columns.get(column["column_name"])
+            yield {
+                **column,
+                "table_comment": said.comment,
+                "column_type": found.type_text if found else column["column_type"],
+                "column_comment": found.comment if found else None,
+            }

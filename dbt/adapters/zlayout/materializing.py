@@ -1,0 +1,155 @@
+"""The adapter's methods that write: what a materialization calls for each way a relation comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.events.types import AdapterEventWarning
+from dbt_common.events.functions import warn_or_error
+
+from dbt.adapters.zlayout.conflict_retry import until_committed
+from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.incremental_write import managed_table, write_increment
+from dbt.adapters.zlayout.model_write import ModelWrite, contract_is_enforced, read_model, write_model
+from dbt.adapters.zlayout.python_model import python_frame
+from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, response_of
+from dbt.adapters.zlayout.seed_frame import checked_seed, seed_frame
+from dbt.adapters.zlayout.snapshot_write import changed_rows, write_changes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dbt.adapters.zlayout.spark.summary import CommitSummary
+
+_LOG = AdapterLogger("Zlayout")
+
+
+class Materializing(metaclass=AdapterMeta):
+    """Writes relations; mixed into the adapter, which has session and connections."""
+
+    connections: Any
+
+    def session(self) -> SparkSession:
+        """The session of the thread's connection."""
+        raise NotImplementedError
+
+    def schema_root(self, schema: str | None) -> str | None:
+        """The profile's folder for the tables of a schema, or None."""
+        raise NotImplementedError
+
+    @available.parse_none
+    def check_model(self, model: dict[str, Any]) -> None:
+        """Checks a node's settings, and warns of constraints that nobody enforces.
+
+        Raises:
+            CompilationError: Names every wrong setting.
+        """
+        with as_dbt_errors():
+            read_model(model, None)
+        if contract_is_enforced(model["config"]):
+            # dbt warns while it renders; the text itself has no place in a Parquet table.
+            adapter: Any = self
+            adapter.render_raw_columns_constraints(raw_columns=model["columns"])
+            adapter.render_raw_model_constraints(raw_constraints=model["constraints"])
+
+    @available.parse_none
+    def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and makes its rows the table's new version, the old one's in its place."""
+
+        def replace(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
+            return write_model(relation.catalog_name, self._rows_of(code, model), wanted, warn=_warn, progress=progress)
+
+        return self._committed(relation, model, replace)
+
+    @available.parse_none
+    def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and brings its rows into the table by the model's strategy."""
+
+        def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
+            table = managed_table(self.session(), relation.catalog_name, wanted, progress)
+            return write_increment(table, self._rows_of(code, model), wanted, model.get("batch"), progress)
+
+        return self._committed(relation, model, add)
+
+    @available.parse_none
+    def write_seed(
+        self, relation: ZlayoutRelation, rows: Any, model: dict[str, Any], keeps_columns: bool
+    ) -> ZlayoutAdapterResponse:
+        """Makes a file's rows the table's new version.
+
+        Args:
+            relation: The table.
+            rows: The file, as dbt read it: a table of agate.
+            model: The seed's node.
+            keeps_columns: The table is there, and its columns must not change.
+
+        Raises:
+            CompilationError: A column does not fit, or the columns differ from those of the table.
+        """
+
+        def load(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
+            frame = seed_frame(self.session(), rows, *self._seed_columns(rows, model["config"]))
+            if keeps_columns:
+                checked_seed(self.session().table(relation.catalog_name), frame, model["name"])
+            return write_model(relation.catalog_name, frame, wanted, warn=_warn, progress=progress)
+
+        return self._committed(relation, model, load)
+
+    @available.parse_none
+    def write_snapshot(
+        self, relation: ZlayoutRelation, changes_sql: str, model: dict[str, Any], columns: Mapping[str, str]
+    ) -> ZlayoutAdapterResponse:
+        """Runs a snapshot's staging query once and brings its changes into the table.
+
+        Args:
+            relation: The table.
+            changes_sql: dbt's staging query.
+            model: The snapshot's node.
+            columns: The names of dbt's own columns, by their usual names.
+        """
+
+        def merge(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
+            table = managed_table(self.session(), relation.catalog_name, wanted, progress)
+            rows = changed_rows(self._query(changes_sql), columns)
+            return write_changes(table, rows, wanted, columns, model["config"].get("dbt_valid_to_current"), progress)
+
+        return self._committed(relation, model, merge)
+
+    def _committed(
+        self,
+        relation: ZlayoutRelation,
+        model: Mapping[str, Any],
+        write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary],
+    ) -> ZlayoutAdapterResponse:
+        def tell(line: str) -> None:
+            _LOG.info(f"{relation}: {line}")
+
+        with as_dbt_errors():
+            wanted = read_model(model, self.schema_root(relation.schema))
+            return response_of(until_committed(lambda: write(wanted, tell), tell))
+
+    def _rows_of(self, code: str, model: Mapping[str, Any]) -> DataFrame:
+        if model.get("language") == "python":
+            return python_frame(self.session(), code, str(model["name"]))
+        return self._query(code)
+
+    def _query(self, sql: str) -> DataFrame:
+        _, cursor = self.connections.add_select_query(sql)
+        frame: DataFrame = cursor.dataframe
+        return frame
+
+    def _seed_columns(self, rows: Any, config: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        adapter: Any = self
+        found = [adapter.convert_type(rows, number) for number in range(len(rows.column_names))]
+        wanted = config.get("column_types") or {}
+        types = [wanted.get(name, kind) for name, kind in zip(rows.column_names, found, strict=True)]
+        names = [adapter.quote_seed_column(name, config.get("quote_columns")) for name in rows.column_names]
+        return found, types, names
+
+
+def _warn(sentence: str) -> None:
+    warn_or_error(AdapterEventWarning(name="Zlayout", base_msg=sentence, args=[]))

@@ -1,0 +1,93 @@
+"""A seed's rows as a Spark DataFrame, in the types that dbt found or the project sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_BINARY_TYPES: Mapping[str, tuple[pa.DataType, Callable[[Any], Any]]] = {
+    "bigint": (pa.int64(), int),
+    "double": (pa.float64(), float),
+    "boolean": (pa.bool_(), bool),
+    "date": (pa.date32(), lambda value: value),
+}
+
+
+def seed_frame(
+    session: SparkSession, rows: Any, found_types: Sequence[str], types: Sequence[str], names: Sequence[str]
+) -> DataFrame:
+    """Hands a seed's rows to Spark in one go.
+
+    Args:
+        session: The session.
+        rows: The file, as dbt read it: a table of agate.
+        found_types: Spark's type for what dbt took each column for.
+        types: The type that each column shall have.
+        names: The columns' names as a statement spells them.
+
+    Raises:
+        ConfigError: A number does not fit its type.
+    """
+    columns = [
+        _column(column.name, column.values(), found) for column, found in zip(rows.columns, found_types, strict=True)
+    ]
+    plain = [f"c{number}" for number in range(len(columns))]
+    frame = _frame(session, pa.table(columns, names=plain))
+    # Text, and times in the session's zone, are read as Spark reads a literal.
+    return frame.selectExpr(
+        *(f"cast({column} as {kind}) as {name}" for column, kind, name in zip(plain, types, names, strict=True))
+    )
+
+
+def _column(name: str, values: Sequence[Any], found_type: str) -> pa.Array:
+    if found_type not in _BINARY_TYPES:
+        return pa.array([None if value is None else _text(value) for value in values], pa.string())
+    arrow_type, convert = _BINARY_TYPES[found_type]
+    try:
+        return pa.array([None if value is None else convert(value) for value in values], arrow_type)
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise ConfigError(
+            [f"column_types: a value of column '{name}' does not fit {found_type} ({error}); set its type"]
+        ) from error
+
+
+def _text(value: Any) -> str:
+    return value.isoformat(sep=" ") if hasattr(value, "hour") and hasattr(value, "year") else str(value)
+
+
+def _frame(session: SparkSession, rows: pa.Table) -> DataFrame:
+    if not session.version.startswith("3."):
+        return session.createDataFrame(rows)
+    schema = ", ".join(f"{field.name} {_spark_name(field.type)}" for field in rows.schema)
+    return session.createDataFrame(list(zip(*(column.to_pylist() for column in rows.columns), strict=True)), schema)
+
+
+def _spark_name(kind: pa.DataType) -> str:
+    return next((name for name, (arrow_type, _) in _BINARY_TYPES.items() if arrow_type == kind), "string")
+
+
+def checked_seed(table: DataFrame, rows: DataFrame, seed: str) -> None:
+    """Lets only a file through whose columns are those of the table that is there.
+
+    Raises:
+        ConfigError: They differ; a full refresh would replace them.
+    """
+    there = {field.name.lower(): field.dataType.simpleString() for field in table.schema.fields}
+    here = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
+    if there == here:
+        return
+    changes = [f"'{name}' is new" for name in here.keys() - there.keys()]
+    changes += [f"'{name}' is gone" for name in there.keys() - here.keys()]
+    changes += [
+        f"'{name}' is {kind}, was {there[name]}" for name, kind in here.items() if there.get(name, kind) != kind
+    ]
+    raise ConfigError(
+        [f"columns: {', '.join(sorted(changes))}; run dbt seed --full-refresh to replace the table"], f"seed {seed}"
+    )

@@ -1,0 +1,42 @@
+{#- What every relation of rows goes through: one commit, which replaces all rows or, with `keeps_rows`, brings new ones in. -#}
+{% macro zlayout_materialize(keeps_rows) %}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set adds = keeps_rows and not should_full_refresh() and existing_relation is not none and existing_relation.is_table -%}
+
+  {% do adapter.check_model(model) %}
+  {{ zlayout_run_hooks(pre_hooks | sort(attribute='transaction')) }}
+  {% do zlayout_run_header() %}
+
+  {%- set code = zlayout_code_under_contract() | trim -%}
+  {% do write(code) %}
+  {%- if adds -%}
+    {%- set response = adapter.write_increment(zlayout_own(existing_relation), code, model) -%}
+  {%- else -%}
+    {%- set response = zlayout_write(existing_relation, target_relation, code) -%}
+  {%- endif -%}
+  {% do store_result('main', response=response) %}
+
+  {{ return(zlayout_finish(existing_relation, target_relation, replaced=not adds)) }}
+{% endmacro %}
+
+
+{#- A catalog cannot hold two relations of one name: a view, or a table of another format, goes when the new table is whole, so
+    that a failing query, or one that reads the old relation, still finds it. -#}
+{% macro zlayout_write(existing_relation, target_relation, code) %}
+  {%- if existing_relation is none or existing_relation.is_plain_table -%}
+    {{ return(adapter.write_table(target_relation, code, model)) }}
+  {%- endif -%}
+  {%- set whole_relation = make_intermediate_relation(target_relation) -%}
+  {%- set response = adapter.write_table(whole_relation, code, model) -%}
+  {% do adapter.drop_relation(existing_relation) %}
+  {% do adapter.rename_relation(whole_relation, target_relation) %}
+  {{ return(response) }}
+{% endmacro %}
+
+
+{% macro zlayout_finish(existing_relation, target_relation, replaced) %}
+  {% do apply_grants(target_relation, config.get('grants'), should_revoke(existing_relation, full_refresh_mode=replaced)) %}
+  {{ zlayout_run_hooks(post_hooks | sort(attribute='transaction', reverse=true)) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmacro %}

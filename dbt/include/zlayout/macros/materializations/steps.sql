@@ -1,0 +1,58 @@
+{#- Parquet, which is the default, is this adapter's; other formats are dbt-spark's. -#}
+{% macro zlayout_writes_format() %}
+  {%- set parquet = (config.get('file_format') or 'parquet') | lower == 'parquet' -%}
+  {%- if not parquet and model.language == 'python' -%}
+    {% do exceptions.raise_compiler_error(
+      "file_format: a model in Python is written as parquet, not as " ~ config.get('file_format') ~ "; leave the key out") %}
+  {%- endif -%}
+  {{ return(parquet) }}
+{% endmacro %}
+
+
+{#- A table of another format cannot take rows of ours. -#}
+{% macro zlayout_own(relation) %}
+  {%- if not relation.is_plain_table -%}
+    {% do exceptions.raise_compiler_error(
+      relation ~ " is a table of another format; run once with --full-refresh to replace it by a table of this adapter") %}
+  {%- endif -%}
+  {{ return(relation) }}
+{% endmacro %}
+
+
+{#- The columns of an enforced contract, in its order; a query that differs from the contract ends the run here. -#}
+{% macro zlayout_code_under_contract() %}
+  {%- if config.get('contract').enforced and model.language == 'sql' -%}
+    {{ get_assert_columns_equivalent(compiled_code) }}
+    {{ get_select_subquery(compiled_code) }}
+  {%- else -%}
+    {{ compiled_code }}
+  {%- endif -%}
+{% endmacro %}
+
+
+{#- Spark runs one statement at a time: the header goes first. -#}
+{% macro zlayout_run_header() %}
+  {%- set header = config.get('sql_header') -%}
+  {%- if header and header | trim -%}
+    {% call statement('sql_header') %}{{ header }}{% endcall %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{% macro zlayout__get_empty_subquery_sql(select_sql, select_sql_header=none) %}
+  select * from (
+    {{ select_sql }}
+  ) as dbt_sbq
+  where false
+  limit 0
+{% endmacro %}
+
+
+{#- Spark has no transactions: hooks outside of one run as the others do, without the `commit` that dbt puts before them. -#}
+{% macro zlayout_run_hooks(hooks) %}
+  {%- set plain_hooks = [] -%}
+  {%- for hook in hooks -%}
+    {%- do plain_hooks.append({'sql': hook.get('sql'), 'transaction': true}) -%}
+  {%- endfor -%}
+  {{ run_hooks(plain_hooks) }}
+{% endmacro %}

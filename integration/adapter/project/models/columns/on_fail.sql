@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id', on_schema_change='fail', zorder=['id'], tags=['columns']) }}
+{{ other_columns() }}

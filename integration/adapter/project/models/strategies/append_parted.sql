@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', incremental_strategy='append', partition_by='part', zorder='id', tags=['strategies']) }}
+{{ arriving() }}

@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', tags=['strategies']) }}
+{{ arriving() }}

@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['part'], tags=['strategies']) }}
+{{ arriving() }}

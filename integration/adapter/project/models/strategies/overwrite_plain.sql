@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', incremental_strategy='insert_overwrite', tags=['strategies']) }}
+{{ arriving() }}
