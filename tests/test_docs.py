@@ -42,6 +42,7 @@ def test_the_documented_default_is_the_default(key):
     [
         *("for_name", "write", "adopt", "snapshot", "explain", "history", "index_status", "information"),
         *("read", "version_at", "rollback", "clean", "changes"),
+        *("append", "overwrite", "merge", "delete_insert", "replace_where", "delete"),
     ],
 )
 def test_every_method_of_ztable_is_documented(name):
@@ -81,3 +82,18 @@ def test_links_lead_to_files(page):
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert [each for each in sorted(PAGES) if each not in navigation] == []
+
+
+def test_each_capability_that_the_readme_ticks_is_a_test():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rows = [row for row in readme.split("## What it can do")[1].split("\n## ")[0].splitlines() if row.startswith("| ")]
+    own = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in rows[1:]}
+    assert [what for what, cell in own.items() if "✓" in cell and not re.fullmatch(r"\[✓\]\(.+#.+\)", cell)] == []
+    ticks = [re.fullmatch(r"\[.+\]\((.+)#(.+)\)", cell) for cell in own.values()]
+    found = [(tick[1], tick[2]) for tick in ticks if tick]
+    assert len(found) > 15
+    assert [(path, name) for path, name in found if not _defines((ROOT / path).read_text("utf-8"), name)] == []
+
+
+def _defines(source, name):
+    return re.search(rf"^(def|class) {name}\(", source, re.MULTILINE)

@@ -6,11 +6,14 @@ import json
 
 import pytest
 
+from dbt.adapters.zlayout.spark.remove import drop_table
+
 
 @pytest.fixture(autouse=True)
 def versions(dbt, spark):
     """A model of three versions, whose rows say in which they came."""
-    spark.sql("drop table if exists main.versions")
+    for name in ("versions", "version_reader"):
+        drop_table(spark, "main", name)
     for turn in (1, 2, 3):
         build(dbt, "versions", round=turn)
 

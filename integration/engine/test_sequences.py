@@ -6,12 +6,12 @@ import pytest
 from comparing import bag
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.table import ZTable
 
-SEQUENCES = int(os.environ.get("ZLAYOUT_SEQUENCES", "6"))
+SEQUENCES = int(os.environ.get("ZLAYOUT_SEQUENCES", "3"))
 BASE = "k int, p string, v bigint, f double, t string"
 
 keys = st.one_of(st.none(), st.integers(0, 40))
@@ -53,9 +53,9 @@ def expected(spark, before, action, new, condition, partitioned):
     wide = [
         frame.select(
             *(
-                F.col(c)
+                sf.col(c)
                 if c in frame.columns
-                else F.lit(None)
+                else sf.lit(None)
                 .cast(dict(new.dtypes if new is not None and c in new.columns else before.dtypes)[c])
                 .alias(c)
                 for c in both
@@ -70,10 +70,10 @@ def expected(spark, before, action, new, condition, partitioned):
     if action == "overwrite":
         if not partitioned:
             return more
-        gone = more.select(F.col("p").alias("gone")).distinct()
-        return old.join(gone, F.col("p").eqNullSafe(F.col("gone")), "left_anti").union(more)
+        gone = more.select(sf.col("p").alias("gone")).distinct()
+        return old.join(gone, sf.col("p").eqNullSafe(sf.col("gone")), "left_anti").union(more)
     if action in ("merge", "delete_insert"):
-        names = [F.col(f"old.{c}") == F.col(f"more.{c}") for c in ("k", "p")]
+        names = [sf.col(f"old.{c}") == sf.col(f"more.{c}") for c in ("k", "p")]
         return old.alias("old").join(more.alias("more"), names, "left_anti").select(*both).union(more)
     kept = old.where(f"not coalesce({condition}, false)")
     return kept if more is None else kept.union(more)

@@ -13,6 +13,8 @@ from dbt.adapters.zlayout.table import ZTable
 
 SCHEMA = "z"
 ROWS = 1200
+# Of a writer that comes after one which added a column, or died before it did.
+_ANY_COLUMNS = "append_new_columns"
 FIRST = [(k, k * 7919 % 100003) for k in range(ROWS)]
 
 
@@ -85,7 +87,7 @@ def _reshape(spark, name: str, seed: int) -> int:
 
 
 def _append(spark, name: str, seed: int) -> int:
-    return _open(spark, name).append(frame_of(spark, _new(seed))).version
+    return _open(spark, name).append(frame_of(spark, _new(seed)), on_schema_change=_ANY_COLUMNS).version
 
 
 def _append_many(spark, name: str, seed: int) -> int:
@@ -98,11 +100,12 @@ def _append_column(spark, name: str, seed: int) -> int:
 
 
 def _merge(spark, name: str, seed: int) -> int:
-    return _open(spark, name).merge(frame_of(spark, _mixed(seed)), "k").version
+    return _open(spark, name).merge(frame_of(spark, _mixed(seed)), "k", on_schema_change=_ANY_COLUMNS).version
 
 
 def _delete_insert(spark, name: str, seed: int) -> int:
-    return _open(spark, name).delete_insert(frame_of(spark, _mixed(seed)), "k").version
+    frame = frame_of(spark, _mixed(seed))
+    return _open(spark, name).delete_insert(frame, "k", on_schema_change=_ANY_COLUMNS).version
 
 
 def _keyed(rows: Rows, seed: int, *, doubles: bool) -> Rows:

@@ -12,6 +12,7 @@ import fault_actions
 from fault_points import changes, logged
 from fault_rows import Rows, frame_of, rows_of
 
+from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.table import ZTable
 
@@ -34,6 +35,7 @@ class Bench:
         self.tables = base / "tables"
         self.order_file = base / "order.json"
         self.before: dict[str, Rows | None] = {}
+        self.published: dict[str, Rows | None] = {}
         self._entries: dict[str, object] = {}
         self._dry: dict[tuple[str, str], list[str]] = {}
         self._yard = subprocess.Popen(
@@ -170,12 +172,15 @@ class Bench:
         entry = self._catalog.find(self._catalog.name(self.name(template)))
         self._entries[template] = entry
         self.before[template] = None if entry is None else self.newest(template)
+        self.published[template] = None if entry is None else self.plain(template)
 
     def newest(self, template: str) -> Rows:
         """The rows of the newest version, by the log; of a table that is not ours, what Spark reads."""
-        if not (self.folder(template) / ".zlayout").exists():
+        try:
+            table = ZTable.for_name(self.spark, self.name(template))
+        except TableNotFoundError:
             return self.plain(template)
-        return rows_of(ZTable.for_name(self.spark, self.name(template)).read())
+        return rows_of(table.read())
 
     def plain(self, template: str) -> Rows:
         """The rows that a Spark reads from the folder which knows nothing of the package."""

@@ -9,7 +9,14 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.clean_record import cleaned_version
 from dbt.adapters.zlayout.timeline.cleaning import clean
-from dbt.adapters.zlayout.timeline.naming import CHECKPOINT_FOLDER, CLEAN_FOLDER, curve_path, index_slice_path
+from dbt.adapters.zlayout.timeline.naming import (
+    CHECKPOINT_FOLDER,
+    CLEAN_FOLDER,
+    curve_path,
+    data_file_path,
+    index_slice_path,
+    staging_folder,
+)
 from dbt.adapters.zlayout.timeline.orphans import orphans
 from dbt.adapters.zlayout.timeline.pending import Pending, Plan
 from dbt.adapters.zlayout.timeline.transaction import Transaction
@@ -118,6 +125,22 @@ def test_files_under_way_and_files_of_older_versions_are_no_orphans(table) -> No
     with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
         table.write(transaction)
         assert orphans(table.timeline()) == []
+
+
+def test_what_a_worker_left_after_its_writers_end_goes_when_asked(table) -> None:
+    table.overwrite()
+    dead = "20200101000000000"
+    left = {data_file_path("", "0123456789abcdef", dead), f"{staging_folder(dead)}/rows/0.arrow"}
+    for path in left:
+        table.store.put(path, b"x")
+    later_ms = max(file.modified_ms for file in table.store.list("", recursive=True)) + HOUR_MS
+    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+        under_way = f"{staging_folder(transaction.instant)}/0.arrow"
+        table.store.put(under_way, b"x")
+        assert clean(table.timeline(), 1, 0, later_ms).files == 0
+        assert set(clean(table.timeline(), 1, 0, later_ms, orphans=True).paths) == left
+        assert table.store.exists(under_way)
+    assert not any(table.store.exists(path) for path in left)
 
 
 def test_a_table_without_versions_has_nothing_to_clean(table) -> None:

@@ -62,7 +62,8 @@ def adopt_table(
     location = str(entry.location)
     store = open_store(location)
     table_file = read_table_file(store)
-    if table_file is not None and table_file.level is Level.MANAGED:
+    # A catalog that does not know yet is what an adoption that was interrupted leaves: it is done again.
+    if table_file is not None and table_file.level is Level.MANAGED and entry.table_id == table_file.table_id:
         raise UnsupportedError(f"{name} is managed already; there is nothing to adopt")
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
     files = _files(store, entry.partition_by)

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.spark.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.types import arrow_carries, fields_of
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER
+from dbt.adapters.zlayout.timeline.naming import staging_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,7 +110,7 @@ class FileWriter:
             schema=pa.schema([*build.schema, *text]),
             curve=self.layout.config.clustering.curve,
             row_group_rows=self.layout.config.file_sizing.row_group_rows,
-            staging=f"{STAGING_FOLDER}/{build.instant}",
+            staging=staging_folder(build.instant),
             progress=self.progress,
         )
 
@@ -123,7 +123,7 @@ class FileWriter:
             key_types=tuple(type_at(build.schema, path) for path in build.keys),
             curve=self.layout.config.clustering.curve,
             row_group_rows=self.layout.config.file_sizing.row_group_rows,
-            staging=f"{STAGING_FOLDER}/{build.instant}",
+            staging=staging_folder(build.instant),
             required=tuple(self.not_null),
             progress=self.progress,
         )

@@ -44,13 +44,13 @@ def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: 
     old, new = TableName(schema, identifier), TableName(new_schema, new_identifier)
     entry = catalog.find(old)
     uninstall(catalog, old)
-    catalog.rename(old, new)
     if entry is not None and entry.table_id is not None and entry.location is not None:
         store = open_store(entry.location)
         known = read_table_file(store)
         if known is not None:
-            # The folder must not look free, or like the old table's, to whoever takes the old name next.
+            # First: the folder must never look like the old table's to whoever takes the old name next.
             replace_table_file(store, TableFile(known.table_id, known.level, str(new), known.created_ms))
+    catalog.rename(old, new)
 
 
 def _own_folder(catalog: Catalog, entry: Entry, location_root: str | None) -> str | None:

@@ -88,8 +88,8 @@ def clean(
         retain_hours: At least 0; a reader may take so long.
         now_ms: The time, milliseconds since the epoch.
         dry_run: Only tell what would be deleted.
-        orphans: Also delete data files that were written in this format, that no version lists, and that are older
-            than `retain_hours`. Files that other tools put into the folder stay.
+        orphans: Also delete data and staged files that were written in this format, that no version lists, and that
+            are older than `retain_hours`. Files that other tools put into the folder stay.
 
     Raises:
         ValueError: `retain_versions` or `retain_hours` is too small.

@@ -19,6 +19,7 @@ SPARK_MANIFEST_FOLDER = "_spark_metadata"
 
 _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
+_STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(\d{17})/")
 _INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
 
 
@@ -43,6 +44,17 @@ def parse_data_file_name(path: str) -> tuple[str, str] | None:
     """Return (group, instant) of a data file of this format, or None for any other name."""
     match = _DATA_FILE.fullmatch(path.rpartition("/")[2])
     return (match["group"], match["instant"]) if match else None
+
+
+def staging_folder(instant: str) -> str:
+    """Return where a transaction keeps rows between two passes."""
+    return f"{STAGING_FOLDER}/{instant}"
+
+
+def staged_under(path: str) -> str | None:
+    """Return the instant of a file in a transaction's staging folder, None for any other."""
+    match = _STAGED_FILE.match(path)
+    return match[1] if match else None
 
 
 def instants_in_name(path: str) -> tuple[str, ...]:

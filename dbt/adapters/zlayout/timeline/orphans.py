@@ -5,7 +5,13 @@ from __future__ import annotations
 from dbt.adapters.zlayout.store import StoredFile
 from dbt.adapters.zlayout.timeline.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import instants_in_name, is_data_path, parse_data_file_name
+from dbt.adapters.zlayout.timeline.naming import (
+    STAGING_FOLDER,
+    instants_in_name,
+    is_data_path,
+    parse_data_file_name,
+    staged_under,
+)
 from dbt.adapters.zlayout.timeline.pending import Liveness, list_pending, liveness
 
 
@@ -35,7 +41,13 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
 
 
 def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
-    """Return the orphans that were written in this format, and not by a transaction whose end is not known yet."""
+    """Return data and staged files of this format that no version lists and no transaction without an end wrote."""
+    store = timeline.store
+    # Files first, then work under way. What a worker staged for a writer that was rolled back meanwhile is lost too.
+    staged = [file for file in store.list(STAGING_FOLDER, recursive=True) if staged_under(file.path) is not None]
     lost = [file for file in orphans(timeline) if parse_data_file_name(file.path) is not None]
-    open_ended = {pending.instant for pending in list_pending(timeline.store)}
-    return [file for file in lost if open_ended.isdisjoint(instants_in_name(file.path))]
+    open_ended = {pending.instant for pending in list_pending(store)}
+    return [
+        *(file for file in lost if open_ended.isdisjoint(instants_in_name(file.path))),
+        *(file for file in staged if staged_under(file.path) not in open_ended),
+    ]

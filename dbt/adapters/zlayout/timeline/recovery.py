@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.timeline.naming import (
     STAGING_FOLDER,
     TIMELINE_FOLDER,
     instants_in_name,
+    staged_under,
 )
 from dbt.adapters.zlayout.timeline.pending import (
     Liveness,
@@ -180,7 +181,7 @@ def _written_under(path: str, instants: frozenset[str]) -> bool:
     if path.startswith((TIMELINE_FOLDER + "/", SPARK_MANIFEST_FOLDER + "/")):
         return False
     if path.startswith(STAGING_FOLDER + "/"):
-        return any(instant in path for instant in instants)
+        return staged_under(path) in instants
     return not instants.isdisjoint(instants_in_name(path))
 
 
