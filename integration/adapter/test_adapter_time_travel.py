@@ -15,7 +15,7 @@ def versions(dbt, spark):
     for name in ("versions", "version_reader"):
         drop_table(spark, "main", name)
     for turn in (1, 2, 3):
-        build(dbt, "versions", round=turn)
+        build(dbt, "versions", turn=turn)
 
 
 def build(dbt, *models, **variables):
@@ -106,7 +106,7 @@ def test_a_rollback_brings_a_version_back(dbt, rows):
     done = operation(dbt, "zlayout_rollback", model="versions", instant=int(instant), json=True)
     assert json.loads(done.printed)["to_version"] == 2
     assert rows("select distinct turn from main.versions") == [(3,)]
-    build(dbt, "versions", round=4)
+    build(dbt, "versions", turn=4)
     assert rows("select distinct turn from main.versions") == [(4,)]
     assert [row["operation"] for row in history(dbt)[:3]] == ["overwrite", "rollback", "rollback"]
     assert "version, or instant or timestamp" in failure(operation(dbt, "zlayout_rollback", model="versions")).replace(
