@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
+from dbt.tests import util
 from dbt.tests.fixtures.project import write_project_files
 from dbt.tests.util import write_file
-from spark_project import SparkProject, profile_target, run_for_tests
+from spark_project import SparkProject, profile_target, run_for_tests, update_rows_for_tests
 from spark_words import Files, said_in_spark
 
 from dbt.adapters.zlayout.impl import ZlayoutAdapter
@@ -23,6 +24,8 @@ pytest_plugins = ["dbt.tests.fixtures.project"]
 
 def pytest_configure(config: pytest.Config) -> None:
     ZlayoutAdapter.run_sql_for_tests = run_for_tests
+    # Before the base classes take it by name.
+    util.update_rows = update_rows_for_tests
     # dbt and its parsers warn of themselves; the suite is about what they do.
     config.addinivalue_line("filterwarnings", "default")
 

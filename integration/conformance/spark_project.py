@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.tests.fixtures.project import TestProjInfo
+from dbt.tests.util import generate_update_clause, get_connection, relation_from_name
 from pyspark.sql import SparkSession
 from row_changes import row_change
 from spark_words import spark_statements
@@ -56,3 +57,16 @@ def run_for_tests(adapter: ZlayoutAdapter, sql: str, fetch: str | None, connecti
         change = row_change(spark, statement)
         found = SparkAdapter.run_sql_for_tests(adapter, statement, fetch, connection) if change is None else change()
     return found
+
+
+def update_rows_for_tests(adapter: ZlayoutAdapter, wanted: dict[str, Any]) -> None:
+    """The same for ``dbt.tests.util.update_rows``."""
+    relation = relation_from_name(adapter, wanted["name"])
+    with get_connection(adapter) as connection:
+        statement = adapter.update_column_sql(
+            dst_name=str(relation),
+            dst_column=wanted["dst_col"],
+            clause=generate_update_clause(adapter, wanted["clause"]),
+            where_clause=wanted.get("where"),
+        )
+        run_for_tests(adapter, statement, None, connection)

@@ -81,8 +81,8 @@ def check_whole(bench: Bench, template: str, wanted: list[Rows]) -> None:
     assert bench.named(template) == named, "the clean took a file that is needed"
     live = set(table.snapshot().files["path"].to_pylist())
     assert {file.path for file in store.list("", recursive=True) if is_data_path(file.path)} == live
-    left = [each.path for each in store.list(STAGING_FOLDER, recursive=True)]
-    assert [path for path in left if not path.endswith(".tmp")] == []
+    left = [each.path for each in store.list(STAGING_FOLDER, recursive=True) if not each.path.endswith(".tmp")]
+    assert left == [], f"left behind: {left}"
 
 
 def _managed(bench: Bench, template: str) -> bool:

@@ -26,7 +26,7 @@ ROWS = pa.table(
 
 
 def written(tmp_path, rows=ROWS):
-    file = ParquetFile(tmp_path, SCHEMA, SETTINGS, ["i", "st"], with_nan(rows, float_paths(SCHEMA)))
+    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, ["i", "st"], with_nan(rows, float_paths(SCHEMA)))
     file.write_row_group(rows)
     return file.close()
 
@@ -55,7 +55,7 @@ def test_nulls_of_required_columns_are_counted_in_structs_too(tmp_path):
 
 
 def test_facts_of_row_groups_add_up(tmp_path):
-    file = ParquetFile(tmp_path, SCHEMA, SETTINGS, [], frozenset({("a.b",)}))
+    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], frozenset({("a.b",)}))
     file.write_row_group(ROWS)
     file.write_row_group(ROWS.slice(0, 1))
     done = file.close()
@@ -70,6 +70,6 @@ def test_the_footer_tells_spark_who_wrote_it(tmp_path):
 
 
 def test_a_discarded_file_is_gone(tmp_path):
-    file = ParquetFile(tmp_path, SCHEMA, SETTINGS, [], frozenset())
+    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], frozenset())
     file.discard()
     assert list(tmp_path.iterdir()) == []

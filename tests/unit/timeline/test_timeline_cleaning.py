@@ -12,9 +12,11 @@ from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.naming import (
     CHECKPOINT_FOLDER,
     CLEAN_FOLDER,
+    STAGING_FOLDER,
     curve_path,
     data_file_path,
     index_slice_path,
+    scratch_name,
     staging_folder,
 )
 from dbt.adapters.zlayout.timeline.orphans import orphans
@@ -130,7 +132,8 @@ def test_files_under_way_and_files_of_older_versions_are_no_orphans(table) -> No
 def test_what_a_worker_left_after_its_writers_end_goes_when_asked(table) -> None:
     table.overwrite()
     dead = "20200101000000000"
-    left = {data_file_path("", "0123456789abcdef", dead), f"{staging_folder(dead)}/rows/0.arrow"}
+    unfinished = f"{STAGING_FOLDER}/{scratch_name(dead, 'parquet')}"
+    left = {data_file_path("", "0123456789abcdef", dead), f"{staging_folder(dead)}/rows/0.arrow", unfinished}
     for path in left:
         table.store.put(path, b"x")
     later_ms = max(file.modified_ms for file in table.store.list("", recursive=True)) + HOUR_MS

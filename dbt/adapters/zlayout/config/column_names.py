@@ -49,13 +49,14 @@ def split_column_list(text: str) -> list[str]:
     return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,])+", text)]
 
 
-def parse_column_list(key: str, value: object, problems: list[str]) -> tuple[ColumnPath, ...]:
+def parse_column_list(key: str, value: object, problems: list[str], *, repeats: bool = False) -> tuple[ColumnPath, ...]:
     """Reads a setting that lists columns.
 
     Args:
         key: The setting, for messages.
         value: None, a comma-separated string, or a list of strings. In a list a comma is part of the name.
         problems: Gets one sentence for each wrong entry.
+        repeats: Whether a column may be listed again, as in a key that several macros add to.
 
     Returns:
         The paths in the order given, without the wrong and the repeated ones.
@@ -80,8 +81,8 @@ def parse_column_list(key: str, value: object, problems: list[str]) -> tuple[Col
         except ValueError as error:
             problems.append(f"{key}: {error}")
             continue
-        if path in paths:
-            problems.append(f"{key}: column '{format_column_path(path)}' is listed twice")
-        else:
+        if path not in paths:
             paths.append(path)
+        elif not repeats:
+            problems.append(f"{key}: column '{format_column_path(path)}' is listed twice")
     return tuple(paths)

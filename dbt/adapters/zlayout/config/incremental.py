@@ -131,7 +131,7 @@ def _columns(key: str, raw: Mapping[str, object], problems: list[str]) -> tuple[
         )
         return ()
     names = []
-    for path in parse_column_list(key, value, problems):
+    for path in parse_column_list(key, value, problems, repeats=True):
         if len(path) == 1:
             names.append(path[0])
         else:

@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.spark.parquet_file import ParquetFile, ParquetSettings
 from dbt.adapters.zlayout.spark.route import PartitionKey
 from dbt.adapters.zlayout.spark.stage import table_of
 from dbt.adapters.zlayout.store import Store, open_store
-from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group
+from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group, scratch_name
 
 _ROW_GROUP_BYTES = 128 << 20
 _OVERSIZE = 1.5
@@ -125,8 +125,9 @@ class _Writer:
             yield self._close(file)
             file = None
         if file is None:
-            build, scratch = self._build, self._store.local_scratch()
-            file = ParquetFile(scratch, build.schema, build.settings, build.tracking.required, self._nan_paths)
+            build = self._build
+            local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
+            file = ParquetFile(local, build.schema, build.settings, build.tracking.required, self._nan_paths)
         self._file = file
         for start in range(0, rows.num_rows, self._build.row_group_rows * 2):
             file.write_row_group(rows.slice(start, self._build.row_group_rows * 2))

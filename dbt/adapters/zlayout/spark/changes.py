@@ -157,5 +157,5 @@ def _net(rows: DataFrame, types: Sequence[DataType]) -> DataFrame:
         if not plain:
             kept.append(functions.first(name).alias(name))
     net = rows.groupBy(*keys, "version").agg(functions.sum("sign").alias("net"), *kept).where("net <> 0")
-    copies = functions.explode(functions.expr("array_repeat(sign(net), cast(abs(net) as int))"))
-    return net.select(*names, copies.cast("int").alias("sign"), "version")
+    copies = functions.explode(functions.expr("array_repeat(cast(sign(net) as int), cast(abs(net) as int))"))
+    return net.select(*names, copies.alias("sign"), "version")

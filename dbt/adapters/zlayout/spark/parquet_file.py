@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,10 +107,10 @@ class WrittenFile:
 
 
 class ParquetFile:
-    """One file being written in a scratch folder.
+    """One file being written on this machine.
 
     Args:
-        scratch: A local folder.
+        local: Where.
         schema: Arrow types of the data columns.
         settings: How to write.
         required: Columns whose nulls are counted.
@@ -121,13 +120,13 @@ class ParquetFile:
 
     def __init__(
         self,
-        scratch: Path,
+        local: Path,
         schema: pa.Schema,
         settings: ParquetSettings,
         required: Sequence[str],
         without_statistics: frozenset[ColumnPath],
     ) -> None:
-        self._local = scratch / f".{uuid.uuid4().hex}.parquet"
+        self._local = local
         self._writer = settings.open(str(self._local), schema, without_statistics)
         self._schema = schema
         self._floats = {path: FloatFacts() for path in float_paths(schema)}

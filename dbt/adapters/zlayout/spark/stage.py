@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import key_table, typed
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings, encoded_bytes_per_row
 from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.timeline.naming import scratch_name, staged_under
 
 RESULT_SCHEMA = (
     "path string, rows long, arrow_bytes long, bytes_per_row double, inline binary, "
@@ -160,7 +161,7 @@ class _Sample:
 
 def put_staged(store: Store, path: str, rows: pa.Table) -> None:
     """Writes rows as a staged file: an Arrow file in batches of a few megabytes."""
-    scratch = store.local_scratch() / f".{uuid.uuid4().hex}.arrow"
+    scratch = store.local_scratch() / scratch_name(str(staged_under(path)), "arrow")
     try:
         with pa.OSFile(str(scratch), "wb") as sink, pa.ipc.new_file(sink, rows.schema, options=_LZ4) as writer:
             writer.write_table(rows, max_chunksize=max(1, rows.num_rows * _BATCH_BYTES // max(1, rows.nbytes)))

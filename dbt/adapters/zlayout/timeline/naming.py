@@ -19,7 +19,7 @@ SPARK_MANIFEST_FOLDER = "_spark_metadata"
 
 _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
-_STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(\d{17})/")
+_STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})/|\.(\d{17})_)")
 _INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
 
 
@@ -51,10 +51,20 @@ def staging_folder(instant: str) -> str:
     return f"{STAGING_FOLDER}/{instant}"
 
 
+def scratch_name(instant: str, suffix: str) -> str:
+    """Return a name for an unfinished file of a transaction in the scratch folder.
+
+    Args:
+        instant: The instant of the transaction.
+        suffix: What the file will be: 'parquet', 'arrow'.
+    """
+    return f".{instant}_{uuid.uuid4().hex}.{suffix}"
+
+
 def staged_under(path: str) -> str | None:
-    """Return the instant of a file in a transaction's staging folder, None for any other."""
+    """Return the instant of a file that a transaction staged or has not finished, None for any other."""
     match = _STAGED_FILE.match(path)
-    return match[1] if match else None
+    return (match[1] or match[2]) if match else None
 
 
 def instants_in_name(path: str) -> tuple[str, ...]:
