@@ -120,6 +120,20 @@ def test_sparks_own_writer_fills_partition_folders(spark):
         ZTable.write(spark, "z.spark_parts", source, not_null=["p"], **options)
 
 
+@pytest.mark.parametrize("partition_by", [[], ["p"]])
+def test_sparks_own_writer_keeps_every_row_of_a_table_without_keys(spark, partition_by):
+    name = f"z.spark_keyless_{len(partition_by)}"
+    for rows in (0, 1, 20_000):
+        query = f"select id, id % 3 p, concat('row ', id) v from range({rows})"
+        source, table = written(spark, name, query, partition_by=partition_by, target_file_size="64kb", writer="spark")
+        assert table.last_commit.rows == rows
+        assert same_rows(spark.table(name), source)
+        assert same_rows(as_plain_spark_reads(spark, name), source)
+    assert len(table.snapshot().files) > 2
+    assert table.append(spark.sql(query.replace("range(20000)", "range(5)"))).rows_inserted == 5
+    assert spark.table(name).count() == 20_005
+
+
 def test_types_that_arrow_lacks_go_through_sparks_writer_unasked(spark):
     query = "select id, interval '1' month * cast(id as int) m from range(100)"
     written(spark, "z.months", query, zorder=["id"])

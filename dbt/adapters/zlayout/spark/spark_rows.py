@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import Sizing
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -79,25 +80,38 @@ class SparkRowWriter:
                 run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_path))
             rows = session.read.schema(frame.schema).option(_GLOB, False).parquet(staged_path)
             with Timed(self._phases, "layout"):
-                staged = self._sample(rows, store)
-                model = model_of(staged, self.build, self.curve, self.row_group_rows) if staged.rows else None
-            if model is None:
-                return Written((), None, 2, self._phases)
+                total_rows, bytes_per_row = self._measured(store)
+                if not total_rows:
+                    return Written((), None, 2, self._phases)
+                model, sizing = (
+                    None,
+                    Sizing.of(total_rows, 0, bytes_per_row, self.build.target_file_bytes, self.row_group_rows),
+                )
+                if self.build.keys:
+                    staged = replace(self._sample(rows), rows=total_rows, bytes_per_row=bytes_per_row)
+                    model = model_of(staged, self.build, self.curve, self.row_group_rows)
             with Timed(self._phases, "write"):
-                placed = self._placed(rows, model)
-                write = self._output(placed, model)
+                parted = self._in_order(rows, sizing) if model is None else self._clustered(rows, model)
+                write = self._output(parted, sizing)
                 run(self.spark, "write", self.progress, lambda: write.parquet(output_path))
                 nulls = self._nulls(rows)
                 files = self._collected(store, f"{self.staging}/out", nulls)
             written = sum(each.file.row_count for each in files)
-            if written != staged.rows:
-                raise WriteError(f"{staged.rows:,} rows were read and {written:,} written; nothing was committed")
-            one_task = staged.rows <= model.sizing.rows_per_file and not self.build.partition_by
-            return Written(files, None if one_task else model.to_bytes(), 3, self._phases)
+            if written != total_rows:
+                raise WriteError(f"{total_rows:,} rows were read and {written:,} written; nothing was committed")
+            one_task = total_rows <= sizing.rows_per_file and not self.build.partition_by
+            curve = None if model is None or one_task else model.to_bytes()
+            return Written(files, curve, 2 if model is None else 3, self._phases)
         finally:
             store.delete_tree(self.staging)
 
-    def _sample(self, rows: DataFrame, store: Store) -> Staged:
+    def _measured(self, store: Store) -> tuple[int, float]:
+        """Rows that the query gave, by the footers of their files, and bytes of each."""
+        stored = [each for each in store.list(f"{self.staging}/rows") if is_data_path(each.path.rpartition("/")[2])]
+        rows = sum(footer.num_rows for footer in read_footers(store, [each.path for each in stored]))
+        return rows, sum(each.size_bytes for each in stored) / max(1, rows)
+
+    def _sample(self, rows: DataFrame) -> Staged:
         tops = [functions.col(quoted(each.name)) for each in self.key_schema]
         folders = [functions.col(quoted(name)).cast("string") for name in self.build.partition_by]
         narrow = rows.select(*(each.alias(f"c{number}") for number, each in enumerate([*tops, *folders])))
@@ -114,16 +128,25 @@ class SparkRowWriter:
             keeps_rows=False,
         )
         answers = run(self.spark, "layout", self.progress, narrow.mapInArrow(stage.__call__, RESULT_SCHEMA).collect)
-        staged = Staged.of(answers)
-        total = sum(count for count, _ in staged.samples)
-        stored = [each for each in store.list(f"{self.staging}/rows") if is_data_path(each.path.rpartition("/")[2])]
-        return replace(staged, rows=total, bytes_per_row=sum(each.size_bytes for each in stored) / max(1, total))
+        return Staged.of(answers)
 
-    def _placed(self, rows: DataFrame, model: CurveModel) -> DataFrame:
+    def _in_order(self, rows: DataFrame, sizing: Sizing) -> DataFrame:
+        files = -(-sizing.total_rows // sizing.rows_per_file)
+        folders = [functions.col(quoted(name)) for name in self.build.partition_by]
+        parted = rows.repartition(files, *folders) if folders else rows.coalesce(files)
+        return parted.withColumn(_FILE, functions.lit(0))
+
+    def _clustered(self, rows: DataFrame, model: CurveModel) -> DataFrame:
         leaf = self._number_sql(model, leaves=True)
-        return rows.withColumn(_FILE, functions.expr(self._number_sql(model, leaves=False))).withColumn(
+        placed = rows.withColumn(_FILE, functions.expr(self._number_sql(model, leaves=False))).withColumn(
             _LEAF, functions.expr(leaf)
         )
+        folders: list[Column] = [functions.col(quoted(name)) for name in self.build.partition_by]
+        order = [*folders, functions.col(_FILE), functions.col(_LEAF)]
+        order += [functions.expr(_path_sql(path)) for path in self.build.keys]
+        files = sum(model.files_of(key) for key in model.partition_trees or [()])
+        parted = placed.repartition(max(1, files), *folders, functions.col(_FILE)).sortWithinPartitions(*order)
+        return parted.drop(_LEAF)
 
     def _number_sql(self, model: CurveModel, *, leaves: bool) -> str:
         keys = [_path_sql(path) for path in self.build.keys]
@@ -139,18 +162,12 @@ class SparkRowWriter:
         own = dict(zip(model.partition_trees, texts[1:], strict=False)) if len(trees) > 1 else {}
         return partition_sql([quoted(name) for name in self.build.partition_by], own, texts[0])
 
-    def _output(self, placed: DataFrame, model: CurveModel) -> Any:
-        folders: list[Column] = [functions.col(quoted(name)) for name in self.build.partition_by]
-        order = [*folders, functions.col(_FILE), functions.col(_LEAF)]
-        order += [functions.expr(_path_sql(path)) for path in self.build.keys]
-        files = sum(model.files_of(key) for key in model.partition_trees or [()])
-        parted = placed.repartition(max(1, files), *folders, functions.col(_FILE)).sortWithinPartitions(*order)
+    def _output(self, parted: DataFrame, sizing: Sizing) -> Any:
         group_bytes = max(1 << 20, min(_BIG_ROW_GROUP_BYTES, self.build.target_file_bytes // 8))
         return (
-            parted.drop(_LEAF)
-            .write.partitionBy(*self.build.partition_by, _FILE)
+            parted.write.partitionBy(*self.build.partition_by, _FILE)
             .option("compression", self.build.settings.compression)
-            .option("maxRecordsPerFile", max(1, int(1.5 * model.sizing.rows_per_file)))
+            .option("maxRecordsPerFile", max(1, int(1.5 * sizing.rows_per_file)))
             .option("parquet.block.size", group_bytes)
         )
 
