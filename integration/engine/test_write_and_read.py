@@ -129,7 +129,7 @@ def test_sparks_own_writer_keeps_every_row_of_a_table_without_keys(spark, partit
         assert table.last_commit.rows == rows
         assert same_rows(spark.table(name), source)
         assert same_rows(as_plain_spark_reads(spark, name), source)
-    assert len(table.snapshot().files) > 2
+    assert len(table.snapshot().files) > 1
     assert table.append(spark.sql(query.replace("range(20000)", "range(5)"))).rows_inserted == 5
     assert spark.table(name).count() == 20_005
 

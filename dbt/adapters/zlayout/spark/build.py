@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import key_table
@@ -31,6 +32,7 @@ class Build:
         schema: Arrow types of the data columns.
         root_uri: Where the table lies.
         instant: Goes into the names of the files.
+        inflight_path: Says for as long as it is there that the transaction wants files.
         keys: Clustering keys.
         partition_by: Names of the partition columns.
         model: The curve, as ``CurveModel.to_bytes`` gives it; None when there is nothing to order by.
@@ -43,6 +45,7 @@ class Build:
     schema: pa.Schema
     root_uri: str
     instant: str
+    inflight_path: str
     keys: tuple[ColumnPath, ...]
     partition_by: tuple[str, ...]
     model: bytes | None
@@ -139,6 +142,10 @@ class _Writer:
         values = tuple(zip(self._build.partition_by, self._key, strict=True))
         path = data_file_path(partition_folder(values) if values else "", group, self._build.instant)
         self._store.put_file(path, written.local)
+        if not self._store.exists(self._build.inflight_path):
+            # A rollback takes that file away first and then looks for data: it may have looked before this one came.
+            self._store.delete([path])
+            raise WriteError(f"transaction {self._build.instant} has ended; {path} comes too late and is gone")
         return FileReport.of(self._store.stat(path), values, group, written, self._build.tracking)
 
 

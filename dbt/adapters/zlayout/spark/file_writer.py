@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.types import arrow_carries, fields_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.naming import staging_folder
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +51,7 @@ class FileWriter:
     def write(
         self,
         store: Store,
-        instant: str,
+        transaction: Transaction,
         frame: DataFrame,
         *,
         cuts: CurveModel | None = None,
@@ -60,7 +61,7 @@ class FileWriter:
 
         Args:
             store: The table's folder.
-            instant: Goes into the names of the files.
+            transaction: What the rows are written for.
             frame: The query, with the layout's columns in any order.
             cuts: A stored curve whose cuts fit these rows: one pass is enough.
             along: A stored curve that the rows shall lie on, between cuts of their own.
@@ -69,7 +70,7 @@ class FileWriter:
             WriteError: The query failed, or a required column holds nulls.
         """
         workers_find_this_python(self.spark)
-        build = self._build(store, instant)
+        build = self._build(store, transaction)
         try:
             if self._needs_spark():
                 written = self._spark_writer(build).write(self._columns_of_table(frame))
@@ -87,12 +88,13 @@ class FileWriter:
             self.layout.data_json, str(self.spark.version)
         )
 
-    def _build(self, store: Store, instant: str) -> Build:
+    def _build(self, store: Store, transaction: Transaction) -> Build:
         layout, sizing = self.layout, self.layout.config.file_sizing
         return Build(
             schema=layout.data_schema,
             root_uri=store.root_uri,
-            instant=instant,
+            instant=transaction.instant,
+            inflight_path=transaction.inflight_path,
             keys=layout.keys,
             partition_by=layout.partition_by,
             model=None,

@@ -186,7 +186,7 @@ class _Modifying:
         written = Written((), None, 0, {})
         if rewrite.rows is not None:
             writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
-            written = writer.write(store, transaction.instant, rewrite.rows, along=along)
+            written = writer.write(store, transaction, rewrite.rows, along=along)
         removes = rewrite.removes(written.files)
         files = DataFiles.of([each.file for each in written.files], layout.partition_by)
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))

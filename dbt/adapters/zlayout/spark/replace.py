@@ -99,7 +99,7 @@ class _Replacing:
         writer = FileWriter(self.spark, str(name), layout, self.wanted.not_null, self.wanted.progress)
         with timeline.begin(action, Operation.OVERWRITE) as transaction:
             cuts = self._cuts(store, before)
-            written = writer.write(store, transaction.instant, self.wanted.frame, cuts=cuts)
+            written = writer.write(store, transaction, self.wanted.frame, cuts=cuts)
             committing = time.perf_counter()
             statistics = statistics_of(written.files, layout.tracked)
             summary = self._summary(

@@ -81,6 +81,7 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
         (finished if settled else rolled_back).append(pending.instant)
         dead.append(pending)
     if rolled_back:
+        withdraw(store, [pending for pending in dead if pending.instant in rolled_back])
         delete_written(timeline, rolled_back)
     for pending in dead:
         if pending.instant in rolled_back:
@@ -95,6 +96,11 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
 def may_arrive_late(store: Store) -> bool:
     """Tell whether a write that was reported failed may still happen: so it is where a network is in between."""
     return store.local_path("") is None
+
+
+def withdraw(store: Store, pending: Iterable[Pending]) -> None:
+    """Say that transactions want no more files: whoever still writes one sees that afterwards and deletes it."""
+    store.delete(path for found in pending for path in found.paths if path.endswith(State.INFLIGHT.value))
 
 
 def delete_written(timeline: Timeline, instants: Collection[str]) -> None:

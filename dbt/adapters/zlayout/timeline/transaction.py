@@ -152,6 +152,7 @@ class Transaction:
             if landed is None:
                 return  # the next writer will know; until then nothing may be deleted
             if not landed:
+                recovery.withdraw(self._store, pending)
                 recovery.delete_written(self._timeline, [self.instant])
             recovery.delete_state_files(self._store, pending)
             self._close(left_nothing=True)
@@ -171,6 +172,11 @@ class Transaction:
                 self.rollback()
         finally:
             self._close()
+
+    @property
+    def inflight_path(self) -> str:
+        """The state file that is there for as long as the transaction wants files."""
+        return state_path(self.instant, self.action, State.INFLIGHT)
 
     def _start(self, seen_version: int | None, reads_version: int | None) -> bool:
         store, surroundings = self._store, self._timeline.surroundings
@@ -193,12 +199,11 @@ class Transaction:
             self._close(left_nothing=True)
             return False
         plan = replace(plan, base_version=_older(self.base.version if self.base else None, reads_version))
-        inflight = state_path(self.instant, self.action, State.INFLIGHT)
-        store.create(inflight, plan.to_json())
+        store.create(self.inflight_path, plan.to_json())
         self._plan = plan
         # This instant is higher than theirs: once it is in the log they need not be kept.
         self._abandoned = [file.path for file in others if file.state is State.ABANDONED]
-        self._start_heart(inflight)
+        self._start_heart()
         return True
 
     def _judge(self, change: Change, head: Snapshot | None, latest: Snapshot) -> Commit | None:
@@ -249,26 +254,24 @@ class Transaction:
         # The heartbeat writes the same file.
         self._stop_heart()
         self._plan = plan
-        inflight = state_path(self.instant, self.action, State.INFLIGHT)
-        self._store.put(inflight, plan.to_json())
-        self._start_heart(inflight)
+        self._store.put(self.inflight_path, plan.to_json())
+        self._start_heart()
 
     def _finish(self, entry: Commit) -> Commit:
         self.committed = entry
         self._stop_heart()
         # The version is committed: what fails from here on the next writer tidies up.
         with suppress(StoreError):
-            states = (State.INFLIGHT, State.REQUESTED)
-            self._store.delete([state_path(self.instant, self.action, state) for state in states])
+            self._store.delete([self.inflight_path, state_path(self.instant, self.action, State.REQUESTED)])
             self._close(left_nothing=True)
             self._store.delete(self._abandoned)
         self._close()
         return entry
 
-    def _start_heart(self, inflight: str) -> None:
+    def _start_heart(self) -> None:
         every_seconds = self._timeline.surroundings.heartbeat_seconds
         if every_seconds is not None and self._plan is not None:
-            self._heart = Heartbeat(self._timeline, inflight, self._plan, every_seconds)
+            self._heart = Heartbeat(self._timeline, self.inflight_path, self._plan, every_seconds)
 
     def _stop_heart(self) -> None:
         if self._heart is not None:
