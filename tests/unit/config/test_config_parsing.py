@@ -165,8 +165,9 @@ def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
 
 
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:
-    parse_table_config({**dict.fromkeys(DBT_KEYS), "owner_team": "x", "cost": 3})
-    parse_table_config({"zordr": 1}, known_other_keys={"zordr"})
+    nothing_set = parse_table_config({})
+    assert parse_table_config({**dict.fromkeys(DBT_KEYS), "owner_team": "x", "cost": 3}) == nothing_set
+    assert parse_table_config({"zordr": 1}, known_other_keys={"zordr"}) == nothing_set
 
 
 def test_every_key_that_dbt_spark_configures_is_known() -> None:
