@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from comparing import bag, same_rows
+from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.table import ZTable
@@ -41,17 +42,13 @@ def test_rows_of_every_type_come_change_and_go(spark, partition_by):
     spark.sql(EVERY_TYPE.format(rows=700)).createOrReplaceTempView("more")
     table.append(spark.sql("select * from more where k between 400 and 500"))
     assert same_rows(spark.table(name), spark.sql("select * from more where k <= 500"))
-    new = "select * except (t), 'changed' t from more where k % 10 = 0"
-    done = table.merge(spark.sql(new), ["k"])
+    new = spark.table("more").where("k % 10 = 0").withColumn("t", functions.lit("changed"))
+    done = table.merge(new, ["k"])
     assert (done.rows_updated, done.rows_inserted) == (51, 19)
-    assert same_rows(
-        spark.table(name), spark.sql(f"select * except (t), t from more where k <= 500 and k % 10 <> 0 union all {new}")
-    )
+    merged = spark.table("more").where("k <= 500 and k % 10 <> 0").unionByName(new)
+    assert same_rows(spark.table(name), merged)
     done = table.delete("d is null or isnan(d)")
-    left = spark.sql(
-        f"select * from (select * except (t), t from more where k <= 500 and k % 10 <> 0 union all {new}) "
-        "where d is not null and not isnan(d)"
-    )
+    left = merged.where("d is not null and not isnan(d)")
     assert done.rows_deleted == 520 - left.count()
     assert same_rows(spark.table(name), left)
     assert table.index_status().num_rows == 0
@@ -62,11 +59,13 @@ def test_a_merge_matches_by_keys_of_every_type_and_never_by_null(spark, key):
     name = f"z.key_{key}"
     query = f"select *, row_number() over (partition by {key} order by k) n from ({EVERY_TYPE.format(rows=60)})"
     table = table_of(spark, name, query, zorder=["k"], target_file_size="4kb")
-    spark.sql(
-        f"select * except (l, n), -1L l, n from ({query}) where k % 3 = 0 and n = 1"
+    rows = spark.sql(query).where("k % 3 = 0")
+    changed = (
+        rows.where("n = 1").withColumn("l", functions.lit(-1).cast("long"))
         if key != "l"
-        else f"select * except (s, n), cast(-1 as short) s, n from ({query}) where k % 3 = 0"
-    ).createOrReplaceTempView("new")
+        else rows.withColumn("s", functions.lit(-1).cast("short"))
+    )
+    changed.createOrReplaceTempView("new")
     before = spark.table(name).localCheckpoint()
     before.createOrReplaceTempView("old")
     done = table.merge(spark.table("new"), [key, "n"])

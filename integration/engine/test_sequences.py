@@ -7,7 +7,6 @@ from comparing import bag
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.table import ZTable
 
@@ -43,7 +42,7 @@ step = st.one_of(
 
 
 def frame_of(spark, data, names):
-    schema = StructType.fromDDL(", ".join([BASE, *(f"{name} string" for name in names)]))
+    schema = spark.createDataFrame([], ", ".join([BASE, *(f"{name} string" for name in names)])).schema
     return spark.createDataFrame([tuple(row[each] for each in schema.names) for row in data], schema)
 
 

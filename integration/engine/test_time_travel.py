@@ -334,8 +334,9 @@ def test_changes_are_the_rows_that_differ(spark):
 
 
 def test_a_rewrite_of_the_same_rows_changes_nothing(spark):
+    folded = "s c" if spark.version.startswith("3.") else "s collate UTF8_LCASE c"
     rows = spark.sql(FIRST + " union all " + FIRST).selectExpr(
-        "*", "map('k', d, 'j', null) m", "named_struct('a', array(map(id, s))) deep", "s collate UTF8_LCASE c"
+        "*", "map('k', d, 'j', null) m", "named_struct('a', array(map(id, s))) deep", folded
     )
     ZTable.write(spark, "z.same", rows, zorder=["id"], target_file_size="16kb", retain_versions=9)
     table = ZTable.write(spark, "z.same", rows, zorder=["d"], target_file_size="64kb", retain_versions=9)
@@ -391,6 +392,8 @@ def test_changes_whose_files_were_cleaned_are_told(spark):
 
 
 def test_values_that_never_compare_are_told(spark):
+    if spark.version.startswith("3."):
+        pytest.skip("Spark 3 has no type whose values never compare")
     query = "select id, parse_json('1') v from range(10)"
     ZTable.write(spark, "z.variant", spark.sql(query), retain_versions=9)
     table = ZTable.for_name(spark, "z.variant")
