@@ -10,7 +10,7 @@ from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table import ZTable
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, is_data_path
+from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, is_data_path, is_scratch
 from dbt.adapters.zlayout.timeline.pending import list_pending
 
 # Columns come, or move into folder names: then the log, Spark's manifest and the catalog's entry change one after the
@@ -81,7 +81,7 @@ def check_whole(bench: Bench, template: str, wanted: list[Rows]) -> None:
     assert bench.named(template) == named, "the clean took a file that is needed"
     live = set(table.snapshot().files["path"].to_pylist())
     assert {file.path for file in store.list("", recursive=True) if is_data_path(file.path)} == live
-    left = [each.path for each in store.list(STAGING_FOLDER, recursive=True) if not each.path.endswith(".tmp")]
+    left = [each.path for each in store.list(STAGING_FOLDER, recursive=True) if not is_scratch(each.path)]
     assert left == [], f"left behind: {left}"
 
 

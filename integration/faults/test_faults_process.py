@@ -12,7 +12,7 @@ from fault_runs import Runs
 
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table import ZTable
-from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER
+from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, is_scratch
 from dbt.adapters.zlayout.timeline.pending import list_pending
 
 ROWS = 120_000
@@ -85,5 +85,5 @@ def test_a_process_killed_with_its_jvm_leaves_a_whole_version(bench, tmp_path, s
     store = open_store(table.location)
     assert list_pending(store) == []
     left = [each.path for each in store.list(STAGING_FOLDER, recursive=True)]
-    assert [path for path in left if not path.endswith(".tmp")] == []
+    assert [path for path in left if not is_scratch(path)] == []
     runs.check()

@@ -63,8 +63,9 @@ class LocalStore:
         """Write a file, in one step replacing the one that may be there."""
         target = self._root / path
         with _errors(path), self._unfinished(data) as unfinished:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.replace(target)
+            if target.parent.parent != self._root or not self._put_with_folder(unfinished, target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                unfinished.replace(target)
             _flush_folder(target.parent)
 
     def put_file(self, path: str, local_file: Path) -> None:
@@ -126,6 +127,24 @@ class LocalStore:
         with _errors(SCRATCH_FOLDER):
             self._scratch.mkdir(parents=True, exist_ok=True)
         return self._scratch
+
+    def _put_with_folder(self, unfinished: Path, target: Path) -> bool:
+        """Put the first file of a new folder into place together with the folder; false if the folder is there.
+
+        Spark takes a table whose manifest folder is empty for an empty table.
+        """
+        if target.parent.exists():
+            return False
+        folder = self.local_scratch() / f".{uuid.uuid4().hex}.tmp"
+        folder.mkdir()
+        try:
+            copy = folder / target.name
+            os.link(unfinished, copy)
+            folder.rename(target.parent)
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            return False
+        return True
 
     @contextmanager
     def _unfinished(self, data: bytes) -> Iterator[Path]:

@@ -19,6 +19,7 @@ SPARK_MANIFEST_FOLDER = "_spark_metadata"
 
 _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
+_SCRATCH_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/\.[0-9a-f]+\.tmp(/|$)")
 _STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})/|\.(\d{17})_)")
 _INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
 
@@ -59,6 +60,11 @@ def scratch_name(instant: str, suffix: str) -> str:
         suffix: What the file will be: 'parquet', 'arrow'.
     """
     return f".{instant}_{uuid.uuid4().hex}.{suffix}"
+
+
+def is_scratch(path: str) -> bool:
+    """Tell whether a path is that of an unfinished file which belongs to no transaction."""
+    return _SCRATCH_FILE.match(path) is not None
 
 
 def staged_under(path: str) -> str | None:

@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.timeline.naming import (
     STAGING_FOLDER,
     TIMELINE_FOLDER,
     instants_in_name,
+    is_scratch,
     staged_under,
 )
 from dbt.adapters.zlayout.timeline.pending import (
@@ -192,7 +193,5 @@ def _written_under(path: str, instants: frozenset[str]) -> bool:
 
 
 def _delete_old_scratch(store: Store, before_ms: int) -> None:
-    old = [
-        file.path for file in store.list(STAGING_FOLDER) if file.path.endswith(".tmp") and file.modified_ms < before_ms
-    ]
-    store.delete(old)
+    stored = store.list(STAGING_FOLDER, recursive=True)
+    store.delete(file.path for file in stored if is_scratch(file.path) and file.modified_ms < before_ms)
