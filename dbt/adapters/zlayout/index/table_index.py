@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
-from dbt.adapters.zlayout.index.column_stats import column_paths, column_stats_table
+from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
 from dbt.adapters.zlayout.index.partition_groups import RowGroups, group_rows
@@ -26,6 +26,7 @@ from dbt.adapters.zlayout.index.slices import (
     IDENTITY,
     PARTITION_PREFIX,
     PARTITION_STATS,
+    WHOLE,
     open_slice,
     read_columns,
     verified,
@@ -128,7 +129,8 @@ class TableIndex:
             holder = next(each for each in slices if path in each.paths)
             column_type = holder.reader.schema_arrow.field(holder.paths[path]).type
             structs.append(pa.concat_arrays([self._part(each, path, column_type) for each in slices]).take(taken))
-        return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs)
+        examined = pa.concat_arrays([pa.array([], pa.bool_()), *(each.column(EXAMINED) for each in slices)]).take(taken)
+        return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs, examined)
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
         """Statistics of the partitions that files lie in.
@@ -195,7 +197,7 @@ class TableIndex:
         """The usable ``column_stats`` slices and, for each file, its row among theirs; null for none."""
         if self._aligned is not None and self._aligned[0] is files:
             return self._aligned[1], self._aligned[2]
-        slices = self._slices(COLUMN_STATS, ("path", *IDENTITY))
+        slices = self._slices(COLUMN_STATS, ("path", EXAMINED, *IDENTITY))
         rows = pa.nulls(len(files), pa.int64())
         if slices:
             stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in ("path", *IDENTITY)}
@@ -211,7 +213,7 @@ class TableIndex:
     ) -> tuple[npt.NDArray[np.int64], pa.Array]:
         """The live partition of each stored row (-1 for none), and whether the rows of a live one describe it now."""
         live_count = len(sums[FILE_COUNT])
-        counts = (FILE_COUNT, *IDENTITY)
+        names = (FILE_COUNT, *IDENTITY, WHOLE)
         key_names = [f"{PARTITION_PREFIX}{name}" for name in self._partition_types]
         stored_rows = sum(each.row_count for each in slices)
         try:
@@ -219,7 +221,7 @@ class TableIndex:
                 pa.concat_arrays([live, *(each.column(name) for each in slices)])
                 for name, live in zip(key_names, live_keys, strict=True)
             ]
-            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in counts if slices}
+            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in names if slices}
         except (CorruptError, pa.ArrowException) as error:
             self._note(str(error))
             return np.full(stored_rows, -1, np.int64), pa.repeat(False, live_count)
@@ -227,12 +229,14 @@ class TableIndex:
             return np.empty(0, np.int64), pa.repeat(False, live_count)
         both: RowGroups = group_rows(stored_keys, live_count + stored_rows)
         groups = both.group_of_row[live_count:]
+        counts = _counts(slices, groups, stored[WHOLE])
+        inside, counted = groups[counts], pa.array(counts)
         agrees = [
-            pc.equal(sums[name], merge_counts(stored[name], groups, both.group_count).slice(0, live_count))
-            for name in counts
+            pc.equal(live, merge_counts(stored[name].filter(counted), inside, both.group_count).slice(0, live_count))
+            for name, live in sums.items()
         ]
         known = pc.fill_null(reduce(pc.and_kleene, agrees), False)
-        return np.where(groups < live_count, groups, -1), known
+        return np.where(counts & (groups < live_count), groups, -1), known
 
     def _slices(self, partition: str, needed: Sequence[str] = ()) -> list[_Slice]:
         """The slices of a metadata partition that can be read, newest first."""
@@ -254,6 +258,16 @@ class TableIndex:
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which rows count: of each group those from the newest slice back to the first that describes it wholly."""
+    age = np.repeat(np.arange(len(slices)), [each.row_count for each in slices])
+    oldest = np.full(groups.max(initial=-1) + 1, len(slices))
+    says_all = whole.to_numpy(zero_copy_only=False)
+    np.minimum.at(oldest, groups[says_all], age[says_all])
+    counted: npt.NDArray[np.bool_] = age <= oldest[groups]
+    return counted
 
 
 def _merged(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:
