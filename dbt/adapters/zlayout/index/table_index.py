@@ -142,6 +142,23 @@ class TableIndex:
             files: All files of the snapshot.
             columns: The columns to look up.
         """
+        live, by_name, sums = self._live_partitions(files)
+        found = self._partition_columns(columns, by_name.__getitem__, sums["row_count"])
+        stored = [path for path in columns if path not in found]
+        if stored:
+            slices = self._slices(PARTITION_STATS)
+            groups, known = self._stored_partitions(slices, list(by_name.values()), sums)
+            found |= self._columns(slices, stored, lambda stats: _merged(stats, groups, known))
+        return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
+
+    def describes_partitions(self, files: DataFiles) -> bool:
+        """Whether the slices describe every partition that files lie in, just as these files make it."""
+        _, by_name, sums = self._live_partitions(files)
+        _, known = self._stored_partitions(self._slices(PARTITION_STATS), list(by_name.values()), sums)
+        return bool(pc.all(known, min_count=0).as_py())
+
+    def _live_partitions(self, files: DataFiles) -> tuple[RowGroups, dict[str, pa.Array], dict[str, pa.Array]]:
+        """The partitions of files, the values of each by column, and what their files add up to."""
         names = list(self._partition_types)
         texts = [contiguous(files.partition_values(name)) for name in names]
         live = group_rows(texts, len(files))
@@ -150,14 +167,7 @@ class TableIndex:
             name: merge_counts(contiguous(files.column(name)), live.group_of_row, live.group_count) for name in IDENTITY
         }
         sums[FILE_COUNT] = pa.array(np.bincount(live.group_of_row, minlength=live.group_count))
-        by_name = {name: text.take(firsts) for name, text in zip(names, texts, strict=True)}
-        found = self._partition_columns(columns, by_name.__getitem__, sums["row_count"])
-        stored = [path for path in columns if path not in found]
-        if stored:
-            slices = self._slices(PARTITION_STATS)
-            groups, known = self._stored_partitions(slices, list(by_name.values()), sums)
-            found |= self._columns(slices, stored, lambda stats: _merged(stats, groups, known))
-        return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
+        return live, {name: text.take(firsts) for name, text in zip(names, texts, strict=True)}, sums
 
     def _partition_columns(
         self, columns: Collection[ColumnPath], texts_of: Callable[[str], pa.Array], row_count: pa.Array
