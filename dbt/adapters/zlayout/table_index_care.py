@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.refresh import Refreshed
 from dbt.adapters.zlayout.spark.refresh_table import refresh_table
+from dbt.adapters.zlayout.spark.verify import verify_index
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,3 +47,17 @@ class TableIndexCare:
         name = Catalog(self._spark).name(self.name)
         self._opened, done = refresh_table(self._spark, name, self._opened, orphans=take_orphans, progress=progress)
         return done
+
+    def verify(self, data: bool = False) -> pa.Table:
+        """Holds the index against the files, and names each wrong cell.
+
+        What is unknown is not wrong, nor is a bound that is wider than it needs to be, unless it claims to be exact.
+
+        Args:
+            data: Read all columns with statistics; without it only what the footers say is compared.
+
+        Returns:
+            ``path``, ``column``, ``cell``, ``stored``, ``found``: strings; no rows when all is right. A path with a
+            slash at its end is a partition.
+        """
+        return verify_index(self._spark, self._opened, data=data)

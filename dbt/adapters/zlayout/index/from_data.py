@@ -34,20 +34,26 @@ def open_columns(
 ) -> tuple[TrackedColumn, ...]:
     """The columns of which a footer does not tell everything, and the data would.
 
-    Columns that the file spells otherwise, or holds in a type that some version of Spark reads otherwise than another,
-    are not among them: they stay unknown.
-
     Args:
         metadata: The file's footer.
         columns: Columns of the table.
         found: What the footer says of them.
     """
+    incomplete = [each for each, entry in zip(columns, found.columns, strict=True) if not is_complete(entry)]
+    return readable_columns(metadata, incomplete)
+
+
+def readable_columns(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]) -> tuple[TrackedColumn, ...]:
+    """The columns whose values in a file every Spark reads alike.
+
+    Those that the file spells otherwise, or holds in a type that one version of Spark reads otherwise than another, are
+    not among them: they stay unknown.
+    """
     leaves = _leaves_by_path(metadata)
     return tuple(
         column
-        for column, entry in zip(columns, found.columns, strict=True)
-        if not is_complete(entry)
-        and (leaf := leaves.get(column.path)) is not None
+        for column in columns
+        if (leaf := leaves.get(column.path)) is not None
         and (_is_int96(leaf, column) or bounds_decoder(leaf, column.type, _TRUSTED) is not None)
     )
 
