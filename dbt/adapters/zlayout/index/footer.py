@@ -143,6 +143,8 @@ def _merged(metadata: pq.FileMetaData, position: int, decoder: Decoder | None, r
 def _with_nan_count(found: ColumnFooter, nan_count: int | None, trust: WriterTrust) -> ColumnFooter:
     if nan_count is None and trust.nan_drops_bounds and found.bounds is not None:
         nan_count = 0
+    if nan_count is None and found.null_count is not None and found.null_count == found.value_count:
+        nan_count = 0
     if nan_count is not None and found.null_count is not None and found.value_count is not None:
         possible = 0 <= nan_count <= found.value_count - found.null_count
         nan_count = nan_count if possible else None

@@ -129,7 +129,7 @@ class TableIndex:
             holder = next(each for each in slices if path in each.paths)
             column_type = holder.reader.schema_arrow.field(holder.paths[path]).type
             structs.append(pa.concat_arrays([self._part(each, path, column_type) for each in slices]).take(taken))
-        examined = pa.concat_arrays([pa.array([], pa.bool_()), *(each.column(EXAMINED) for each in slices)]).take(taken)
+        examined = pa.concat_arrays([pa.array([], pa.bool_()), *map(self._examined, slices)]).take(taken)
         return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs, examined)
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
@@ -203,11 +203,18 @@ class TableIndex:
                 self._note(str(error))
         return pa.nulls(part.row_count, column_type)
 
+    def _examined(self, part: _Slice) -> pa.Array:
+        try:
+            return part.column(EXAMINED)
+        except CorruptError as error:
+            self._note(str(error))
+        return pa.repeat(False, part.row_count)
+
     def _alignment(self, files: DataFiles) -> tuple[list[_Slice], pa.Array]:
         """The usable ``column_stats`` slices and, for each file, its row among theirs; null for none."""
         if self._aligned is not None and self._aligned[0] is files:
             return self._aligned[1], self._aligned[2]
-        slices = self._slices(COLUMN_STATS, ("path", EXAMINED, *IDENTITY))
+        slices = self._slices(COLUMN_STATS, ("path", *IDENTITY))
         rows = pa.nulls(len(files), pa.int64())
         if slices:
             stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in ("path", *IDENTITY)}
