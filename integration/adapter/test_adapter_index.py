@@ -19,6 +19,7 @@ def feed(spark, dbt, tmp_path):
     folder = tmp_path / "feed"
     for number in range(4):
         load(folder, number)
+    spark.sql("create schema if not exists main")
     spark.sql("drop table if exists main.feed")
     spark.sql(f"create table main.feed (id bigint) using parquet location '{folder}'")
     dbt.operation("drop_it", identifier="looked_after")

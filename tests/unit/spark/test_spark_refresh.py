@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.errors import ConflictError, StoreError
+from dbt.adapters.zlayout.index.footer import ColumnFooter
 from dbt.adapters.zlayout.index.gaps import gaps_of
+from dbt.adapters.zlayout.index.parquet_values import Bounds
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.listing import listed_files
@@ -28,6 +30,7 @@ from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.pending import list_pending
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
+from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, replace_table_file
 
 A = TrackedColumn(("a",), pa.int64())
 SURROUNDINGS = Surroundings(sleep=lambda _: None, heartbeat_seconds=None)
@@ -87,9 +90,15 @@ def timeline_of(store: Any) -> Timeline:
     return Timeline(store, SURROUNDINGS)
 
 
-def refresh(store: Any, examine: Any = lambda files, wanted: {}) -> Refreshed:
+def refresh(store: Any, examine: Any = None) -> Refreshed:
     goal = Goal(lambda _: (A,), partial(listed_files, store, ()), "{}")
-    return Refresh(timeline_of(store), goal, examine).run()
+    return Refresh(timeline_of(store), goal, examine or partial(read, store)).run()
+
+
+def read(store: Any, files: DataFiles, wanted: Any) -> dict[str, Any]:
+    """What the data of whole files says."""
+    values = {path: pq.read_table(store.local_path(path))["a"].to_pylist() for path in wanted}
+    return {path: {A.path: ColumnFooter(Bounds(min(a), max(a)), 0, 0, len(a))} for path, a in values.items()}
 
 
 def bounds(folder: Path) -> dict[str, tuple[int | None, int | None]]:
@@ -159,12 +168,44 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_refresh(folde
     assert bounds(folder)["f3.parquet"] == (1, 3)
 
 
+def test_a_table_that_is_taken_over_meanwhile_is_left_alone(folder: Path) -> None:
+    load(folder, 3, write_statistics=False)
+
+    def and_take_over(files: DataFiles, wanted: Any) -> dict[str, Any]:
+        store = LocalStore(folder)
+        replace_table_file(store, TableFile.new(Level.MANAGED, "s.t", 0))
+        with timeline_of(store).begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+            transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+        return {}
+
+    with pytest.raises(ConflictError, match=r"s\.t was taken under management"):
+        refresh(LocalStore(folder), and_take_over)
+    assert len(timeline_of(LocalStore(folder)).snapshot().files) == 0
+
+
+def test_one_file_that_cannot_be_read_does_not_hide_the_others(folder: Path) -> None:
+    for number in range(3, 10):
+        load(folder, number, write_statistics=False)
+
+    def but_one(files: DataFiles, wanted: Any) -> dict[str, Any]:
+        if "f5.parquet" in wanted:
+            raise OSError("damaged page")
+        return read(LocalStore(folder), files, wanted)
+
+    assert refresh(LocalStore(folder), but_one).files_added == 7
+    found = bounds(folder)
+    assert [path for path, (low, _) in sorted(found.items()) if low is None] == ["f5.parquet"]
+    assert refresh(LocalStore(folder), but_one).version == 2
+    assert refresh(LocalStore(folder)).files_rebuilt == 1
+    assert bounds(folder)["f5.parquet"] == (50, 59)
+
+
 def test_two_refreshes_at_once_both_end_and_agree(folder: Path) -> None:
     load(folder, 3, write_statistics=False)
 
     def and_refresh(files: DataFiles, wanted: Any) -> dict[str, Any]:
         refresh(LocalStore(folder))
-        return {}
+        return read(LocalStore(folder), files, wanted)
 
     refresh(LocalStore(folder), and_refresh)
     assert sorted(bounds(folder)) == [f"f{number}.parquet" for number in range(4)]

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.data_statistics import Seen
 
 _LOG = logging.getLogger(__name__)
+# One damaged file of a thousand is found in half as many; where nothing can be read this is soon over.
+_MOST_READS = 24
 
 Examine = Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], "Mapping[str, Seen]"]
 """Reads columns of files, by path; see `seen_in_data`."""
@@ -122,19 +124,29 @@ def _examined(
 ) -> tuple[pa.Array, list[FooterStatistics]]:
     """The entries with what the data says, and for each file whether its data has been asked."""
     paths = files["path"].to_pylist()
-    seen: Mapping[str, Seen] = {}
-    asked = True
-    if wanted:
-        try:
-            seen = examine(files, wanted)
-        except Exception:  # one damaged page, or no way from Spark to Python: less is known, nothing is wrong
-            _LOG.warning("statistics of %d files stay as their footers have them", len(wanted), exc_info=True)
-            asked = False
+    seen = _seen(files, wanted, examine) if wanted else {}
     done = [
         completed(footer, columns, entry, seen[path]) if path in seen else entry
         for path, footer, entry in zip(paths, footers, entries, strict=True)
     ]
-    return pa.array([asked or path not in wanted for path in paths], pa.bool_()), done
+    return pa.array([path in seen or path not in wanted for path in paths], pa.bool_()), done
+
+
+def _seen(files: DataFiles, wanted: Mapping[str, Sequence[TrackedColumn]], examine: Examine) -> dict[str, Seen]:
+    """What data says of those files that can be read; of a damaged one less is known, and nothing is wrong."""
+    seen: dict[str, Seen] = {}
+    left = [list(wanted)]
+    for _ in range(_MOST_READS):
+        if not left:
+            break
+        paths = left.pop()
+        try:
+            seen |= examine(files, {path: wanted[path] for path in paths})
+        except Exception as error:
+            _LOG.warning("the data of %s and %d more files cannot be read: %s", paths[0], len(paths) - 1, error)
+            half = len(paths) // 2
+            left += [part for part in (paths[half:], paths[:half]) if half]
+    return seen
 
 
 def _kept(known: pa.Table | None, files: DataFiles, columns: Sequence[TrackedColumn]) -> dict[ColumnPath, pa.Array]:

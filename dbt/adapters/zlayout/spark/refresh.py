@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,8 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.state import IndexSlices
+from dbt.adapters.zlayout.timeline.table_file import Level, read_table_file
 
 _TRIES = 5
 _ROUNDS = 3
@@ -137,6 +140,7 @@ class Refresh:
         if work.is_none:
             return Refreshed(work.snapshot.version)
         with self.timeline.begin(Action.INDEXING, Operation.INDEXING) as transaction:
+            self._check_whose()
             work, collected = self._caught_up()
             unchanged = collected.only(self._is_unchanged(collected.files))
             is_new = pc.is_in(unchanged.files["path"], value_set=work.new_paths)
@@ -172,8 +176,19 @@ class Refresh:
                 "bytes_added": 0,
             }
             change = Change(fresh.files, work.outdated, schema_json=work.schema_json, summary=summary)
-            commit = transaction.commit(change, index=update)
+            commit = transaction.commit(change, index=partial(self._index, work.snapshot.version, update))
         return replace(done, version=commit.version)
+
+    def _check_whose(self) -> None:
+        table_file = read_table_file(self.timeline.store)
+        if self.goal.listed is not None and table_file is not None and table_file.level is Level.MANAGED:
+            raise ConflictError(f"{table_file.name} was taken under management meanwhile; open it again")
+
+    def _index(self, looked_at: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
+        # Others may refresh, too, or take the table over: what the folder holds must then be looked at again.
+        if self.goal.listed is not None and head is not None and head.version != looked_at:
+            raise ConflictError("another session refreshed the index at the same time; run it again")
+        return update(head)
 
     def _caught_up(self) -> tuple[_Work, Collected]:
         """What is to be done on top of the newest version, and what was learned for it."""

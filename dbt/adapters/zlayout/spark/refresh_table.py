@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.orphans_taken import take_orphans
 from dbt.adapters.zlayout.spark.refresh import Goal, Refresh, Refreshed
 from dbt.adapters.zlayout.spark.relations import install, uninstall
+from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
 from dbt.adapters.zlayout.spark.time_travel import at_snapshot
 from dbt.adapters.zlayout.timeline.log import Timeline
@@ -54,6 +55,8 @@ def refresh_table(
     entry = catalog.find(name)
     if entry is None:
         raise TableNotFoundError(f"there is no table {name} any more")
+    # Somebody may have taken it under management since: then its folder holds files of older versions, too.
+    opened = open_entry(spark, entry) or opened
     timeline = Timeline(opened.store)
     recover(timeline)
     taken = take_orphans(spark, name, opened, progress) if orphans else 0
