@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.debug import session_report
 from dbt.adapters.zlayout.diagnostics import Diagnostics
 from dbt.adapters.zlayout.docs_catalog import DocsCatalog
+from dbt.adapters.zlayout.index_operations import IndexOperations
 from dbt.adapters.zlayout.materializing import Materializing
 from dbt.adapters.zlayout.model_config import ZlayoutConfig
 from dbt.adapters.zlayout.relation import ZlayoutRelation
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class ZlayoutAdapter(Materializing, Diagnostics, TimeTravel, DocsCatalog):
+class ZlayoutAdapter(Materializing, Diagnostics, IndexOperations, TimeTravel, DocsCatalog):
     """dbt-spark in a session, with tables that are atomic, clustered and indexed."""
 
     Relation = ZlayoutRelation

@@ -10,10 +10,18 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
+from dbt.adapters.zlayout.index import table_index
 from dbt.adapters.zlayout.index.bound_cutting import MAX_BOUND_BYTES
 from dbt.adapters.zlayout.index.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.parquet_values import Bounds
-from dbt.adapters.zlayout.index.slices import live_files, read_column_stats, slice_path, verified, write_slices
+from dbt.adapters.zlayout.index.slices import (
+    live_files,
+    read_column_stats,
+    read_columns,
+    slice_path,
+    verified,
+    write_slices,
+)
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
@@ -170,6 +178,27 @@ def test_only_the_wanted_columns_are_read_of_a_slice() -> None:
     part = read_column_stats(table.store.files[path], {B, ("other",)})
     assert list(part.columns) == [B]
     assert part.files.column_names == ["path", "row_count", "size_bytes", "modified_ms"]
+
+
+def test_a_filter_on_two_columns_decodes_the_statistics_of_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = [TrackedColumn((f"n{number}",), pa.int64()) for number in range(40)]
+    table = Table()
+    entry = FooterStatistics(10, tuple(ColumnFooter(Bounds(1, 5), 0, 0, 10) for _ in wide))
+    files = table.commit([(data_file("f1"), entry)], columns=wide)
+    decoded: list[str] = []
+
+    def counted(reader: Any, names: Sequence[str]) -> pa.Table:
+        decoded.extend(names)
+        return read_columns(reader, names)
+
+    monkeypatch.setattr(table_index, "read_columns", counted)
+    index = table.index()
+    index.statistics(files, {("n3",), ("n17",)})
+    assert sorted(decoded) == ["c17", "c3", "modified_ms", "path", "row_count", "size_bytes"]
+    decoded.clear()
+    index.partition_statistics(files, {("n3",), ("n17",)})
+    keys = ["file_count", "modified_ms", "partition.p", "row_count", "size_bytes", "whole"]
+    assert sorted(decoded) == ["c17", "c3", *keys]
 
 
 def test_slices_are_read_once() -> None:

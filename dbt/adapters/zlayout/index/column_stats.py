@@ -6,11 +6,13 @@ import json
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 COUNT_TYPE = pa.int64()
+EXAMINED = "examined"
 _METADATA_KEY = b"zlayout.index"
 _FORMAT = 1
 
@@ -35,16 +37,22 @@ def stats_type(column_type: pa.DataType) -> pa.StructType:
 
 
 def column_stats_table(
-    row_paths: pa.Array, columns: Sequence[ColumnPath], structs: Sequence[pa.StructArray]
+    row_paths: pa.Array,
+    columns: Sequence[ColumnPath],
+    structs: Sequence[pa.StructArray],
+    examined: pa.Array | None = None,
 ) -> pa.Table:
-    """A table of ``path`` and ``c0``, ``c1`` … for the columns, in their order.
+    """A table of ``path``, ``examined`` and ``c0``, ``c1`` … for the columns, in their order.
 
     Args:
         row_paths: One file path a row.
         columns: What each struct column describes.
         structs: Arrays of `stats_type`, as long as ``row_paths``.
+        examined: Whether the data of a file was read for what its footer leaves open, so that nobody need try again;
+            false for all where it is not given.
     """
-    table = pa.table({"path": row_paths, **{f"c{i}": struct for i, struct in enumerate(structs)}})
+    flags = pa.repeat(False, len(row_paths)) if examined is None else pc.fill_null(examined, False)
+    table = pa.table({"path": row_paths, EXAMINED: flags, **{f"c{i}": struct for i, struct in enumerate(structs)}})
     return with_column_paths(table, columns)
 
 

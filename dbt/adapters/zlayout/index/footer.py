@@ -58,7 +58,7 @@ def footer_statistics(
         columns: Columns to read, with the table's types.
         nan_counts: NaN of float columns, from whoever saw the values; footers do not tell.
     """
-    leaves = _file_leaves(metadata)
+    leaves = file_leaves(metadata)
     positions = {path: number for number, (path, inside_list) in enumerate(leaves or ()) if not inside_list}
     folded_paths = {tuple(name.lower() for name in path) for path, _ in leaves or ()}
     trust = writer_trust(metadata.created_by or "", metadata.metadata or {})
@@ -95,7 +95,7 @@ def footer_table(
     return column_stats_table(pa.array(paths, pa.string()), [column.path for column in columns], structs)
 
 
-def _file_leaves(metadata: pq.FileMetaData) -> list[tuple[ColumnPath, bool]] | None:
+def file_leaves(metadata: pq.FileMetaData) -> list[tuple[ColumnPath, bool]] | None:
     """Path of each leaf and whether it is inside a list or a map; None when the file's schema has no Arrow form."""
     try:
         leaves = list(_leaves(metadata.schema.to_arrow_schema(), (), inside_list=False))
@@ -142,6 +142,8 @@ def _merged(metadata: pq.FileMetaData, position: int, decoder: Decoder | None, r
 
 def _with_nan_count(found: ColumnFooter, nan_count: int | None, trust: WriterTrust) -> ColumnFooter:
     if nan_count is None and trust.nan_drops_bounds and found.bounds is not None:
+        nan_count = 0
+    if nan_count is None and found.null_count is not None and found.null_count == found.value_count:
         nan_count = 0
     if nan_count is not None and found.null_count is not None and found.value_count is not None:
         possible = 0 <= nan_count <= found.value_count - found.null_count

@@ -18,8 +18,8 @@ _SPARK_VERSION = b"org.apache.spark.version"
 _LEGACY_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _WRITER = re.compile(r"(parquet-cpp(?:-arrow)?|parquet-mr) version (\d+)\.(\d+)")
 # Before this day Spark may shift dates and times of files that do not say which calendar and zone rules wrote them.
-_FIRST_SAFE_DAY = -25567
-_DAY_US = 86_400_000_000
+FIRST_SAFE_DAY = -25567
+DAY_US = 86_400_000_000
 _FLOATS = {pa.float32(): ("FLOAT",), pa.float64(): ("FLOAT", "DOUBLE")}
 _UNIT_NS = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
 
@@ -52,12 +52,14 @@ class WriterTrust:
         text_bounds: Whether bounds of strings and binary follow the order of unsigned bytes, or are wider.
         text_exact: Whether this writer never cuts them.
         old_dates: Whether dates and times before 1900 are read as they are stored.
+        old_int96: Whether the same is true of the older timestamps of 96 bits.
         nan_drops_bounds: Whether a chunk of floats has bounds only if it has no NaN.
     """
 
     text_bounds: bool
     text_exact: bool
     old_dates: bool
+    old_int96: bool
     nan_drops_bounds: bool
 
 
@@ -65,13 +67,17 @@ def writer_trust(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterTr
     """Judges a file by the ``created_by`` and the key-value metadata of its footer."""
     match = _WRITER.search(created_by)
     writer, version = (match[1], (int(match[2]), int(match[3]))) if match else ("", (0, 0))
-    spark_major = re.match(rb"(\d+)", key_values.get(_SPARK_VERSION, b""))
-    spark3 = spark_major is not None and int(spark_major[1]) >= 3
+    spark_match = re.match(rb"(\d+)\.(\d+)", key_values.get(_SPARK_VERSION, b""))
+    spark_version = (int(spark_match[1]), int(spark_match[2])) if spark_match else (0, 0)
+    spark3 = spark_version >= (3, 0)
+    todays_calendar = not any(key in key_values for key in _LEGACY_CALENDAR)
     recent_java = writer == "parquet-mr" and version >= (1, 10)
     return WriterTrust(
         text_bounds=writer.startswith("parquet-cpp") or recent_java or spark3,
         text_exact=writer.startswith("parquet-cpp"),
-        old_dates=spark3 and not any(key in key_values for key in _LEGACY_CALENDAR),
+        old_dates=spark3 and todays_calendar,
+        # Source: org.apache.spark.sql.execution.datasources.DataSourceUtils.int96RebaseSpec.
+        old_int96=spark_version >= (3, 1) and todays_calendar,
         # It compares with Double.compare, so NaN becomes the maximum, and leaves bounds out that are NaN.
         nan_drops_bounds=recent_java,
     )
@@ -167,7 +173,7 @@ def _unscaled(raw: int | bytes) -> int:
 
 def _days(trust: WriterTrust) -> Decoder:
     def decode(low: int, high: int) -> Bounds | None:
-        return Bounds(low, high) if trust.old_dates or low >= _FIRST_SAFE_DAY else None
+        return Bounds(low, high) if trust.old_dates or low >= FIRST_SAFE_DAY else None
 
     return decode
 
@@ -176,7 +182,7 @@ def _times(unit_ns: int, trust: WriterTrust) -> Decoder:
     def decode(low: int, high: int) -> Bounds | None:
         low_ns, high_ns = low * unit_ns, high * unit_ns
         low_us, high_us = low_ns // 1000, -(-high_ns // 1000)
-        if not (trust.old_dates or low_us >= _FIRST_SAFE_DAY * _DAY_US) or not _fits_int64(low_us, high_us):
+        if not (trust.old_dates or low_us >= FIRST_SAFE_DAY * DAY_US) or not _fits_int64(low_us, high_us):
             return None
         return Bounds(low_us, high_us, low_ns % 1000 == 0, high_ns % 1000 == 0)
 

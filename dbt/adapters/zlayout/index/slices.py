@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.bound_cutting import cut_bounds
-from dbt.adapters.zlayout.index.column_stats import column_paths, column_stats_table, with_column_paths
+from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths, column_stats_table, with_column_paths
 from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
 from dbt.adapters.zlayout.index.partition_groups import group_rows
@@ -25,6 +25,7 @@ FILES, COLUMN_STATS, PARTITION_STATS = "files", "column_stats", "partition_stats
 IDENTITY = ("row_count", "size_bytes", "modified_ms")
 FILE_COUNT = "file_count"
 PARTITION_PREFIX = "partition."
+WHOLE = "whole"
 _DIGEST = re.compile(r"_([0-9a-f]{16})\.parquet$")
 
 
@@ -52,7 +53,7 @@ def verified(path: str, content: bytes) -> bytes:
 
 
 def write_slices(files: DataFiles, column_stats: pa.Table, removed: Collection[str] = ()) -> dict[str, bytes]:
-    """Makes the slices for the files that a commit adds.
+    """Makes the slices for the files that a commit adds, sorted by path.
 
     Args:
         files: The added files.
@@ -62,19 +63,48 @@ def write_slices(files: DataFiles, column_stats: pa.Table, removed: Collection[s
     Returns:
         Content by metadata partition; name each with `slice_path`.
     """
-    paths = column_paths(column_stats.schema)
-    rows = pc.index_in(contiguous(files.column("path")), value_set=contiguous(column_stats.column("path")))
-    structs = {path: cut_bounds(contiguous(column_stats.column(name)).take(rows)) for path, name in paths.items()}
+    files = files.take(pc.sort_indices(contiguous(files.column("path"))))
+    rows, structs = _aligned(files, column_stats)
     identity = {name: contiguous(files.column(name)) for name in ("path", *IDENTITY)}
     texts = {f"{PARTITION_PREFIX}{column}": contiguous(files.partition_values(column)) for column in files.partition_by}
-    wide = column_stats_table(identity["path"], list(structs), list(structs.values()))
+    examined = contiguous(column_stats.column(EXAMINED)).take(rows)
+    wide = column_stats_table(identity["path"], list(structs), list(structs.values()), examined)
     for name in IDENTITY:
         wide = wide.append_column(name, identity[name])
     return {
         FILES: _to_bytes(_files_table({**identity, **texts}, removed)),
         COLUMN_STATS: _to_bytes(wide),
-        PARTITION_STATS: _to_bytes(_partition_table(texts, identity, structs)),
+        PARTITION_STATS: partition_slice(files, column_stats, files[:0]),
     }
+
+
+def partition_slice(files: DataFiles, column_stats: pa.Table, gone: DataFiles) -> bytes:
+    """Makes the ``partition_stats`` slice of some files.
+
+    Args:
+        files: Added files; and, of each partition that lost a file, all files that it has now.
+        column_stats: Their statistics; files that it lacks are unknown.
+        gone: Removed files. The rows of their partitions describe these wholly: older slices' rows do not count.
+    """
+    _, structs = _aligned(files, column_stats)
+    both = files.plus(gone)
+    texts = {name: contiguous(both.partition_values(name)) for name in both.partition_by}
+    grouped = group_rows(list(texts.values()), len(both))
+    groups, count = grouped.group_of_row[: len(files)], grouped.group_count
+    merged = {path: merge_statistics(struct, groups, count) for path, struct in structs.items()}
+    columns = {f"{PARTITION_PREFIX}{name}": values.take(grouped.first_rows) for name, values in texts.items()}
+    columns[WHOLE] = pa.array(np.isin(np.arange(count), grouped.group_of_row[len(files) :]))
+    columns[FILE_COUNT] = pa.array(np.bincount(groups, minlength=count))
+    columns |= {name: merge_counts(contiguous(files.column(name)), groups, count) for name in IDENTITY}
+    columns |= {f"c{number}": struct for number, struct in enumerate(merged.values())}
+    return _to_bytes(with_column_paths(pa.table(columns), list(merged)))
+
+
+def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[ColumnPath, pa.StructArray]]:
+    """For each file its row of the statistics, null for none; and the statistics in the order of the files."""
+    rows = pc.index_in(contiguous(files.column("path")), value_set=contiguous(column_stats.column("path")))
+    paths = column_paths(column_stats.schema)
+    return rows, {path: cut_bounds(contiguous(column_stats.column(name)).take(rows)) for path, name in paths.items()}
 
 
 @dataclass(frozen=True)
@@ -158,19 +188,6 @@ def _files_table(columns: Mapping[str, pa.Array], removed: Collection[str]) -> p
     added = pa.table({**columns, "live": pa.repeat(True, len(columns["path"]))})
     gone = pa.table({"path": pa.array(sorted(removed), pa.string()), "live": pa.repeat(False, len(removed))})
     return pa.concat_tables([added, gone], promote_options="default")
-
-
-def _partition_table(
-    texts: Mapping[str, pa.Array], identity: Mapping[str, pa.Array], structs: Mapping[ColumnPath, pa.StructArray]
-) -> pa.Table:
-    grouped = group_rows(list(texts.values()), len(identity["path"]))
-    groups, count = grouped.group_of_row, grouped.group_count
-    merged = {path: merge_statistics(struct, groups, count) for path, struct in structs.items()}
-    columns = {name: values.take(grouped.first_rows) for name, values in texts.items()}
-    columns[FILE_COUNT] = pa.array(np.bincount(groups, minlength=count))
-    columns |= {name: merge_counts(identity[name], groups, count) for name in IDENTITY}
-    columns |= {f"c{number}": struct for number, struct in enumerate(merged.values())}
-    return with_column_paths(pa.table(columns), list(merged))
 
 
 def _to_bytes(table: pa.Table) -> bytes:

@@ -8,7 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.aligned import cast_stats
-from dbt.adapters.zlayout.index.column_stats import COUNT_TYPE, column_paths, column_stats_table, stats_type
+from dbt.adapters.zlayout.index.column_stats import (
+    COUNT_TYPE,
+    EXAMINED,
+    column_paths,
+    column_stats_table,
+    stats_type,
+)
 from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 
@@ -36,8 +42,10 @@ def stacked(tables: Sequence[pa.Table]) -> pa.Table:
             for table, known in zip(tables, names, strict=True)
         ]
         structs.append(pa.concat_arrays(parts))
-    row_paths = pa.concat_arrays([contiguous(each.column("path")) for each in tables])
-    return column_stats_table(row_paths, paths, structs)
+    row_paths, examined = (
+        pa.concat_arrays([contiguous(each.column(name)) for each in tables]) for name in ("path", EXAMINED)
+    )
+    return column_stats_table(row_paths, paths, structs, examined)
 
 
 def with_null_columns(
@@ -60,4 +68,5 @@ def with_null_columns(
         bound, exact = pa.nulls(len(paths), column.type), pa.repeat(False, len(paths))
         fields = [bound, bound, exact, exact, row_counts, zeros, row_counts]
         structs[column.path] = pa.StructArray.from_arrays(fields, fields=list(kind))
-    return column_stats_table(paths, list(structs), list(structs.values()))
+    examined = contiguous(column_stats.column(EXAMINED)).take(found)
+    return column_stats_table(paths, list(structs), list(structs.values()), examined)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
-from dbt.adapters.zlayout.index.column_stats import column_paths, column_stats_table
+from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
 from dbt.adapters.zlayout.index.partition_groups import RowGroups, group_rows
@@ -26,6 +26,7 @@ from dbt.adapters.zlayout.index.slices import (
     IDENTITY,
     PARTITION_PREFIX,
     PARTITION_STATS,
+    WHOLE,
     open_slice,
     read_columns,
     verified,
@@ -128,7 +129,8 @@ class TableIndex:
             holder = next(each for each in slices if path in each.paths)
             column_type = holder.reader.schema_arrow.field(holder.paths[path]).type
             structs.append(pa.concat_arrays([self._part(each, path, column_type) for each in slices]).take(taken))
-        return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs)
+        examined = pa.concat_arrays([pa.array([], pa.bool_()), *map(self._examined, slices)]).take(taken)
+        return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs, examined)
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
         """Statistics of the partitions that files lie in.
@@ -140,6 +142,23 @@ class TableIndex:
             files: All files of the snapshot.
             columns: The columns to look up.
         """
+        live, by_name, sums = self._live_partitions(files)
+        found = self._partition_columns(columns, by_name.__getitem__, sums["row_count"])
+        stored = [path for path in columns if path not in found]
+        if stored:
+            slices = self._slices(PARTITION_STATS)
+            groups, known = self._stored_partitions(slices, list(by_name.values()), sums)
+            found |= self._columns(slices, stored, lambda stats: _merged(stats, groups, known))
+        return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
+
+    def describes_partitions(self, files: DataFiles) -> bool:
+        """Whether the slices describe every partition that files lie in, just as these files make it."""
+        _, by_name, sums = self._live_partitions(files)
+        _, known = self._stored_partitions(self._slices(PARTITION_STATS), list(by_name.values()), sums)
+        return bool(pc.all(known, min_count=0).as_py())
+
+    def _live_partitions(self, files: DataFiles) -> tuple[RowGroups, dict[str, pa.Array], dict[str, pa.Array]]:
+        """The partitions of files, the values of each by column, and what their files add up to."""
         names = list(self._partition_types)
         texts = [contiguous(files.partition_values(name)) for name in names]
         live = group_rows(texts, len(files))
@@ -148,14 +167,7 @@ class TableIndex:
             name: merge_counts(contiguous(files.column(name)), live.group_of_row, live.group_count) for name in IDENTITY
         }
         sums[FILE_COUNT] = pa.array(np.bincount(live.group_of_row, minlength=live.group_count))
-        by_name = {name: text.take(firsts) for name, text in zip(names, texts, strict=True)}
-        found = self._partition_columns(columns, by_name.__getitem__, sums["row_count"])
-        stored = [path for path in columns if path not in found]
-        if stored:
-            slices = self._slices(PARTITION_STATS)
-            groups, known = self._stored_partitions(slices, list(by_name.values()), sums)
-            found |= self._columns(slices, stored, lambda stats: _merged(stats, groups, known))
-        return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
+        return live, {name: text.take(firsts) for name, text in zip(names, texts, strict=True)}, sums
 
     def _partition_columns(
         self, columns: Collection[ColumnPath], texts_of: Callable[[str], pa.Array], row_count: pa.Array
@@ -191,6 +203,13 @@ class TableIndex:
                 self._note(str(error))
         return pa.nulls(part.row_count, column_type)
 
+    def _examined(self, part: _Slice) -> pa.Array:
+        try:
+            return part.column(EXAMINED)
+        except CorruptError as error:
+            self._note(str(error))
+        return pa.repeat(False, part.row_count)
+
     def _alignment(self, files: DataFiles) -> tuple[list[_Slice], pa.Array]:
         """The usable ``column_stats`` slices and, for each file, its row among theirs; null for none."""
         if self._aligned is not None and self._aligned[0] is files:
@@ -211,7 +230,7 @@ class TableIndex:
     ) -> tuple[npt.NDArray[np.int64], pa.Array]:
         """The live partition of each stored row (-1 for none), and whether the rows of a live one describe it now."""
         live_count = len(sums[FILE_COUNT])
-        counts = (FILE_COUNT, *IDENTITY)
+        names = (FILE_COUNT, *IDENTITY, WHOLE)
         key_names = [f"{PARTITION_PREFIX}{name}" for name in self._partition_types]
         stored_rows = sum(each.row_count for each in slices)
         try:
@@ -219,7 +238,7 @@ class TableIndex:
                 pa.concat_arrays([live, *(each.column(name) for each in slices)])
                 for name, live in zip(key_names, live_keys, strict=True)
             ]
-            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in counts if slices}
+            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in names if slices}
         except (CorruptError, pa.ArrowException) as error:
             self._note(str(error))
             return np.full(stored_rows, -1, np.int64), pa.repeat(False, live_count)
@@ -227,12 +246,14 @@ class TableIndex:
             return np.empty(0, np.int64), pa.repeat(False, live_count)
         both: RowGroups = group_rows(stored_keys, live_count + stored_rows)
         groups = both.group_of_row[live_count:]
+        counts = _counts(slices, groups, stored[WHOLE])
+        inside, counted = groups[counts], pa.array(counts)
         agrees = [
-            pc.equal(sums[name], merge_counts(stored[name], groups, both.group_count).slice(0, live_count))
-            for name in counts
+            pc.equal(live, merge_counts(stored[name].filter(counted), inside, both.group_count).slice(0, live_count))
+            for name, live in sums.items()
         ]
         known = pc.fill_null(reduce(pc.and_kleene, agrees), False)
-        return np.where(groups < live_count, groups, -1), known
+        return np.where(counts & (groups < live_count), groups, -1), known
 
     def _slices(self, partition: str, needed: Sequence[str] = ()) -> list[_Slice]:
         """The slices of a metadata partition that can be read, newest first."""
@@ -254,6 +275,16 @@ class TableIndex:
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which rows count: of each group those from the newest slice back to the first that describes it wholly."""
+    age = np.repeat(np.arange(len(slices)), [each.row_count for each in slices])
+    oldest = np.full(groups.max(initial=-1) + 1, len(slices))
+    says_all = whole.to_numpy(zero_copy_only=False)
+    np.minimum.at(oldest, groups[says_all], age[says_all])
+    counted: npt.NDArray[np.bool_] = age <= oldest[groups]
+    return counted
 
 
 def _merged(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.errors import AlreadyExistsError, TableNotFoundError, UnsupportedError
-from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
-from dbt.adapters.zlayout.index.partitions import parse_partition_folder
-from dbt.adapters.zlayout.index.tracked import tracked_columns
 from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, canonical
-from dbt.adapters.zlayout.spark.footers import read_footers
+from dbt.adapters.zlayout.spark.collected import collect
+from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.index_update import put_slices
+from dbt.adapters.zlayout.spark.listing import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema import checked_schema
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary
-from dbt.adapters.zlayout.spark.types import arrow_schema
-from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
+from dbt.adapters.zlayout.spark.table_layout import tracked_of
+from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import is_data_path, new_group
 from dbt.adapters.zlayout.timeline.table_file import (
     Level,
     TableFile,
@@ -66,28 +63,34 @@ def adopt_table(
     if table_file is not None and table_file.level is Level.MANAGED and entry.table_id == table_file.table_id:
         raise UnsupportedError(f"{name} is managed already; there is nothing to adopt")
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
-    files = _files(store, entry.partition_by)
+    files = listed_files(store, entry.partition_by)
     if managed:
         _check_listing(catalog, name, store, files)
     level = Level.MANAGED if managed else Level.INDEXED
     table_file = _claim(store, name, level, table_file)
     timeline = Timeline(store)
     keys = config.clustering.columns
-    columns = tracked_columns(arrow_schema(entry.schema_json), config.statistics.columns, keys, entry.partition_by)
-    paths = files.column("path").to_pylist()
-    footers = read_footers(store, paths)
-    statistics = footer_table(paths, [footer_statistics(each, columns) for each in footers], columns)
-    counted = DataFiles.of(
-        (
-            DataFile(each.path, each.partition, footer.num_rows, each.size_bytes, each.modified_ms, each.group)
-            for each, footer in zip(files, footers, strict=True)
-        ),
-        entry.partition_by,
-    )
+    if not managed:
+        wait_a_tick(store, files)
+    columns = tracked_of(config, entry.schema_json, entry.partition_by)
+    collected = collect(store, files, columns, examining(spark, store, entry.schema_json, entry.partition_by))
+    if managed and collected.unreadable:
+        raise UnsupportedError(
+            f"{name}: {collected.unreadable[0]} is no Parquet file, or cannot be read; remove it from the folder, or "
+            "adopt the table with managed=False"
+        )
+    if not managed:
+        collected = collected.only(same_files(collected.files, listed_files(store, entry.partition_by)))
+    counted, statistics = collected.files, collected.column_stats
     depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
     with timeline.begin(Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
         index = put_slices(store, transaction.instant, counted, statistics)
-        layout = {"zorder": [list(key) for key in keys], "curve": config.clustering.curve}
+        wanted = config.statistics.columns
+        layout = {
+            "zorder": [list(key) for key in keys],
+            "curve": config.clustering.curve,
+            "stats_columns": wanted if isinstance(wanted, int) else [list(path) for path in wanted],
+        }
         summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
         change = Change(
             adds=counted,
@@ -132,29 +135,6 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
             f"{name} is stored as {entry.provider}; only Parquet tables (using parquet) can be adopted"
         )
     return entry
-
-
-def _files(store: Store, partition_by: Sequence[str]) -> DataFiles:
-    found = [file for file in store.list("", recursive=True) if is_data_path(file.path) or _looks_like_data(file)]
-    return DataFiles.of(
-        (
-            DataFile(
-                each.path, _partition_of(each.path, partition_by), 0, each.size_bytes, each.modified_ms, new_group()
-            )
-            for each in found
-        ),
-        tuple(partition_by),
-    )
-
-
-def _looks_like_data(file: StoredFile) -> bool:
-    """Spark takes any file for data whose name is not hidden, whatever it ends in."""
-    return is_data_path(f"{file.path}.parquet")
-
-
-def _partition_of(path: str, partition_by: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
-    values = {name.lower(): value for name, value in parse_partition_folder(path.rpartition("/")[0])}
-    return tuple((name, values.get(name.lower())) for name in partition_by)
 
 
 def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:

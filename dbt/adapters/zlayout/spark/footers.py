@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.store import Store
 
 _THREADS = 8
@@ -27,6 +28,19 @@ def read_footers(store: Store, paths: Sequence[str]) -> list[pq.FileMetaData]:
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         return list(pool.map(partial(_footer, store), paths))
+
+
+def footers_found(store: Store, paths: Sequence[str]) -> list[pq.FileMetaData | None]:
+    """The same, with None for a file that cannot be read or is no Parquet file."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(partial(_footer_or_none, store), paths))
+
+
+def _footer_or_none(store: Store, path: str) -> pq.FileMetaData | None:
+    try:
+        return _footer(store, path)
+    except (OSError, pa.ArrowException, StoreError):
+        return None
 
 
 def _footer(store: Store, path: str) -> pq.FileMetaData:

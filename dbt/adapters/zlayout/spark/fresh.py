@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.freshness import NO_INDEX_ROW, ORPHAN, stale_entries
-from dbt.adapters.zlayout.index.slices import live_files
+from dbt.adapters.zlayout.index.slices import live_files, verified
 from dbt.adapters.zlayout.spark.footers import read_footers
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.store import Store
@@ -37,7 +37,7 @@ def stale_files(opened: OpenTable) -> pa.Table:
         return {path: _row_count(store, path) for path in paths}
 
     try:
-        index_files = live_files([store.read(path) for path in opened.snapshot.index.get("files", ())])
+        index_files = live_files([verified(path, store.read(path)) for path in opened.snapshot.index.get("files", ())])
     except ZlayoutError:
         index_files = pa.table({name: pa.array([], kind) for name, kind in _NO_FILES.items()})
     if not opened.managed:

@@ -10,6 +10,9 @@ import pyarrow as pa
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.types import fields_of
 
+# Source: org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils.
+_DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
+
 
 def checked_schema(schema_json: str) -> pa.Schema:
     """The columns for the check of the settings; a type that Arrow lacks stands as a list, which is no key either.
@@ -26,11 +29,18 @@ def checked_schema(schema_json: str) -> pa.Schema:
     return pa.schema([pa.field(each.name, each.arrow_type or pa.list_(pa.null())) for each in fields])
 
 
+def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:
+    """Columns that Spark fills with a default, and not with null, where a file lacks them."""
+    fields = json.loads(schema_json)["fields"]
+    return tuple((each["name"],) for each in fields if _DEFAULTS & set(each.get("metadata") or {}))
+
+
 def described(schema_json: str, comments: Mapping[str, str]) -> str:
-    """The schema with comments on its top-level columns."""
+    """The schema with comments on its top-level columns, and without the defaults of the tables that they come from."""
     schema = json.loads(schema_json)
     for each in schema["fields"]:
         each["nullable"] = True
+        each["metadata"] = {k: value for k, value in (each.get("metadata") or {}).items() if k not in _DEFAULTS}
         if each["name"] in comments:
             each["metadata"] = {**(each.get("metadata") or {}), "comment": comments[each["name"]]}
     return json.dumps(schema, ensure_ascii=False)

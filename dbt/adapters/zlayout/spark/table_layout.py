@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import CorruptError, StoreError
 from dbt.adapters.zlayout.index.tracked import TrackedColumn, tracked_columns
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.schema import checked_schema, joined, type_at
+from dbt.adapters.zlayout.spark.schema import checked_schema, defaulted_columns, joined, type_at
 from dbt.adapters.zlayout.spark.types import arrow_schema, split_partition_columns
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
@@ -74,7 +74,7 @@ class TableLayout:
     @cached_property
     def tracked(self) -> tuple[TrackedColumn, ...]:
         """The columns with statistics."""
-        return tracked_columns(self.data_schema, self.config.statistics.columns, self.keys, self.partition_by)
+        return tracked_of(self.config, self.data_json, self.partition_by)
 
     def stored_model(self, store: Store, before: Snapshot | None) -> CurveModel | None:
         """The curve of a version, if it is a curve for this layout; one that cannot be read counts as none."""
@@ -109,6 +109,19 @@ class TableLayout:
             "writer": self.config.writing.writer,
             "retention": {"versions": self.config.retention.versions, "hours": self.config.retention.hours},
         }
+
+
+def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:
+    """The columns with statistics.
+
+    Args:
+        config: The settings; columns that the schema lacks are passed over.
+        schema_json: Spark's JSON of the table's columns.
+        partition_by: Those of them that are folders.
+    """
+    wanted, keys = config.statistics.columns, config.clustering.columns
+    defaulted = defaulted_columns(schema_json)
+    return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
 
 
 def config_of(snapshot: Snapshot) -> TableConfig:

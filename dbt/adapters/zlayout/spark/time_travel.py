@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
-from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.footers import read_footers
+from dbt.adapters.zlayout.spark.collected import collect
+from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.index_update import put_slices
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import frame_of
@@ -141,7 +141,7 @@ def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) 
             properties=target.properties,
             summary={**figures, "to_version": version},
         )
-        commit = transaction.commit(change, index=_index(store, target, transaction.instant, subject))
+        commit = transaction.commit(change, index=_index(catalog, store, target, transaction.instant, subject))
     opened = at_snapshot(opened, timeline.snapshot(commit.version))
     entry = catalog.find(name)
     show(catalog, name, entry, opened, Description.of(entry) if entry is not None else Description(), None)
@@ -195,11 +195,10 @@ def _figures(timeline: Timeline, base: Snapshot | None, target: Snapshot) -> dic
     }
 
 
-def _index(store: Store, target: Snapshot, instant: str, subject: str) -> IndexSlices:
+def _index(catalog: Catalog, store: Store, target: Snapshot, instant: str, subject: str) -> IndexSlices:
     """The version's index, which a clean may have taken although the data files are there: then made anew."""
     if all(store.exists(path) for paths in target.index.values() for path in paths):
         return target.index
     tracked = TableLayout.of(config_of(target), target.schema_json, subject).tracked
-    paths = target.files["path"].to_pylist()
-    statistics = [footer_statistics(footer, tracked) for footer in read_footers(store, paths)]
-    return put_slices(store, instant, target.files, footer_table(paths, statistics, tracked))
+    examine = examining(catalog.spark, store, target.schema_json, target.partition_by)
+    return put_slices(store, instant, target.files, collect(store, target.files, tracked, examine).column_stats)

@@ -1,0 +1,118 @@
+"""What an index lacks of the files that it should describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.index.aligned import cast_stats
+from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths
+from dbt.adapters.zlayout.index.contiguous import contiguous
+from dbt.adapters.zlayout.index.slices import FILES, IDENTITY, live_files, verified
+from dbt.adapters.zlayout.index.table_index import SliceStore, TableIndex
+from dbt.adapters.zlayout.index.tracked import TrackedColumn
+from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What is missing.
+
+    Attributes:
+        paths: Files without a row, or of which a tracked column was never looked at.
+        known: What the index has of all files.
+        damaged: Whether slices are gone, cannot be read, or do not describe the files together.
+    """
+
+    paths: pa.Array
+    known: pa.Table
+    damaged: bool
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.damaged and not len(self.paths)
+
+
+def gaps_of(store: SliceStore, snapshot: Snapshot, tracked: Sequence[TrackedColumn]) -> Gaps:
+    """Looks through the whole index of a version.
+
+    Args:
+        store: The table's folder.
+        snapshot: The version.
+        tracked: The columns that every file shall have statistics of.
+    """
+    files = snapshot.files
+    paths = contiguous(files["path"])
+    index = TableIndex(store, snapshot.index, partition_types={name: pa.string() for name in snapshot.partition_by})
+    known = index.stored(files)
+    rows = pc.index_in(paths, value_set=contiguous(known.column("path")))
+    lacks = pc.is_null(rows)
+    names = column_paths(known.schema)
+    examined = pc.fill_null(contiguous(known.column(EXAMINED)).take(rows), False)
+    for column in tracked:
+        if column.path not in names:
+            lacks = pa.repeat(True, len(files))
+            break
+        stats = cast_stats(contiguous(known.column(names[column.path])), column.type)
+        never = pc.is_null(stats.field("value_count").take(rows))
+        lacks = pc.or_(lacks, pc.or_(never, pc.and_not(pc.invert(examined), _complete_at(stats, rows))))
+    describes = index.describes_partitions(files) and _lists(store, snapshot)
+    return Gaps(paths.filter(lacks), known, damaged=bool(index.problems) or not describes)
+
+
+def complete_cells(stats: pa.StructArray) -> pa.Array:
+    """Of which rows nothing is open: counts are known, and bounds wherever there is a value."""
+    counts = [stats.field(name) for name in ("null_count", "nan_count", "value_count")]
+    bounded = pc.and_(pc.is_valid(stats.field("min")), pc.is_valid(stats.field("max")))
+    without_values = pc.equal(pc.add(counts[0], counts[1]), counts[2])
+    counted = pc.and_(pc.and_(*(pc.is_valid(each) for each in counts[:2])), pc.is_valid(counts[2]))
+    return pc.and_(counted, pc.or_(bounded, pc.fill_null(without_values, False)))
+
+
+def news_in(column_stats: pa.Table, known: pa.Table) -> pa.Array:
+    """Which rows of statistics say anything else than the index does.
+
+    Args:
+        column_stats: A row a file.
+        known: What the index has of these and other files.
+    """
+    rows = pc.index_in(contiguous(column_stats.column("path")), value_set=contiguous(known.column("path")))
+    names, known_names = column_paths(column_stats.schema), column_paths(known.schema)
+    differs = pc.or_(pc.is_null(rows), _unlike(column_stats.column(EXAMINED), known.column(EXAMINED), rows))
+    for path, name in names.items():
+        if path not in known_names:
+            return pa.repeat(True, column_stats.num_rows)
+        now = contiguous(column_stats.column(name))
+        then = cast_stats(contiguous(known.column(known_names[path])), now.type.field("min").type)
+        for part in range(now.type.num_fields):
+            differs = pc.or_(differs, _unlike(now.field(part), then.field(part), rows))
+    return differs
+
+
+def _unlike(now: pa.Array, then: pa.Array, rows: pa.Array) -> pa.Array:
+    now, then = contiguous(now), contiguous(then).take(rows)
+    both_null = pc.and_(pc.is_null(now), pc.is_null(then))
+    return pc.invert(pc.or_(both_null, pc.fill_null(pc.equal(now, then), False)))
+
+
+def _complete_at(stats: pa.StructArray, rows: pa.Array) -> pa.Array:
+    return pc.fill_null(complete_cells(stats).take(rows), False)
+
+
+def _lists(store: SliceStore, snapshot: Snapshot) -> bool:
+    """Whether the ``files`` slices say what the version's files are."""
+    try:
+        listed = live_files([verified(path, store.read(path)) for path in snapshot.index.get(FILES, ())])
+    except ZlayoutError:
+        return False
+    files = snapshot.files
+    if listed.num_rows != len(files) or not len(files):
+        return bool(listed.num_rows == len(files))
+    rows = pc.index_in(contiguous(files["path"]), value_set=contiguous(listed.column("path")))
+    same = [pc.equal(contiguous(files[name]), contiguous(listed.column(name)).take(rows)) for name in IDENTITY]
+    return all(bool(pc.all(pc.fill_null(each, False)).as_py()) for each in same)

@@ -1,0 +1,52 @@
+"""What the run-operations on indexes print: text for people, JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.reports import json_text
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.refresh import Refreshed
+
+_MOST_CELLS = 50
+
+
+def refresh_line(table: str, done: Refreshed) -> str:
+    """One line of what a refresh did."""
+    counts = {
+        "added": done.files_added,
+        "removed": done.files_removed,
+        "changed": done.files_changed,
+        "rebuilt": done.files_rebuilt,
+    }
+    told = [f"{count:,} {word}" for word, count in counts.items() if count]
+    told += ["damaged slices written anew"] if done.repaired else []
+    told += [f"{len(done.unreadable):,} unreadable ({done.unreadable[0]} …)"] if done.unreadable else []
+    return f"{table}: index at version {done.version}, " + (f"files: {', '.join(told)}" if told else "nothing to do")
+
+
+def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:
+    """What a refresh of some tables did."""
+    if as_json:
+        return json_text([{"table": table, **vars(done)} for table, done in refreshed.items()])
+    lines = [refresh_line(table, done) for table, done in refreshed.items()]
+    return "\n".join(lines) or "No table with an index of dbt-zlayout."
+
+
+def verify_report(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bool) -> str:
+    """The wrong cells of some tables' indexes."""
+    if as_json:
+        return json_text([{"table": table, "wrong": list(cells)} for table, cells in found.items()])
+    lines = []
+    for table, cells in found.items():
+        lines.append(f"{table}: " + (f"{len(cells):,} wrong cells" if cells else "every cell is right"))
+        lines += [
+            f"  {cell['path']}  {cell['column'] or '-'}.{cell['cell']}: the index has {cell['stored']}, "
+            f"the file {cell['found']}"
+            for cell in cells[:_MOST_CELLS]
+        ]
+        if len(cells) > _MOST_CELLS:
+            lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (all with json: true)")
+    return "\n".join(lines) or "No table with an index of dbt-zlayout."
