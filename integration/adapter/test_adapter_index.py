@@ -98,7 +98,7 @@ def test_verify_names_wrong_cells_and_the_test_fails_on_them(dbt, spark, feed):
     assert not tested.success
     assert all(result.failures >= 3 for result in tested.results.values())
     stored = spark.table(f"main_dbt_test__audit.{next(iter(tested.results.values())).node.alias}").collect()
-    assert ("id", "min", "0", "5") in {(row.column, row.cell, row.stored, row.found) for row in stored}
+    assert ("id", "min_exact", "0", "5") in {(row.column, row.cell, row.stored, row.found) for row in stored}
     file.write_bytes(kept_file)
     assert status.st_size == len(kept_file)
     found = json.loads(dbt.operation("zlayout_verify", model="looked_after", json=True).printed)
