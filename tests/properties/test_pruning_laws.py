@@ -112,7 +112,7 @@ def evaluate(expr: Expr, row: Mapping[str, Any]) -> bool | None:
 
 def evaluate_leaf(expr: Expr, row: Mapping[str, Any]) -> bool | None:
     assert isinstance(expr, ColumnLeaf)
-    found = row[expr.column.path[0]]
+    found = row[expr.operand.path[0]]
     match expr:
         case IsNull() | IsNotNull():
             return (found is None) == isinstance(expr, IsNull)
