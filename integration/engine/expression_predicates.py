@@ -3,7 +3,7 @@
 import random
 
 EXPRESSIONS = """
-i|l|h|b|f|x|de|dw|d|ts|n|s|bo|st.v|st.t|p
+i|l|h|b|f|x|de|dw|d|ts|n|s|bo|st.v|st.t|g|g % 5|g * 2
 i + 1|i - 100|100 - i|i * 3|i * -7|i div 3|i div -2|i % 10|pmod(i, 7)|-i|abs(i)|i / 2|round(i, -1)|round(i, -3)
 l + 5L|l - 9000000000L|1L - l|l * 2L|l * -1L|l div 1000L|l % 100L|pmod(l, 13L)|-l|abs(l)|l / 4|round(l, -2)
 h + cast(1 as smallint)|b * cast(2 as tinyint)|-b|abs(h)|abs(b)|b % cast(5 as tinyint)
@@ -26,10 +26,10 @@ year(n)|month(n)|day(n)|hour(n)|minute(n)|second(n)|cast(n as date)|cast(n as ti
 timestamp_seconds(i)|timestamp_millis(i)|timestamp_micros(l)|cast(l as timestamp)|cast(i as timestamp)|date_from_unix_date(i)
 substring(s, 1, 2)|left(s, 1)|left(s, 3)|substr(s, 0, 4)|upper(s)|lower(s)|concat('a', s)|concat('ß', upper(s))|left(lower(s), 2)|lower(left(s, 4))
 coalesce(i, 5)|coalesce(x, 1.5D)|coalesce(s, 'none')|coalesce(d, date'2021-05-05')|coalesce(i, st.v, 3)|coalesce(i + 1, 0)|nvl(ts, timestamp'2021-01-01 00:00:00')|year(coalesce(d, date'2000-01-01'))
-if(i > 5, l, 3L)|if(s is null, 'x', s)|case when i < 0 then 'low' when i < 100 then s else 'high' end|case when bo then i when p = 2 then -i end|nullif(i, 7)|if(x > 1, x, cast(i as double))
+if(i > 5, l, 3L)|if(s is null, 'x', s)|case when i < 0 then 'low' when i < 100 then s else 'high' end|case when bo then i when g = 2 then -i end|nullif(i, 7)|if(x > 1, x, cast(i as double))
 greatest(i, 5)|least(i, 5)|greatest(x, 1.5D)|least(x, 2D)|greatest(s, 'b')|least(ts, timestamp'2021-06-01 00:00:00')|greatest(d, date'2021-01-01')
 cast(bo as int)|cast(bo as double)|year(date_add(d, 200))|abs(i - 10)|floor(x / 2D)|-(i + 1)|abs(-x)|month(add_months(ts, 1))|hour(date_trunc('hour', ts))|year(ts + interval 1 day)|floor(abs(de) * 2)
-"""  # noqa: E501 - a table
+"""
 
 CONDITIONS = """
 bo|not bo|bo = false|bo <=> true|bo is distinct from false|coalesce(bo, false)|coalesce(bo, true)|coalesce(i > 5, false)|coalesce(i > 5, bo)
@@ -37,9 +37,9 @@ bo|not bo|bo = false|bo <=> true|bo is distinct from false|coalesce(bo, false)|c
 if(i > 5, s like 'a%', x > 2)|case when i < 0 then true when bo then x > 1 end|not (case when i < 0 then true when bo then x > 1 end)|if(bo, i > 3, null)|not if(bo, i > 3, null)
 s like 'a%'|s like 'ab_%'|s like 'ber%n'|s like 'a\\\\%b%'|s like '%n'|s like '_b%'|not s like 'a%'|not s like 'Ber_in'|s ilike 'ber%'|not s ilike 'be%'|upper(s) like 'BER%'|startswith(lower(s), 'be')|s like 'abc'|s like ''|s like '%'|s rlike '^a'|contains(s, 'b')|endswith(s, 'n')|s like any ('a%', 'k%')|s like all ('a%', '%x')
 s is null|st is null|st.v is null|year(d) is null|i + 1 is null|coalesce(i, 5) is null|i is not null and l is null|x is null or isnan(x)|ts is null|hour(ts) is not null
-i < l|d < cast(ts as date)|i = b|true|false|null|i = null|not (i <=> null)|i in (1, null)|i not in (1, null)|s in ('a', 'b', null)
+g = 7 or i > 50|g between 3 and 20 and (g = 4 or s > 'b')|i < l|d < cast(ts as date)|i = b|true|false|null|i = null|not (i <=> null)|i in (1, null)|i not in (1, null)|s in ('a', 'b', null)
 length(s) > 2|sqrt(x) > 1|exp(x) > 2|bi = cast('a' as binary)|bi > cast('b' as binary)|bi like 'a%'
-"""  # noqa: E501 - a table
+"""
 
 
 def _listed(text):
@@ -115,4 +115,4 @@ def random_predicates(rng, values, count):
 
 def seeded(seed):
     """A source of random choices."""
-    return random.Random(seed)  # noqa: S311 - not for secrets
+    return random.Random(seed)

@@ -13,7 +13,7 @@ FILES, ROWS_A_FILE = 48, 14
 SCHEMA = pa.schema(
     [
         ("id", pa.int32()),
-        ("p", pa.int32()),
+        ("g", pa.int32()),
         ("b", pa.int8()),
         ("h", pa.int16()),
         ("i", pa.int32()),
@@ -142,7 +142,8 @@ def _one_file(rng, number):
     times, walls = _times(rng), _times(rng)
     first = rng.choice(INSTANTS) // DAY_S
     spread = rng.choice([0, 1, 6, 40, 400])
-    values = _texts(rng)
+    values, inner = _texts(rng), _integers(rng, 8)
+    truths = rng.choice([[True], [False], [True, False]])
     makers = {
         "b": _integers(rng, 8),
         "h": _integers(rng, 16),
@@ -157,20 +158,19 @@ def _one_file(rng, number):
         "n": walls,
         "s": values,
         "bi": lambda: values().encode(),
-        "bo": lambda few=rng.choice([[True], [False], [True, False]]): rng.choice(few),
-        "st": lambda inner=_integers(rng, 8): {"v": inner(), "t": values()},
+        "bo": lambda: rng.choice(truths),
+        "st": lambda: {"v": inner(), "t": values()},
     }
     makers = {name: _maybe_null(rng, make) for name, make in makers.items()}
     base = number * ROWS_A_FILE
     return [
-        {"id": base + row, "p": number % 5} | {name: make() for name, make in makers.items()}
-        for row in range(ROWS_A_FILE)
+        {"id": base + row, "g": number} | {name: make() for name, make in makers.items()} for row in range(ROWS_A_FILE)
     ]
 
 
 def random_rows(seed):
-    """An Arrow table of FILES * ROWS_A_FILE rows; rows with near ids belong to one file."""
-    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    """An Arrow table of FILES * ROWS_A_FILE rows; each value of g is one file."""
+    rng = random.Random(seed)
     rows = [row for number in range(FILES) for row in _one_file(rng, number)]
     arrays = []
     for field in SCHEMA:

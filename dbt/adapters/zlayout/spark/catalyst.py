@@ -7,6 +7,7 @@ becomes ``Unknown``, which keeps every file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -169,7 +170,7 @@ class _Converter:
         kind = operand.type()
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
             raise NotUnderstoodError("only numbers are read as conditions")
-        zero = pa.scalar(0, pa.int64()).cast(kind)
+        zero = pa.scalar(Decimal(0) if pa.types.is_decimal(kind) else 0, kind)
         return self._each(operand, lambda term: Compare(Op.NE, term, zero))
 
     def _if(self, node: Node) -> Expr:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.functions import Absolute, Negate, Over, Plus, Remainder, Times
 from dbt.adapters.zlayout.pruning.images.decimals import decimal_product, decimal_sum
-from dbt.adapters.zlayout.pruning.images.monotone import Bound, monotone
+from dbt.adapters.zlayout.pruning.images.monotone import Bound, forgotten, monotone
 from dbt.adapters.zlayout.pruning.images.vectors import arrow, bound, integer_limits, numbers, valid
 from dbt.adapters.zlayout.pruning.trust import Facts
 from dbt.adapters.zlayout.pruning.verdict import Flags
@@ -108,7 +108,7 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     opposite = negate(Negate(function.type), facts)
     if opposite is None:
         return None
-    zero = pa.scalar(0, pa.int32()).cast(function.type)
+    zero = pa.scalar(Decimal(0) if pa.types.is_decimal128(function.type) else 0, function.type)
     rising = pc.fill_null(pc.greater_equal(facts.minimum, zero), False)
     falling = pc.fill_null(pc.less_equal(facts.maximum, zero), False)
     spans = pc.and_(pc.less(facts.minimum, zero), pc.greater(facts.maximum, zero))
@@ -124,7 +124,7 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     # Of a file that spans 0 the end farther from it is a value of the file only if it was one.
     from_below = pc.fill_null(pc.equal(larger, opposite.maximum), False).to_numpy(zero_copy_only=False)
     farther = np.where(from_below, opposite.maximum_exact, facts.maximum_exact)
-    return replace(
+    found = replace(
         opposite,
         minimum=minimum,
         maximum=maximum,
@@ -132,6 +132,8 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
         maximum_exact=_chosen(up, facts.maximum_exact, np.where(down, opposite.maximum_exact, farther))
         & valid(maximum),
     )
+    # The least integer, which may be among values below 0 whose opposites are not known, stays negative or raises.
+    return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum) & ~valid(opposite.maximum))
 
 
 def remainder(function: Remainder, facts: Facts) -> Facts | None:
