@@ -11,11 +11,10 @@ import pytest
 from comparing import same_checksum
 from expression_predicates import expressions, random_predicates, seeded
 from expression_tables import random_rows, write_rows
+from judging import judged_files
 from pyspark.sql.functions import expr
 
 from dbt.adapters.zlayout.pruning import Verdict
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.explain import explain_predicate
 from dbt.adapters.zlayout.table import ZTable
 
 ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia", "+05:30"]  # fmt: skip
@@ -80,12 +79,9 @@ def counted(rows, predicates):
 
 def judged(spark, predicate, truth):
     """Compares verdicts with the truth; returns the number of files skipped and taken whole."""
-    scan = explain_predicate(spark, Catalog(spark).name("z.random"), predicate)
-    if scan is None:
-        assert not any(matching for _, matching in truth.values()), f"{predicate}: the optimizer saw no row"
-        return 0, 0
+    paths, pruned = judged_files(spark, "z.random", predicate)
     skipped = whole = 0
-    for path, verdict in zip(scan.opened.files.column("path").to_pylist(), scan.plan.pruned.verdict, strict=True):
+    for path, verdict in zip(paths, pruned.verdict, strict=True):
         rows, matching = truth[path.rsplit("/", 1)[-1]]
         if verdict == Verdict.SKIP:
             skipped += 1

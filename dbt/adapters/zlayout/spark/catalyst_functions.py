@@ -30,7 +30,8 @@ def _conversion(source: pa.DataType, target: pa.DataType, zone: Callable[[], Zon
         return from_instant(target, zone)
     if target == _INSTANT:
         return to_instant(source, zone)
-    if kinds.is_boolean(target) or kinds.is_string(source) or (kinds.is_string(target) and source != _DATE):
+    from_text = kinds.is_string(source) and not kinds.is_binary(target)
+    if kinds.is_boolean(target) or from_text or (kinds.is_string(target) and source != _DATE):
         raise NotUnderstoodError(f"casting {f.type_name(source)} to {f.type_name(target)} does not keep an order")
     return [f.Convert(target)]
 

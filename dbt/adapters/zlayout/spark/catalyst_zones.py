@@ -39,19 +39,17 @@ def _read(name: str, rules: Any) -> Zone:
     text = str(rules.getTransitions().toString())
     yearly = rules.getTransitionRules()
     count = int(yearly.size())
-    listed = _TRANSITION.findall(text)
-    if count:
-        first = int(listed[-1][0][:4]) if listed else 1900
-        foretold = [
-            _found(_TRANSITION, str(yearly.get(number).createTransition(year).toString()))
-            for year in range(first, _LAST_YEAR + 1)
-            for number in range(count)
-        ]
-        listed += foretold
-    # The last listed year may be foretold as well: a jump is its instant, and stands once.
-    jumps = {_instant(local, before): (_seconds(before), _seconds(after)) for local, before, after in listed}
-    instants = sorted(jumps)
-    offsets = [jumps[instants[0]][0], *(jumps[each][1] for each in instants)]
+    listed = [_jump(each) for each in _TRANSITION.findall(text)]
+    last = listed[-1][0] if listed else None
+    first_year = int(str(np.datetime64(last, "s"))[:4]) if last is not None else 1900
+    foretold = [
+        _jump(_found(_TRANSITION, str(yearly.get(number).createTransition(year).toString())))
+        for year in range(first_year, _LAST_YEAR + 1)
+        for number in range(count)
+    ]
+    # Rules hold only after the last jump that is listed.
+    jumps = listed + sorted(each for each in foretold if last is None or each[0] > last)
+    instants, offsets = [each[0] for each in jumps], [jumps[0][1], *(each[2] for each in jumps)]
     until = int(np.datetime64(f"{_LAST_YEAR + 1}-01-01", "s").astype(np.int64)) - 86_400 if count else None
     return Zone(
         name,
@@ -68,8 +66,10 @@ def _found(pattern: re.Pattern[str], text: str) -> Sequence[str]:
     return found.groups()
 
 
-def _instant(local: str, offset: str) -> int:
-    return int(np.datetime64(local, "s").astype(np.int64)) - _seconds(offset)
+def _jump(found: Sequence[str]) -> tuple[int, int, int]:
+    """Instant, offset before and offset after of a jump, in seconds."""
+    local, before, after = found
+    return int(np.datetime64(local, "s").astype(np.int64)) - _seconds(before), _seconds(before), _seconds(after)
 
 
 def _seconds(offset: str) -> int:
