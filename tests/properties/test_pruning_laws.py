@@ -22,7 +22,9 @@ from dbt.adapters.zlayout.predicate import (
     Expr,
     In,
     IsNotNull,
+    IsNotTrue,
     IsNull,
+    IsTrue,
     Not,
     NotIn,
     NotStartsWith,
@@ -30,6 +32,8 @@ from dbt.adapters.zlayout.predicate import (
     Or,
     StartsWith,
     Unknown,
+    Value,
+    if_else,
     normal_form,
     push_not,
     simplify,
@@ -91,7 +95,7 @@ def negated(truth: bool | None) -> bool | None:
     return None if truth is None else not truth
 
 
-def evaluate(expr: Expr, row: Mapping[str, Any]) -> bool | None:
+def evaluate(expr: Expr, row: Mapping[str, Any]) -> bool | None:  # noqa: PLR0911 - one return a kind of node
     """The truth of an expression for one row."""
     match expr:
         case And(children):
@@ -102,6 +106,10 @@ def evaluate(expr: Expr, row: Mapping[str, Any]) -> bool | None:
             return True if True in truths else (None if None in truths else False)
         case Not(child):
             return negated(evaluate(child, row))
+        case IsTrue(child):
+            return evaluate(child, row) is True
+        case IsNotTrue(child):
+            return evaluate(child, row) is not True
         case Constant(value):
             return value
         case Unknown(text):
@@ -112,7 +120,8 @@ def evaluate(expr: Expr, row: Mapping[str, Any]) -> bool | None:
 
 def evaluate_leaf(expr: Expr, row: Mapping[str, Any]) -> bool | None:
     assert isinstance(expr, ColumnLeaf)
-    found = row[expr.column.path[0]]
+    operand = expr.operand
+    found = row[operand.path[0]] if isinstance(operand, Column) else operand.scalar.as_py()
     match expr:
         case IsNull() | IsNotNull():
             return (found is None) == isinstance(expr, IsNull)
@@ -217,7 +226,9 @@ def with_loose_bounds(draw: st.DrawFn, statistics: FileStatistics) -> FileStatis
 def leaf(draw: st.DrawFn, types: Types, unknowns: bool) -> Expr:
     name = draw(st.sampled_from(COLUMNS))
     kind = types[name]
-    column, pool = Column((name,), kind), st.sampled_from(POOLS[kind])
+    pool = st.sampled_from(POOLS[kind])
+    constant = (st.none() | pool).map(lambda value: Value(pa.scalar(value, kind)))
+    column = draw(st.just(Column((name,), kind)) | st.just(Column((name,), kind)) | constant)
     listed = st.lists(pool, max_size=4).map(lambda values: pa.array(values, kind))
     scalar = (st.none() | pool).map(lambda value: pa.scalar(value, kind))
     kinds: list[st.SearchStrategy[Expr]] = [
@@ -237,7 +248,8 @@ def leaf(draw: st.DrawFn, types: Types, unknowns: bool) -> Expr:
 def expressions(types: Types, *, unknowns: bool = True) -> st.SearchStrategy[Expr]:
     def combined(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         several = st.lists(inner, max_size=3).map(tuple)
-        return st.builds(Not, inner) | st.builds(And, several) | st.builds(Or, several)
+        one_child = st.builds(Not, inner) | st.builds(IsTrue, inner) | st.builds(IsNotTrue, inner)
+        return one_child | st.builds(And, several) | st.builds(Or, several) | st.builds(if_else, inner, inner, inner)
 
     return st.recursive(leaf(types, unknowns), combined, max_leaves=6)
 

@@ -13,7 +13,9 @@ from dbt.adapters.zlayout.predicate import (
     Expr,
     In,
     IsNotNull,
+    IsNotTrue,
     IsNull,
+    IsTrue,
     Not,
     NotIn,
     NotStartsWith,
@@ -23,6 +25,7 @@ from dbt.adapters.zlayout.predicate import (
     Unknown,
     columns_of,
     conjuncts,
+    if_else,
     normal_form,
     push_not,
     simplify,
@@ -92,6 +95,27 @@ def test_not_goes_through_and_and_or_by_de_morgan() -> None:
 )
 def test_constants_fold_without_changing_the_truth(expr: Expr, simple: Expr) -> None:
     assert simplify(expr) == simple
+
+
+def test_is_true_and_is_not_true_are_opposites_whose_child_stays_as_it_is() -> None:
+    child = Not(x(Op.LT))
+    assert push_not(Not(IsTrue(child))) == IsNotTrue(x(Op.GE))
+    assert push_not(Not(IsNotTrue(child))) == IsTrue(x(Op.GE))
+    assert push_not(IsTrue(child)) == IsTrue(x(Op.GE))
+
+
+@pytest.mark.parametrize(("constant", "is_true"), [(TRUE, TRUE), (FALSE, FALSE), (NULL, FALSE)])
+def test_is_true_of_a_constant_folds(constant: Constant, is_true: Constant) -> None:
+    assert simplify(IsTrue(constant)) == is_true
+    assert simplify(IsNotTrue(constant)) == simplify(Not(is_true))
+
+
+def test_a_branch_is_guarded_by_its_condition_and_the_other_by_its_not_being_true() -> None:
+    condition, then, otherwise = x(Op.LT), IsNull(S), x(Op.EQ)
+    chosen = if_else(condition, then, otherwise)
+    assert chosen == Or((And((IsTrue(condition), then)), And((IsNotTrue(condition), otherwise))))
+    assert normal_form(if_else(TRUE, then, otherwise)) == then
+    assert normal_form(if_else(NULL, then, otherwise)) == otherwise
 
 
 def test_conjuncts_are_the_parts_of_the_top_level_ands_only() -> None:

@@ -13,14 +13,37 @@ from enum import Enum
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.literals import column_name, literal, literals
+from dbt.adapters.zlayout.predicate.literals import literal, literals
+from dbt.adapters.zlayout.predicate.terms import Column, ColumnPath, Term, column_of
 
-ColumnPath = tuple[str, ...]
-"""``('a',)`` is a top-level column, ``('a', 'b')`` field b of struct a; a column named "a.b" is ``('a.b',)``."""
+__all__ = [
+    "And",
+    "Column",
+    "ColumnLeaf",
+    "ColumnPath",
+    "Compare",
+    "Constant",
+    "Expr",
+    "In",
+    "IsNotNull",
+    "IsNotTrue",
+    "IsNull",
+    "IsTrue",
+    "Not",
+    "NotIn",
+    "NotStartsWith",
+    "Op",
+    "Or",
+    "StartsWith",
+    "Unknown",
+    "columns_of",
+    "if_else",
+    "leaves",
+]
 
 
 class Op(Enum):
-    """A comparison of a column with a constant; the value is its SQL."""
+    """A comparison of a term with a constant; the value is its SQL."""
 
     EQ = "="
     NE = "<>"
@@ -41,106 +64,88 @@ class Expr(ABC):
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column that a condition looks at.
-
-    Attributes:
-        path: Where it is in the table's schema.
-        type: Arrow type as Spark stores it: bool, int8 to int64, float32, float64, decimal128, date32,
-            ``timestamp('us', 'UTC')`` for TIMESTAMP, ``timestamp('us')`` for TIMESTAMP_NTZ, string or binary.
-    """
-
-    path: ColumnPath
-    type: pa.DataType
-
-    def sql(self) -> str:
-        """Returns the name, backquoted where it must be."""
-        return column_name(self.path)
-
-
-@dataclass(frozen=True)
 class Compare(Expr):
-    """``column op value``; the value is typed as the column and may be null."""
+    """``operand op value``; the value is typed as the operand and may be null."""
 
     op: Op
-    column: Column
+    operand: Term
     value: pa.Scalar
 
     def sql(self) -> str:
-        """Returns ``column op value``."""
-        return f"{self.column.sql()} {self.op.value} {literal(self.value)}"
+        """Returns ``operand op value``."""
+        return f"{self.operand.sql()} {self.op.value} {literal(self.value)}"
 
 
 @dataclass(frozen=True)
 class In(Expr):
-    """``column IN (values)``; the values are typed as the column, not null; has_null says that NULL was listed too."""
+    """``operand IN (values)``; the values are typed as the operand and not null; has_null: NULL was listed too."""
 
-    column: Column
+    operand: Term
     values: pa.Array
     has_null: bool = False
 
     def sql(self) -> str:
-        """Returns ``column IN (…)``, a long list abbreviated."""
-        return f"{self.column.sql()} IN ({literals(self.values, self.has_null)})"
+        """Returns ``operand IN (…)``, a long list abbreviated."""
+        return f"{self.operand.sql()} IN ({literals(self.values, self.has_null)})"
 
 
 @dataclass(frozen=True)
 class NotIn(Expr):
-    """``column NOT IN (values)``; with a NULL in the list it is never TRUE."""
+    """``operand NOT IN (values)``; with a NULL in the list it is never TRUE."""
 
-    column: Column
+    operand: Term
     values: pa.Array
     has_null: bool = False
 
     def sql(self) -> str:
-        """Returns ``column NOT IN (…)``, a long list abbreviated."""
-        return f"{self.column.sql()} NOT IN ({literals(self.values, self.has_null)})"
+        """Returns ``operand NOT IN (…)``, a long list abbreviated."""
+        return f"{self.operand.sql()} NOT IN ({literals(self.values, self.has_null)})"
 
 
 @dataclass(frozen=True)
 class IsNull(Expr):
-    """``column IS NULL``."""
+    """``operand IS NULL``."""
 
-    column: Column
+    operand: Term
 
     def sql(self) -> str:
-        """Returns ``column IS NULL``."""
-        return f"{self.column.sql()} IS NULL"
+        """Returns ``operand IS NULL``."""
+        return f"{self.operand.sql()} IS NULL"
 
 
 @dataclass(frozen=True)
 class IsNotNull(Expr):
-    """``column IS NOT NULL``."""
+    """``operand IS NOT NULL``."""
 
-    column: Column
+    operand: Term
 
     def sql(self) -> str:
-        """Returns ``column IS NOT NULL``."""
-        return f"{self.column.sql()} IS NOT NULL"
+        """Returns ``operand IS NOT NULL``."""
+        return f"{self.operand.sql()} IS NOT NULL"
 
 
 @dataclass(frozen=True)
 class StartsWith(Expr):
-    """``startswith(column, prefix)``, which is ``LIKE 'prefix%'``; on strings and binary, by bytes."""
+    """``startswith(operand, prefix)``, which is ``LIKE 'prefix%'``; on strings and binary, by bytes."""
 
-    column: Column
+    operand: Term
     prefix: pa.Scalar
 
     def sql(self) -> str:
-        """Returns ``startswith(column, prefix)``."""
-        return f"startswith({self.column.sql()}, {literal(self.prefix)})"
+        """Returns ``startswith(operand, prefix)``."""
+        return f"startswith({self.operand.sql()}, {literal(self.prefix)})"
 
 
 @dataclass(frozen=True)
 class NotStartsWith(Expr):
-    """``NOT startswith(column, prefix)``."""
+    """``NOT startswith(operand, prefix)``."""
 
-    column: Column
+    operand: Term
     prefix: pa.Scalar
 
     def sql(self) -> str:
-        """Returns ``NOT startswith(column, prefix)``."""
-        return f"NOT startswith({self.column.sql()}, {literal(self.prefix)})"
+        """Returns ``NOT startswith(operand, prefix)``."""
+        return f"NOT startswith({self.operand.sql()}, {literal(self.prefix)})"
 
 
 @dataclass(frozen=True)
@@ -206,18 +211,45 @@ class Unknown(Expr):
         return self.text
 
 
+@dataclass(frozen=True)
+class IsTrue(Expr):
+    """TRUE where the child is, FALSE where it is FALSE or NULL."""
+
+    child: Expr
+
+    def sql(self) -> str:
+        """Returns ``(child) IS TRUE``."""
+        return f"({self.child.sql()}) IS TRUE"
+
+
+@dataclass(frozen=True)
+class IsNotTrue(Expr):
+    """FALSE where the child is TRUE, TRUE where it is FALSE or NULL."""
+
+    child: Expr
+
+    def sql(self) -> str:
+        """Returns ``(child) IS NOT TRUE``."""
+        return f"({self.child.sql()}) IS NOT TRUE"
+
+
 ColumnLeaf = Compare | In | NotIn | IsNull | IsNotNull | StartsWith | NotStartsWith
-"""A condition on one column."""
+"""A condition on one term."""
+
+
+def if_else(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """Returns ``IF(condition, then, otherwise)``: the second where the condition is TRUE, else the third."""
+    return Or((And((IsTrue(condition), then)), And((IsNotTrue(condition), otherwise))))
 
 
 def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
-    """Yields the parts that are not And, Or or Not, from left to right."""
+    """Yields the conditions, constants and unknown parts, from left to right."""
     pending = [expr]
     while pending:
         node = pending.pop()
         if isinstance(node, And | Or):
             pending.extend(reversed(node.children))
-        elif isinstance(node, Not):
+        elif isinstance(node, Not | IsTrue | IsNotTrue):
             pending.append(node.child)
         elif isinstance(node, ColumnLeaf | Constant | Unknown):
             yield node
@@ -225,4 +257,5 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
 
 def columns_of(expr: Expr) -> frozenset[ColumnPath]:
     """Returns the columns that the expression looks at; those inside ``Unknown`` parts are not known."""
-    return frozenset(leaf.column.path for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown))
+    operands = (leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown))
+    return frozenset(column.path for column in map(column_of, operands) if column is not None)

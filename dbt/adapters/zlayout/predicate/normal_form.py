@@ -14,7 +14,9 @@ from dbt.adapters.zlayout.predicate.expr import (
     Expr,
     In,
     IsNotNull,
+    IsNotTrue,
     IsNull,
+    IsTrue,
     Not,
     NotIn,
     NotStartsWith,
@@ -62,25 +64,29 @@ def _pushed(expr: Expr, negated: bool) -> Expr:
         # Chains of one kind, thousands long where a program wrote them, are walked and not recursed into.
         children = tuple(_pushed(child, negated) for child in _flattened(expr, kind))
         return (Or if (kind is And) == negated else And)(children)
+    if isinstance(expr, IsTrue | IsNotTrue):
+        # Both are TRUE or FALSE and never NULL, so each is the opposite of the other.
+        kind_of_test = IsTrue if isinstance(expr, IsTrue) != negated else IsNotTrue
+        return kind_of_test(_pushed(expr.child, negated=False))
     return _opposite(expr) if negated else expr
 
 
 def _opposite(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return a kind of leaf
     match leaf:
-        case Compare(op, column, value):
-            return Compare(_OPPOSITE[op], column, value)
-        case In(column, values, has_null):
-            return NotIn(column, values, has_null)
-        case NotIn(column, values, has_null):
-            return In(column, values, has_null)
-        case IsNull(column):
-            return IsNotNull(column)
-        case IsNotNull(column):
-            return IsNull(column)
-        case StartsWith(column, prefix):
-            return NotStartsWith(column, prefix)
-        case NotStartsWith(column, prefix):
-            return StartsWith(column, prefix)
+        case Compare(op, operand, value):
+            return Compare(_OPPOSITE[op], operand, value)
+        case In(operand, values, has_null):
+            return NotIn(operand, values, has_null)
+        case NotIn(operand, values, has_null):
+            return In(operand, values, has_null)
+        case IsNull(operand):
+            return IsNotNull(operand)
+        case IsNotNull(operand):
+            return IsNull(operand)
+        case StartsWith(operand, prefix):
+            return NotStartsWith(operand, prefix)
+        case NotStartsWith(operand, prefix):
+            return StartsWith(operand, prefix)
         case Constant(value):
             return Constant(None if value is None else not value)
         case Unknown(text, reason):
@@ -97,6 +103,13 @@ def simplify(expr: Expr) -> Expr:
     if isinstance(expr, Not):
         child = simplify(expr.child)
         return _opposite(child) if isinstance(child, Constant) else Not(child)
+    if isinstance(expr, IsTrue | IsNotTrue):
+        child = simplify(expr.child)
+        return (
+            Constant((child.value is True) == isinstance(expr, IsTrue))
+            if isinstance(child, Constant)
+            else type(expr)(child)
+        )
     if isinstance(expr, And):
         return _folded(And, expr, neutral=TRUE, absorbing=FALSE)
     if isinstance(expr, Or):
@@ -125,8 +138,8 @@ def _constants(parts: Iterable[Expr]) -> list[Constant]:
 def _simple_leaf(leaf: Expr) -> Expr:
     if isinstance(leaf, Compare) and not leaf.value.is_valid:
         if leaf.op is Op.EQ_NULL_SAFE:
-            return IsNull(leaf.column)
-        return IsNotNull(leaf.column) if leaf.op is Op.NE_NULL_SAFE else NULL
+            return IsNull(leaf.operand)
+        return IsNotNull(leaf.operand) if leaf.op is Op.NE_NULL_SAFE else NULL
     if isinstance(leaf, StartsWith | NotStartsWith) and not leaf.prefix.is_valid:
         return NULL
     return leaf

@@ -9,19 +9,21 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
-    Column,
     ColumnLeaf,
-    ColumnPath,
     Constant,
     Expr,
+    IsNotTrue,
+    IsTrue,
     Not,
     Or,
     Unknown,
     columns_of,
 )
+from dbt.adapters.zlayout.predicate.terms import Call, Column, ColumnPath, Function, Term, Value, column_of
+from dbt.adapters.zlayout.pruning.images import image
 from dbt.adapters.zlayout.pruning.leaves import match
 from dbt.adapters.zlayout.pruning.statistics import ColumnBounds, Statistics
-from dbt.adapters.zlayout.pruning.trust import Counts, Facts, counts_contradict, facts_of, row_counts
+from dbt.adapters.zlayout.pruning.trust import Counts, Facts, counts_contradict, facts_of, facts_of_value, row_counts
 from dbt.adapters.zlayout.pruning.verdict import Flags, Match, all_of, any_of
 
 
@@ -45,7 +47,7 @@ class Evaluation:
         self._contradicted = {path: counts_contradict(bounds, rows) for path, bounds in self._bounds.items()}
         # Either side of a contradiction may be the wrong one: such a row count proves nothing about any column.
         self._rows = reduce(Counts.without, self._contradicted.values(), rows)
-        self._facts: dict[Column, Facts | None] = {}
+        self._facts: dict[Term, Facts | None] = {}
         self._matches: dict[int, tuple[Expr, Match]] = {}
         self.may_have_rows: Flags = ~(self._rows.known & (self._rows.values == 0))
 
@@ -57,12 +59,16 @@ class Evaluation:
             known = self._matches[id(expr)] = (expr, self._match(expr))
         return known[1]
 
-    def _match(self, expr: Expr) -> Match:
+    def _match(self, expr: Expr) -> Match:  # noqa: PLR0911 - one return a kind of node
         match expr:
             case And(children):
                 return all_of([self.match(child) for child in children]) if children else self._everywhere()
             case Or(children):
                 return any_of([self.match(child) for child in children]) if children else self._nowhere()
+            case IsTrue(child):
+                return self.match(child)
+            case IsNotTrue(child):
+                return self.match(child).none_true(self.may_have_rows)
             case Constant(value):
                 return self._everywhere() if value else self._nowhere()
             case Unknown(text, reason):
@@ -72,32 +78,59 @@ class Evaluation:
             case _:
                 return self._leaf(expr)  # type: ignore[arg-type]  # every other node is a leaf on a column
 
-    def facts(self, column: Column) -> Facts | None:
-        """Returns what is believed of a column; None where it has no usable statistics for any file."""
-        if column not in self._facts:
-            bounds = self._bounds.get(column.path)
-            self._facts[column] = None if bounds is None else self._judged(column, bounds)
-        return self._facts[column]
+    def facts(self, term: Term) -> Facts | None:
+        """Returns what is believed of a term; None where nothing can be for any file."""
+        if term not in self._facts:
+            self._facts[term] = self._believed(term)
+        return self._facts[term]
 
-    def _judged(self, column: Column, bounds: ColumnBounds) -> Facts | None:
-        return facts_of(bounds, column.type, self._rows, self._contradicted[column.path])
+    def _believed(self, term: Term) -> Facts | None:
+        match term:
+            case Value(scalar):
+                return facts_of_value(scalar, self.file_count)
+            case Call(function, argument):
+                facts = self.facts(argument)
+                return None if facts is None else self._image(function, facts)
+            case Column(path, kind):
+                bounds = self._bounds.get(path)
+                return None if bounds is None else facts_of(bounds, kind, self._rows, self._contradicted[path])
+
+    def _image(self, function: Function, facts: Facts) -> Facts | None:
+        try:
+            return image(function, facts)
+        except pa.ArrowException:
+            # An operation that Arrow does not have, for this type or in this version; a text that is no UTF-8.
+            return None
 
     def _leaf(self, leaf: ColumnLeaf) -> Match:
-        column, name = leaf.column, ".".join(f"`{part}`" for part in leaf.column.path)
-        facts = self.facts(column)
-        if facts is None:
-            bounds = self._bounds.get(column.path)
-            if bounds is None:
-                return self._unknown(f"no statistics for column {name}")
-            return self._unknown(f"statistics of column {name} are of type {bounds.type}, the column of {column.type}")
-        if self.file_count and not facts.informed.any():
-            return self._unknown(f"no statistics for column {name}")
+        operand = leaf.operand
         try:
+            facts = self.facts(operand)
+            if facts is None:
+                return self._unknown(self._why_nothing(operand))
+            if self.file_count and not facts.informed.any():
+                return self._unknown(self._why_uninformed(operand))
             found = match(leaf, facts)
         except pa.ArrowException as error:
-            # A comparison that Arrow does not have, for this type or in this version.
-            return self._unknown(f"values of column {name} cannot be compared ({type(error).__name__})")
-        return found or self._unknown(f"column {name} of type {column.type} is compared with another type")
+            # An operation that Arrow does not have, for this type or in this version.
+            return self._unknown(f"values of {operand.sql()} cannot be compared ({type(error).__name__})")
+        return found or self._unknown(f"{operand.sql()} of type {operand.type} is compared with another type")
+
+    def _why_nothing(self, operand: Term) -> str:
+        column = column_of(operand)
+        if column is not None and self.facts(column) is None:
+            bounds = self._bounds.get(column.path)
+            if bounds is None:
+                return _no_statistics(column)
+            return f"statistics of column {_quoted(column)} are of type {bounds.type}, the column of {column.type}"
+        return f"{operand.sql()} says nothing that bounds of its argument could bound"
+
+    def _why_uninformed(self, operand: Term) -> str:
+        column = column_of(operand)
+        known = None if column is None else self.facts(column)
+        if column is not None and (known is None or not known.informed.any()):
+            return _no_statistics(column)
+        return f"{operand.sql()} may overflow, or the file may hold what it is not defined for"
 
     def _everywhere(self) -> Match:
         return Match(self.may_have_rows, np.ones(self.file_count, dtype=np.bool_))
@@ -108,3 +141,11 @@ class Evaluation:
 
     def _unknown(self, why_not: str) -> Match:
         return Match(self.may_have_rows, np.zeros(self.file_count, dtype=np.bool_), why_not)
+
+
+def _quoted(column: Column) -> str:
+    return ".".join(f"`{part}`" for part in column.path)
+
+
+def _no_statistics(column: Column) -> str:
+    return f"no statistics for column {_quoted(column)}"

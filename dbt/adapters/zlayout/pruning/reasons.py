@@ -11,14 +11,15 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
-    Column,
     ColumnLeaf,
     Compare,
     Constant,
     Expr,
     In,
     IsNotNull,
+    IsNotTrue,
     IsNull,
+    IsTrue,
     NotIn,
     NotStartsWith,
     Or,
@@ -27,6 +28,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     leaves,
 )
 from dbt.adapters.zlayout.predicate.literals import literal, literals
+from dbt.adapters.zlayout.predicate.terms import Term
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.trust import Facts
 from dbt.adapters.zlayout.pruning.verdict import Verdict
@@ -80,13 +82,13 @@ def _skip_reason(expr: Expr, evaluation: Evaluation, rows: Rows) -> pa.Array:
                 reason[decided] = _objects(_skip_reason(child, evaluation, rows[decided]))
                 undecided &= ~decided
         return pa.array(reason, pa.string())
-    if isinstance(expr, Or | Constant | Unknown):
+    if isinstance(expr, Or | Constant | Unknown | IsTrue | IsNotTrue):
         return _repeated(f"no row matches {expr.sql()}", len(rows))
     return _leaf_reason(expr, evaluation, rows)  # type: ignore[arg-type]  # every other node is a leaf on a column
 
 
 def _leaf_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
-    facts, name = evaluation.facts(leaf.column), leaf.column.sql()
+    facts, name = evaluation.facts(leaf.operand), leaf.operand.sql()
     if facts is None:
         return _repeated(f"no row matches {leaf.sql()}", len(rows))
     if isinstance(leaf, IsNull):
@@ -118,22 +120,22 @@ def _misses(leaf: ColumnLeaf) -> str:
 
 def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head: str) -> pa.Array:
     """What is known of these files in the columns that the predicate names."""
-    columns: dict[Column, None] = {}
+    operands: dict[Term, None] = {}
     not_understood = [leaf for part in parts for leaf in leaves(part) if isinstance(leaf, Unknown)]
     for part in parts:
-        columns.update((leaf.column, None) for leaf in leaves(part) if not isinstance(leaf, Constant | Unknown))
-    pieces = [_column_piece(column, evaluation, rows) for column in list(columns)[:_MOST_COLUMNS]]
-    if len(columns) > _MOST_COLUMNS:
-        pieces.append(_repeated(f"{len(columns) - _MOST_COLUMNS} more columns", len(rows)))
-    if not_understood and not columns:
+        operands.update((leaf.operand, None) for leaf in leaves(part) if not isinstance(leaf, Constant | Unknown))
+    pieces = [_operand_piece(operand, evaluation, rows) for operand in list(operands)[:_MOST_COLUMNS]]
+    if len(operands) > _MOST_COLUMNS:
+        pieces.append(_repeated(f"{len(operands) - _MOST_COLUMNS} more columns", len(rows)))
+    if not_understood and not operands:
         pieces.append(_repeated(f"not understood: {not_understood[0].text}", len(rows)))
     if not pieces:
         return _repeated("every row is wanted" if not parts else head, len(rows))
     return _joined([_repeated(f"{head}: ", len(rows)), _joined(pieces, ", ")], "")
 
 
-def _column_piece(column: Column, evaluation: Evaluation, rows: Rows) -> pa.Array:
-    facts, name = evaluation.facts(column), column.sql()
+def _operand_piece(operand: Term, evaluation: Evaluation, rows: Rows) -> pa.Array:
+    facts, name = evaluation.facts(operand), operand.sql()
     nothing = _repeated(f"no statistics for {name}", len(rows))
     if facts is None:
         return nothing

@@ -130,6 +130,27 @@ def facts_of(bounds: ColumnBounds, column_type: pa.DataType, rows: Counts, contr
     )
 
 
+def facts_of_value(value: pa.Scalar, count: int) -> Facts:
+    """Returns the facts of a constant in each of so many files."""
+    nan = pa.types.is_floating(value.type) and value.is_valid and bool(np.isnan(value.as_py()))
+    number = value.is_valid and not nan
+    side = pa.repeat(value if number else pa.scalar(None, value.type), count)
+
+    def everywhere(flag: bool) -> Flags:
+        return np.full(count, flag, dtype=np.bool_)
+
+    return Facts(
+        side,
+        side,
+        minimum_exact=everywhere(number),
+        maximum_exact=everywhere(number),
+        may_be_null=everywhere(not value.is_valid),
+        may_be_nan=everywhere(nan),
+        may_be_number=everywhere(number),
+        informed=everywhere(True),
+    )
+
+
 def _is_true(exactness: pa.Array) -> Flags:
     return flags(contiguous(exactness).cast(pa.bool_()), when_unknown=False)
 

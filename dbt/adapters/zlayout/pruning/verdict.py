@@ -46,6 +46,10 @@ class Match:
         kept = np.where(self.certain, np.int8(Verdict.ALL_ROWS), np.int8(Verdict.READ))
         return np.where(self.possible, kept, np.int8(Verdict.SKIP)).astype(np.int8)
 
+    def none_true(self, may_have_rows: Flags) -> Match:
+        """Returns what ``IS NOT TRUE`` of the part says: it fails in a file only if every row makes the part TRUE."""
+        return Match(may_have_rows & ~self.certain, ~self.possible, self.why_not)
+
 
 def all_of(parts: Sequence[Match]) -> Match:
     """Combines by AND; it can skip files as soon as one part can."""

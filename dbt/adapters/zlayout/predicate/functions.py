@@ -1,0 +1,294 @@
+"""The functions of a column that conditions may use, each with Spark's meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.predicate.literals import literal
+from dbt.adapters.zlayout.predicate.terms import Function
+from dbt.adapters.zlayout.predicate.zone import Zone
+
+Number = int | float | Decimal
+
+
+class Rounding(Enum):
+    """Where a number between two steps goes; the value is Spark's function."""
+
+    FLOOR = "floor"
+    CEILING = "ceil"
+    HALF_UP = "round"
+    HALF_EVEN = "bround"
+
+
+class TimeUnit(Enum):
+    """What a date or time is cut to; the value is Spark's word."""
+
+    YEAR = "YEAR"
+    QUARTER = "QUARTER"
+    MONTH = "MONTH"
+    WEEK = "WEEK"
+    DAY = "DAY"
+    HOUR = "HOUR"
+    MINUTE = "MINUTE"
+    SECOND = "SECOND"
+    MILLISECOND = "MILLISECOND"
+    MICROSECOND = "MICROSECOND"
+
+
+class CalendarPart(Enum):
+    """A number read off a date or local time; the value is Spark's function."""
+
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    DAY_OF_YEAR = "dayofyear"
+    DAY_OF_MONTH = "day"
+    DAY_OF_WEEK = "dayofweek"
+    WEEKDAY = "weekday"
+    HOUR = "hour"
+    MINUTE = "minute"
+    SECOND = "second"
+
+
+_TYPE_NAMES = {
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date32[day]": "DATE",
+    "timestamp[us]": "TIMESTAMP_NTZ",
+    "timestamp[us, tz=UTC]": "TIMESTAMP",
+    "string": "STRING",
+    "binary": "BINARY",
+}
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Returns Spark's name of a type."""
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    return _TYPE_NAMES.get(str(kind), str(kind))
+
+
+@dataclass(frozen=True)
+class Convert(Function):
+    """The same value in another type, as CAST makes it, where no time zone takes part."""
+
+    def sql(self, argument: str) -> str:
+        """Returns ``CAST(x AS type)``."""
+        return f"CAST({argument} AS {type_name(self.type)})"
+
+
+@dataclass(frozen=True)
+class Plus(Function):
+    """``x + amount``; days on a date, microseconds on a timestamp."""
+
+    amount: Number
+
+    def sql(self, argument: str) -> str:
+        """Returns ``(x + amount)``, or ``date_add(x, amount)``."""
+        if pa.types.is_date32(self.type):
+            return f"date_add({argument}, {self.amount})"
+        if pa.types.is_timestamp(self.type):
+            return f"({argument} + INTERVAL '{Decimal(self.amount) / 1_000_000:f}' SECOND)"
+        return (
+            f"({argument} + {self.amount})"
+            if not str(self.amount).startswith("-")
+            else f"({argument} - {-self.amount})"
+        )
+
+
+@dataclass(frozen=True)
+class Times(Function):
+    """``x * factor``; the factor is finite and not 0."""
+
+    factor: Number
+
+    def sql(self, argument: str) -> str:
+        """Returns ``(x * factor)``."""
+        return f"({argument} * {self.factor})"
+
+
+@dataclass(frozen=True)
+class Over(Function):
+    """``x / divisor`` on floating-point numbers, ``x div divisor`` on integers; the divisor is finite and not 0."""
+
+    divisor: Number
+
+    def sql(self, argument: str) -> str:
+        """Returns ``(x / divisor)`` or ``(x div divisor)``."""
+        return f"({argument} {'div' if pa.types.is_integer(self.type) else '/'} {self.divisor})"
+
+
+@dataclass(frozen=True)
+class Remainder(Function):
+    """``x % divisor`` on integers, with the sign of x; ``pmod`` where never negative. The divisor is above 0."""
+
+    divisor: int
+    never_negative: bool
+
+    def sql(self, argument: str) -> str:
+        """Returns ``(x % divisor)`` or ``pmod(x, divisor)``."""
+        return f"pmod({argument}, {self.divisor})" if self.never_negative else f"({argument} % {self.divisor})"
+
+
+@dataclass(frozen=True)
+class Negate(Function):
+    """``-x``."""
+
+    def sql(self, argument: str) -> str:
+        """Returns ``-x``."""
+        return f"-{argument}"
+
+
+@dataclass(frozen=True)
+class Absolute(Function):
+    """``abs(x)``."""
+
+    def sql(self, argument: str) -> str:
+        """Returns ``abs(x)``."""
+        return f"abs({argument})"
+
+
+@dataclass(frozen=True)
+class Rounded(Function):
+    """x at so many decimal digits; fewer than 0 are tens, hundreds and so on."""
+
+    rounding: Rounding
+    digits: int
+
+    def sql(self, argument: str) -> str:
+        """Returns ``round(x, digits)`` and the like."""
+        return (
+            f"{self.rounding.value}({argument}, {self.digits})" if self.digits else f"{self.rounding.value}({argument})"
+        )
+
+
+@dataclass(frozen=True)
+class LocalTime(Function):
+    """The wall-clock time of an instant: TIMESTAMP to TIMESTAMP_NTZ."""
+
+    zone: Zone
+
+    def sql(self, argument: str) -> str:
+        """Returns the argument: in SQL the session's zone is understood."""
+        return argument
+
+
+@dataclass(frozen=True)
+class InstantOf(Function):
+    """An instant at which the clocks show, or on either side of a jump would show, a wall-clock time."""
+
+    zone: Zone
+
+    def sql(self, argument: str) -> str:
+        """Returns the argument: in SQL the session's zone is understood."""
+        return argument
+
+
+@dataclass(frozen=True)
+class Truncated(Function):
+    """The start of the unit in which a date or wall-clock time lies."""
+
+    unit: TimeUnit
+
+    def sql(self, argument: str) -> str:
+        """Returns ``trunc(date, unit)`` or ``date_trunc(unit, timestamp)``."""
+        if pa.types.is_date32(self.type):
+            return f"trunc({argument}, '{self.unit.value}')"
+        return f"date_trunc('{self.unit.value}', {argument})"
+
+
+@dataclass(frozen=True)
+class PartOf(Function):
+    """A number read off a date or wall-clock time."""
+
+    part: CalendarPart
+
+    def sql(self, argument: str) -> str:
+        """Returns ``year(x)`` and the like."""
+        return f"{self.part.value}({argument})"
+
+
+@dataclass(frozen=True)
+class PlusMonths(Function):
+    """A date or wall-clock time so many months later, on the month's last day where it has no such day."""
+
+    months: int
+
+    def sql(self, argument: str) -> str:
+        """Returns ``add_months(x, months)``."""
+        return f"add_months({argument}, {self.months})"
+
+
+@dataclass(frozen=True)
+class LastDay(Function):
+    """The last day of a date's month."""
+
+    def sql(self, argument: str) -> str:
+        """Returns ``last_day(x)``."""
+        return f"last_day({argument})"
+
+
+@dataclass(frozen=True)
+class Ticks(Function):
+    """Whole units since 1970: days of a date, or so many microseconds each of a timestamp; rounded down."""
+
+    unit_us: int
+
+    def sql(self, argument: str) -> str:
+        """Returns ``unix_seconds(x)`` and the like."""
+        names = {1: "unix_micros", 1_000: "unix_millis", 1_000_000: "unix_seconds"}
+        return f"{names.get(self.unit_us, 'unix_date')}({argument})"
+
+
+@dataclass(frozen=True)
+class FromTicks(Function):
+    """The date or timestamp so many units after 1970."""
+
+    unit_us: int
+
+    def sql(self, argument: str) -> str:
+        """Returns ``timestamp_seconds(x)`` and the like."""
+        names = {1: "timestamp_micros", 1_000: "timestamp_millis", 1_000_000: "timestamp_seconds"}
+        return f"{names.get(self.unit_us, 'date_from_unix_date')}({argument})"
+
+
+@dataclass(frozen=True)
+class Prefix(Function):
+    """The first characters of a text; at least one."""
+
+    length: int
+
+    def sql(self, argument: str) -> str:
+        """Returns ``left(x, length)``."""
+        return f"left({argument}, {self.length})"
+
+
+@dataclass(frozen=True)
+class FoldedCase(Function):
+    """A text in upper or lower case."""
+
+    upper: bool
+
+    def sql(self, argument: str) -> str:
+        """Returns ``upper(x)`` or ``lower(x)``."""
+        return f"{'upper' if self.upper else 'lower'}({argument})"
+
+
+@dataclass(frozen=True)
+class Prepended(Function):
+    """A constant text before a text."""
+
+    head: pa.Scalar
+
+    def sql(self, argument: str) -> str:
+        """Returns ``concat(head, x)``."""
+        return f"concat({literal(self.head)}, {argument})"

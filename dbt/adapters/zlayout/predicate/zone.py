@@ -1,0 +1,33 @@
+"""A time zone as the list of its jumps, taken from the engine that evaluates the queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A time zone; two of the same name are equal.
+
+    The jumps come from the engine and not from this machine's zone database: two versions of that database differ, and
+    a local time that is an hour off skips a file that holds a row.
+
+    Attributes:
+        name: As the session spells it.
+        jumps_us: int64, rising; the instants of its jumps in microseconds since 1970.
+        offsets_us: int64, one more than jumps; local time less UTC before the first jump, between two, after the last.
+        known_until_us: The zone may jump after this instant in ways not listed; None where it never does.
+    """
+
+    name: str
+    jumps_us: npt.NDArray[np.int64] = field(compare=False, repr=False)
+    offsets_us: npt.NDArray[np.int64] = field(compare=False, repr=False)
+    known_until_us: int | None = field(compare=False, repr=False)
+
+    @classmethod
+    def fixed(cls, name: str, offset_us: int) -> Zone:
+        """Returns a zone that never jumps."""
+        return cls(name, np.empty(0, np.int64), np.array([offset_us], np.int64), None)

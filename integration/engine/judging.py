@@ -1,0 +1,23 @@
+"""What pruning makes of a whole filter, partition columns and others mixed, as Spark's optimizer leaves it."""
+
+from dbt.adapters.zlayout.predicate import Constant
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.catalyst import to_predicate
+from dbt.adapters.zlayout.spark.relations import installed
+
+
+def judged_files(spark, name, condition):
+    """Paths of a table's files and what is found of them; an optimizer that sees no row at all finds FALSE.
+
+    Spark hands a file index only what partition columns or other columns decide alone; here the whole filter is judged.
+    """
+    plan = spark.table(name).where(condition)._jdf.queryExecution().optimizedPlan()
+    kind = str(plan.getClass().getSimpleName())
+    index = installed(Catalog(spark), Catalog(spark).name(name))
+    if kind == "Filter":
+        predicate = to_predicate(plan.condition(), spark.table(name)._jdf.schema().json())
+    else:
+        assert kind in ("LogicalRelation", "LocalRelation"), plan.toString()
+        predicate = Constant(kind == "LogicalRelation")
+    scan = index.opened.scan(predicate, reasons=True)
+    return index.opened.files.column("path").to_pylist(), scan.pruned
