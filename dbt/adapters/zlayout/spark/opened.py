@@ -130,13 +130,20 @@ class OpenTable:
         """True for every file."""
         return np.ones(len(self.files), dtype=bool)
 
-    def file_uris(self) -> list[str]:
-        """Absolute escaped URI of each file."""
-        if not len(self.files):
-            return []
-        joined = qualified(self.store.root_uri, "\n".join(self.files.column("path").to_pylist()))
+    def uris(self) -> pa.Array:
+        """Absolute escaped URI of each file; strings."""
+        paths = self.files.column("path").combine_chunks()
+        if not len(paths):
+            return paths
+        joined = qualified(self.store.root_uri, "\n".join(paths.to_pylist()))
         head = joined[: len(self.store.root_uri) + 1]
-        return [head + path for path in joined[len(head) :].split("%0A")]
+        escaped = pc.split_pattern(pa.array([joined[len(head) :]]), "%0A").flatten()
+        return pc.binary_join_element_wise(head, escaped, "")
+
+    def file_uris(self) -> list[str]:
+        """The same as Python's strings."""
+        uris: list[str] = self.uris().to_pylist()
+        return uris
 
     def root_path(self) -> str:
         """The folder as Hadoop's ``Path`` prints it: unescaped, ``file:`` without the empty host."""
