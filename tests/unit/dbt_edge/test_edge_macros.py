@@ -99,8 +99,9 @@ def test_the_freshness_test_of_a_fresh_table_selects_nothing(macro_stage: Any) -
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
-        ({"sql": "select {{ x }}"}, ("select x", None, None, False)),
-        ({"model": "m", "predicate": "a = 1", "json": True}, (None, "s.m", "a = 1", True)),
+        ({"sql": "select {{ x }}"}, ("select x", None, None, False, False)),
+        ({"sql": "select 1", "verbose": True}, ("select 1", None, None, False, True)),
+        ({"model": "m", "predicate": "a = 1", "json": True}, (None, "s.m", "a = 1", True, False)),
     ],
 )
 def test_the_explain_operation_renders_its_query_and_prints_the_report(

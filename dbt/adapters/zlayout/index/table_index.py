@@ -114,7 +114,8 @@ class TableIndex:
         stored = [path for path in columns if path not in found]
         if stored:
             slices, rows = self._alignment(files)
-            found |= self._columns(slices, stored, lambda stats: stats.take(rows))
+            in_order = _in_order(rows, sum(each.row_count for each in slices))
+            found |= self._columns(slices, stored, lambda stats: stats if in_order else stats.take(rows))
         return AlignedStatistics(row_count, found)
 
     def stored(self, files: DataFiles) -> pa.Table:
@@ -254,6 +255,13 @@ class TableIndex:
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _in_order(rows: pa.Array, stored_rows: int) -> bool:
+    """Whether the files are the stored rows one by one, as after a rewrite of the whole table."""
+    if rows.null_count or len(rows) != stored_rows:
+        return False
+    return bool(np.array_equal(rows.to_numpy(), np.arange(stored_rows)))
 
 
 def _merged(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:

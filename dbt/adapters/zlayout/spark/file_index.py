@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import And, Constant, Expr
+from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan
+from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
 from dbt.adapters.zlayout.spark.file_listing import (
     file_statuses,
@@ -27,6 +33,21 @@ from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.opened import OpenTable
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ExplainedFilters:
+    """What the filters of one scan keep.
+
+    Attributes:
+        predicate: All of them.
+        plan: The files that are read.
+        report: Why each of them.
+    """
+
+    predicate: Expr
+    plan: ScanPlan
+    report: ScanReport
 
 
 class ZlayoutFileIndex(ABC):
@@ -51,6 +72,10 @@ class ZlayoutFileIndex(ABC):
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
         """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
 
+    @abstractmethod
+    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
+        """What ``listFiles`` keeps for these filters, and why."""
+
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
         """Spark's metric of time spent on listing; not kept."""
         return self._jvm.none()
@@ -69,8 +94,8 @@ class ZlayoutFileIndex(ABC):
 
     def predicate(self, *filters: Any) -> Expr:
         """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate."""
-        every = [group.apply(position) for group in filters for position in range(group.size())]
-        return And(tuple(to_predicate(each, self._schema_json) for each in every)) if every else Constant(True)
+        every = tuple(to_predicate(each, self._schema_json) for group in filters for each in _members(group))
+        return And(every) if every else Constant(True)
 
     class Java:
         """Names the interface to Py4J."""
@@ -96,10 +121,9 @@ class SnapshotFileIndex(ZlayoutFileIndex):
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
         """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
-        kept = self._kept_partitions(partition_filters)
-        candidates = self._may_match(data_filters)
-        if kept is not None:
-            candidates &= kept[self.opened.partition_of_file]
+        start = time.perf_counter()
+        kept = self._in_kept_partitions(partition_filters)
+        candidates = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
         self.last_scan = (int(candidates.sum()), len(self.opened.files))
         return self._directories(candidates)
 
@@ -129,26 +153,51 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         """Two indexes are equal when they show the same version of the same table, so that Spark may reuse plans."""
         return isinstance(other, SnapshotFileIndex) and other.opened.identity == self.opened.identity
 
-    def _may_match(self, data_filters: Any) -> npt.NDArray[np.bool_]:
+    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
+        """What ``listFiles`` keeps for these filters, and why."""
+        start = time.perf_counter()
+        before = Preselection(self._in_kept_partitions(partition_filters), time.perf_counter() - start)
+        values = self._partition_texts()
+        conditions = [
+            PartitionCondition(self.predicate(one).sql(), self._in_kept_partitions(one), values)
+            for one in (self._jvm.seq([each]) for each in _members(partition_filters))
+        ]
+        rest = self.predicate(data_filters)
+        plan = self.opened.scan(rest, before)
+        report = self.opened.report(plan, rest, conditions)
+        return ExplainedFilters(self.predicate(partition_filters, data_filters), plan, report)
+
+    def _may_match(self, data_filters: Any, before: Preselection) -> npt.NDArray[np.bool_]:
         try:
             if data_filters.isEmpty():
-                return self.opened.all_files()
-            return self.opened.scan(self.predicate(data_filters)).candidates
+                return before.kept
+            return self.opened.scan(self.predicate(data_filters), before).candidates
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
-            return self.opened.all_files()
+            return before.kept
 
-    def _kept_partitions(self, filters: Any) -> npt.NDArray[np.bool_] | None:
-        """Which partitions' values make every filter TRUE, by Spark's own evaluation; None for all."""
+    def _in_kept_partitions(self, filters: Any) -> npt.NDArray[np.bool_]:
+        """True for the files of partitions whose values make every filter TRUE, by Spark's own evaluation."""
         if filters.isEmpty() or not self.opened.partition_columns:
-            return None
+            return self.opened.all_files()
         expressions = self._jvm.catalyst.expressions
         condition = filters.apply(0)
         for position in range(1, filters.size()):
             condition = expressions.And(condition, filters.apply(position))
         bound = expressions.BindReferences.bindReference(condition, self._attributes(condition), False)
         evaluator = self._jvm.companion("org.apache.spark.sql.catalyst.expressions.Predicate").createInterpreted(bound)
-        return rows_that_match(self._jvm, self._rows(), evaluator)
+        return rows_that_match(self._jvm, self._rows(), evaluator)[self.opened.partition_of_file]
+
+    def _partition_texts(self) -> pa.Array:
+        """``column=value, …`` of each file, as in the names of its folders but unescaped."""
+        texts = [
+            ", ".join(
+                f"{name}={'null' if value is None else value}"
+                for name, value in zip(self.opened.partition_columns, key, strict=True)
+            )
+            for key in self.opened.partition_keys
+        ]
+        return pa.array(texts, pa.string()).take(pa.array(self.opened.partition_of_file))
 
     def _attributes(self, condition: Any) -> Any:
         """The partition columns in their order, under the identities that the condition uses."""
@@ -184,3 +233,7 @@ class SomeFilesIndex(SnapshotFileIndex):
     def equals(self, other: object) -> bool:
         """Whether the other is this very index."""
         return self is other
+
+
+def _members(seq: Any) -> Iterator[Any]:
+    return (seq.apply(position) for position in range(seq.size()))
