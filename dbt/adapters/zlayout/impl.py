@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.diagnostics import Diagnostics
 from dbt.adapters.zlayout.docs_catalog import DocsCatalog
 from dbt.adapters.zlayout.materializing import Materializing
 from dbt.adapters.zlayout.model_config import ZlayoutConfig
+from dbt.adapters.zlayout.query_values import QueryValues
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.remove import drop_table, rename_table
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class ZlayoutAdapter(Materializing, Diagnostics, TimeTravel, DocsCatalog):
+class ZlayoutAdapter(Materializing, Diagnostics, QueryValues, TimeTravel, DocsCatalog):
     """dbt-spark in a session, with tables that are atomic, clustered and indexed."""
 
     Relation = ZlayoutRelation
