@@ -347,3 +347,15 @@ def test_a_clone_is_a_view_on_the_other_table(macro_stage: Any, config_of: Any) 
     returned = stage.call("materialization_clone_zlayout")
     assert stage.statements == ["create or replace view s.t as select * from prod.t"]
     assert [relation.is_view for relation in returned["relations"]] == [True]
+
+
+@pytest.mark.parametrize(
+    ("execute", "empty", "asks"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_values_are_asked_for_only_when_a_model_runs(macro_stage: Any, execute: bool, empty: bool, asks: bool) -> None:
+    adapter = Recorder(prune_by="a in (1)")
+    stage = macro_stage(
+        "layout/zlayout_prune_by.sql", adapter=adapter, execute=execute, flags=SimpleNamespace(EMPTY=empty)
+    )
+    assert stage.call("zlayout_prune_by", "a", "select 1") == ("a in (1)" if asks else "true")
+    assert adapter.calls == ([("prune_by", "a", "select 1", 1000, 100)] if asks else [])

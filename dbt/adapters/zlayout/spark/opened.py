@@ -146,9 +146,10 @@ class OpenTable:
         paths = self.files.column("path").combine_chunks()
         if not len(paths):
             return paths
-        joined = qualified(self.store.root_uri, "\n".join(paths.to_pylist()))
+        # One text for all, and nothing in between that needs an escape: no path has two slashes in a row.
+        joined = qualified(self.store.root_uri, "//".join(paths.to_pylist()))
         head = joined[: len(self.store.root_uri) + 1]
-        escaped = pc.split_pattern(pa.array([joined[len(head) :]]), "%0A").flatten()
+        escaped = pc.split_pattern(pa.array([joined[len(head) :]]), "//").flatten()
         return pc.binary_join_element_wise(head, escaped, "")
 
     def file_uris(self) -> list[str]:
