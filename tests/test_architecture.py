@@ -20,7 +20,9 @@ LAYER_OF_PART = {
         ("config", "curve", "predicate", "pruning", "layout", "timeline", "index", "publish", "store", "errors"), CORE
     ),
     "spark": ENGINE,
-    **dict.fromkeys(("table", "table_writes", "table_history", "table_index_care", "inspect", "report"), FACADE),
+    **dict.fromkeys(
+        ("table", "table_writes", "table_history", "table_index_care", "inspect", "explanation_text", "report"), FACADE
+    ),
 }
 # Every other module at the top is of the dbt edge. These two have no layer: one loads names lazily, one is a number.
 WITHOUT_LAYER = ("__init__", "__version__")

@@ -176,7 +176,7 @@ def test_explanations_add_up(spark, source):
     unusable = [row for row in by_sql.values() if not row["usable"]]
     assert len(unusable) == 1
     assert "Upper" in unusable[0]["why_not"]
-    assert set(explanation.files.column_names) == {"path", "verdict", "reason"}
+    assert set(explanation.files.column_names) == {"path", "verdict", "stage", "reason"}
     assert "z.skip" in explanation.to_text()
     assert table.explain("1 = 2").kept_files == 0
 

@@ -85,7 +85,7 @@ def table(results):
 def explained(spark, query):
     from dbt.adapters.zlayout import explain_query
 
-    texts = [scan.to_text(most_files=8) for scan in explain_query(spark, query.sql.format(schema=CLUSTERED))]
+    texts = [scan.to_text() for scan in explain_query(spark, query.sql.format(schema=CLUSTERED))]
     return "\n\n".join("   " + text.replace("\n", "\n   ") for text in texts)
 
 

@@ -52,13 +52,15 @@ class Diagnostics(metaclass=AdapterMeta):
             return rows
 
     @available.parse_none
-    def explain_report(self, sql: str | None, table: str | None, predicate: str | None, as_json: bool) -> str:
+    def explain_report(
+        self, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
+    ) -> str:
         """What the run-operation zlayout_explain prints."""
         if (sql is None) == (table is None) or (table is None) != (predicate is None):
             raise CompilationError(_USAGE)
         with as_dbt_errors():
             found = self._explained(sql) if sql is not None else [self._table(str(table)).explain(str(predicate))]
-            return explanation_report(found, as_json=as_json)
+            return explanation_report(found, as_json=as_json, verbose=verbose)
 
     @available.parse_none
     def information_report(self, table: str, as_json: bool) -> str:

@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.docs_catalog import DocsCatalog
 from dbt.adapters.zlayout.index_operations import IndexOperations
 from dbt.adapters.zlayout.materializing import Materializing
 from dbt.adapters.zlayout.model_config import ZlayoutConfig
+from dbt.adapters.zlayout.query_values import QueryValues
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.remove import drop_table, rename_table
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class ZlayoutAdapter(Materializing, Diagnostics, IndexOperations, TimeTravel, DocsCatalog):
+class ZlayoutAdapter(Materializing, Diagnostics, QueryValues, IndexOperations, TimeTravel, DocsCatalog):
     """dbt-spark in a session, with tables that are atomic, clustered and indexed."""
 
     Relation = ZlayoutRelation

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.explanation_text import explanation_text
+from dbt.adapters.zlayout.pruning.advice import advice_for
 from dbt.adapters.zlayout.pruning.verdict import Verdict
 from dbt.adapters.zlayout.spark.explain import ExplainedScan
 from dbt.adapters.zlayout.timeline.entry import CommitHeader
@@ -32,6 +34,17 @@ class Stage:
     seconds: float
 
 
+_JOINS = pa.schema(
+    [
+        ("column", pa.string()),
+        ("key", pa.string()),
+        ("values", pa.int64()),
+        ("skips", pa.int64()),
+        ("by_partition", pa.bool_()),
+    ]
+)
+
+
 @dataclass(frozen=True)
 class Explanation:
     """What a scan of one table reads, and why.
@@ -41,8 +54,12 @@ class Explanation:
         version: Of the snapshot that was looked at; None for a table that is only indexed.
         predicate: The filters of the scan as the optimizer left them.
         stages: In their order.
-        files: ``path`` string, ``verdict`` string (SKIP, READ, ALL_ROWS), ``reason`` string.
-        conjuncts: ``sql`` string, ``usable`` bool, ``skips`` int64 (files that it skips alone), ``why_not`` string.
+        files: ``path`` string, ``verdict`` string (SKIP, READ, ALL_ROWS), ``stage`` string (the step that skipped it),
+            ``reason`` string (the statistic that decided).
+        conjuncts: ``sql`` string, ``usable`` bool, ``skips`` int64 (files that it skips alone), ``why_not`` string,
+            ``advice`` string (what to change).
+        joins: ``column`` string, ``key`` string, ``values`` int64 (distinct ones of the small side), ``skips`` int64
+            (files that are read and hold none of them), ``by_partition`` bool (Spark skips these by itself).
         problems: What is wrong with the index, if anything; such files are read.
     """
 
@@ -52,6 +69,7 @@ class Explanation:
     stages: tuple[Stage, ...]
     files: pa.Table
     conjuncts: pa.Table
+    joins: pa.Table = field(default_factory=_JOINS.empty_table)
     problems: tuple[str, ...] = ()
 
     @property
@@ -70,7 +88,7 @@ class Explanation:
         return self.total_files - self.skipped_files
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON."""
+        """All of it as plain values, for JSON; docs/skipping.md has the schema."""
         return {
             "table": self.table,
             "version": self.version,
@@ -80,84 +98,48 @@ class Explanation:
             "skipped_files": self.skipped_files,
             "stages": [vars(stage) for stage in self.stages],
             "conjuncts": self.conjuncts.to_pylist(),
+            "joins": self.joins.to_pylist(),
             "files": self.files.to_pylist(),
             "problems": list(self.problems),
         }
 
-    def to_text(self, most_files: int = 20) -> str:
-        """A page for the terminal; the files that are read come first."""
-        share = f"{self.kept_files / self.total_files:.1%}" if self.total_files else "-"
-        lines = [
-            f"{self.table}" + (f" (version {self.version})" if self.version is not None else " (indexed)"),
-            f"  reads {self.kept_files:,} of {self.total_files:,} files ({share})",
-            f"  where {self.predicate}",
-            "",
-            *_grid(
-                ("stage", "before", "after", "ms"),
-                [
-                    (each.name, f"{each.files_before:,}", f"{each.files_after:,}", f"{each.seconds * 1000:.1f}")
-                    for each in self.stages
-                ],
-            ),
-            "",
-            *_grid(
-                ("condition", "skips alone", "note"),
-                [(row["sql"], f"{row['skips']:,}", row["why_not"] or "") for row in self.conjuncts.to_pylist()],
-            ),
-            "",
-            *_grid(
-                ("file", "verdict", "reason"),
-                [(row["path"], row["verdict"], row["reason"] or "") for row in self._most_telling(most_files)],
-            ),
-        ]
-        if self.total_files > most_files:
-            lines.append(f"  … and {self.total_files - most_files:,} more files (all with json: true)")
-        lines += [f"  note: {problem}" for problem in self.problems]
-        return "\n".join(lines)
-
-    def _most_telling(self, count: int) -> list[Mapping[str, Any]]:
-        skipped = pc.equal(self.files.column("verdict"), "SKIP")
-        order = pc.sort_indices(skipped.cast(pa.int8()))
-        rows: list[Mapping[str, Any]] = self.files.take(order[:count]).to_pylist()
-        return rows
-
-
-def _grid(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    if not rows:
-        return []
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    cells = [head, tuple("-" * width for width in widths), *rows]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
-    ]
+    def to_text(self, *, verbose: bool = False) -> str:
+        """A page for the terminal, the files that are read first; ``verbose`` for all files and conditions in full."""
+        return explanation_text(self, verbose=verbose)
 
 
 def explanation_of(scan: ExplainedScan) -> Explanation:
     """The explanation of a scan that the engine has looked at."""
-    pruned, plan = scan.plan.pruned, scan.plan
+    plan, report = scan.filters.plan, scan.filters.report
     names = pa.array([verdict.name for verdict in Verdict], pa.string())
-    verdicts = np.where(plan.candidates, pruned.verdict, Verdict.SKIP)
-    reasons = pa.array(pruned.reason, pa.string())
+
+    def short(text: str) -> str:
+        # Spark spells columns that it shows itself with catalog, schema and table.
+        return text.replace(f"spark_catalog.{scan.table}.", "")
+
     return Explanation(
         table=scan.table,
         version=scan.opened.version if scan.opened.managed else None,
-        predicate=scan.predicate.sql(),
+        predicate=short(scan.filters.predicate.sql()),
         stages=tuple(Stage(each.name, each.files_before, each.files_after, each.seconds) for each in plan.stages),
         files=pa.table(
             {
                 "path": scan.opened.files.column("path"),
-                "verdict": names.take(pa.array(verdicts.astype(np.int64))),
-                "reason": reasons,
+                "verdict": names.take(pa.array(report.verdict.astype(np.int64))),
+                "stage": report.stage,
+                "reason": report.reason,
             }
         ),
         conjuncts=pa.table(
             {
-                "sql": pa.array([each.sql for each in pruned.conjuncts], pa.string()),
-                "usable": pa.array([each.usable for each in pruned.conjuncts], pa.bool_()),
-                "skips": pa.array([each.skips for each in pruned.conjuncts], pa.int64()),
-                "why_not": pa.array([each.why_not for each in pruned.conjuncts], pa.string()),
+                "sql": pa.array([short(each.sql) for each in report.conjuncts], pa.string()),
+                "usable": pa.array([each.usable for each in report.conjuncts], pa.bool_()),
+                "skips": pa.array([each.skips for each in report.conjuncts], pa.int64()),
+                "why_not": pa.array([each.why_not and short(each.why_not) for each in report.conjuncts], pa.string()),
+                "advice": pa.array([advice_for(each.why_not) for each in report.conjuncts], pa.string()),
             }
         ),
+        joins=pa.Table.from_pylist([vars(each) for each in scan.joins], _JOINS),
         problems=tuple(scan.opened.index.problems),
     )
 

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from dbt.adapters.zlayout.inspect import Explanation
 
 
-def explanation_report(explanations: Sequence[Explanation], *, as_json: bool) -> str:
-    """The explanations of a query's scans."""
+def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, verbose: bool = False) -> str:
+    """The explanations of a query's scans: a screen each, all of it with ``verbose``, or JSON."""
     if as_json:
         return json_text([explanation.to_dict() for explanation in explanations])
     if not explanations:
         return "No table of dbt-zlayout is read: nothing to explain."
-    return "\n\n".join(explanation.to_text() for explanation in explanations)
+    return "\n\n".join(explanation.to_text(verbose=verbose) for explanation in explanations)
 
 
 def information_report(information: Mapping[str, Any], *, as_json: bool) -> str:

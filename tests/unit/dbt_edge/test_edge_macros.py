@@ -99,8 +99,9 @@ def test_the_freshness_test_of_a_fresh_table_selects_nothing(macro_stage: Any) -
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
-        ({"sql": "select {{ x }}"}, ("select x", None, None, False)),
-        ({"model": "m", "predicate": "a = 1", "json": True}, (None, "s.m", "a = 1", True)),
+        ({"sql": "select {{ x }}"}, ("select x", None, None, False, False)),
+        ({"sql": "select 1", "verbose": True}, ("select 1", None, None, False, True)),
+        ({"model": "m", "predicate": "a = 1", "json": True}, (None, "s.m", "a = 1", True, False)),
     ],
 )
 def test_the_explain_operation_renders_its_query_and_prints_the_report(
@@ -346,3 +347,15 @@ def test_a_clone_is_a_view_on_the_other_table(macro_stage: Any, config_of: Any) 
     returned = stage.call("materialization_clone_zlayout")
     assert stage.statements == ["create or replace view s.t as select * from prod.t"]
     assert [relation.is_view for relation in returned["relations"]] == [True]
+
+
+@pytest.mark.parametrize(
+    ("execute", "empty", "asks"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_values_are_asked_for_only_when_a_model_runs(macro_stage: Any, execute: bool, empty: bool, asks: bool) -> None:
+    adapter = Recorder(prune_by="a in (1)")
+    stage = macro_stage(
+        "layout/zlayout_prune_by.sql", adapter=adapter, execute=execute, flags=SimpleNamespace(EMPTY=empty)
+    )
+    assert stage.call("zlayout_prune_by", "a", "select 1") == ("a in (1)" if asks else "true")
+    assert adapter.calls == ([("prune_by", "a", "select 1", 1000, 100)] if asks else [])

@@ -16,8 +16,10 @@ _EXPLANATION = Explanation(
     version=1,
     predicate="a = 1",
     stages=(Stage("column_stats", 2, 1, 0.001),),
-    files=pa.table({"path": ["x", "y"], "verdict": ["SKIP", "READ"], "reason": ["a > 1", ""]}),
-    conjuncts=pa.table({"sql": ["a = 1"], "usable": [True], "skips": [1], "why_not": [""]}),
+    files=pa.table(
+        {"path": ["x", "y"], "verdict": ["SKIP", "READ"], "stage": ["column_stats", None], "reason": ["a > 1", ""]}
+    ),
+    conjuncts=pa.table({"sql": ["a = 1"], "usable": [True], "skips": [1], "why_not": [None], "advice": [None]}),
 )
 _INFORMATION: dict[str, Any] = {
     "name": "s.t",

@@ -77,3 +77,21 @@ def _any_of(flags: npt.NDArray[np.bool_], groups: Groups, group_count: int) -> n
     marked = np.zeros(group_count, np.bool_)
     marked[groups[flags]] = True
     return marked
+
+
+def merge_known(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:
+    """The same for rows of which some belong to no group, with null for groups that are not known.
+
+    Args:
+        stats: Statistics of n rows.
+        groups: int64[n], -1 for none.
+        known: Of each group whether its rows tell all of it.
+    """
+    inside = np.flatnonzero(groups >= 0)
+    merged = merge_statistics(fields_of(stats.take(pa.array(inside))), groups[inside], len(known))
+    return pc.if_else(known, merged, pa.scalar(None, merged.type))
+
+
+def fields_of(stats: pa.StructArray) -> pa.StructArray:
+    """The struct with its own nulls pushed down into its fields."""
+    return pa.StructArray.from_arrays(stats.flatten(), fields=list(stats.type))

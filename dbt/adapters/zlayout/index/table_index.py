@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
 from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.contiguous import contiguous
-from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
+from dbt.adapters.zlayout.index.merge import fields_of, merge_counts, merge_known
 from dbt.adapters.zlayout.index.partition_groups import RowGroups, group_rows
 from dbt.adapters.zlayout.index.partitions import typed_partition_values
 from dbt.adapters.zlayout.index.slices import (
@@ -115,7 +115,8 @@ class TableIndex:
         stored = [path for path in columns if path not in found]
         if stored:
             slices, rows = self._alignment(files)
-            found |= self._columns(slices, stored, lambda stats: stats.take(rows))
+            in_order = _in_order(rows, sum(each.row_count for each in slices))
+            found |= self._columns(slices, stored, lambda stats: stats if in_order else stats.take(rows))
         return AlignedStatistics(row_count, found)
 
     def stored(self, files: DataFiles) -> pa.Table:
@@ -148,7 +149,7 @@ class TableIndex:
         if stored:
             slices = self._slices(PARTITION_STATS)
             groups, known = self._stored_partitions(slices, list(by_name.values()), sums)
-            found |= self._columns(slices, stored, lambda stats: _merged(stats, groups, known))
+            found |= self._columns(slices, stored, lambda stats: merge_known(stats, groups, known))
         return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
 
     def describes_partitions(self, files: DataFiles) -> bool:
@@ -192,7 +193,7 @@ class TableIndex:
             column_type = holders[0].reader.schema_arrow.field(holders[0].paths[path]).type
             parts = [self._part(each, path, column_type) for each in slices]
             placed = place(pa.concat_arrays(parts))
-            found[path] = bounds_of_stats(_fields_of(placed))
+            found[path] = bounds_of_stats(fields_of(placed))
         return found
 
     def _part(self, part: _Slice, path: ColumnPath, column_type: pa.DataType) -> pa.StructArray:
@@ -287,12 +288,8 @@ def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.A
     return counted
 
 
-def _merged(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:
-    inside = np.flatnonzero(groups >= 0)
-    merged = merge_statistics(_fields_of(stats.take(pa.array(inside))), groups[inside], len(known))
-    return pc.if_else(known, merged, pa.scalar(None, merged.type))
-
-
-def _fields_of(stats: pa.StructArray) -> pa.StructArray:
-    """The struct with its own nulls pushed down into its fields."""
-    return pa.StructArray.from_arrays(stats.flatten(), fields=list(stats.type))
+def _in_order(rows: pa.Array, stored_rows: int) -> bool:
+    """Whether the files are the stored rows one by one, as after a rewrite of the whole table."""
+    if rows.null_count or len(rows) != stored_rows:
+        return False
+    return bool(np.array_equal(rows.to_numpy(), np.arange(stored_rows)))

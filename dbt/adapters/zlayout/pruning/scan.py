@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
-from dbt.adapters.zlayout.pruning.prune import Pruned, prune
+from dbt.adapters.zlayout.pruning.prune import verdicts
+from dbt.adapters.zlayout.pruning.some_files import statistics_of
 from dbt.adapters.zlayout.pruning.statistics import Statistics
-from dbt.adapters.zlayout.pruning.verdict import Verdict
+from dbt.adapters.zlayout.pruning.verdict import Flags, Verdict
 from dbt.adapters.zlayout.timeline.files import DataFiles
+
+STAGES = ("partition_stats", "files", "column_stats")
 
 
 class StatisticsOfPartitions(Protocol):
@@ -44,6 +47,14 @@ class Index(Protocol):
 
 
 @dataclass(frozen=True)
+class Preselection:
+    """What was decided before by the values of partitions: the files kept, and the wall time in seconds."""
+
+    kept: Flags
+    seconds: float
+
+
+@dataclass(frozen=True)
 class ScanStage:
     """One step: its name, the files before and after it, and its wall time in seconds."""
 
@@ -59,48 +70,49 @@ class ScanPlan:
 
     Attributes:
         candidates: bool[n]; False for a file that cannot hold a matching row.
-        stages: In their order.
-        pruned: The verdicts on all files with the reports a conjunct.
+        stages: Those of `STAGES`, in their order.
+        stage_of_file: int8[n], the position of the step that skipped the file; -1 for a candidate.
     """
 
-    candidates: npt.NDArray[np.bool_]
+    candidates: Flags
     stages: tuple[ScanStage, ...]
-    pruned: Pruned
+    stage_of_file: npt.NDArray[np.int8]
 
 
-def plan_scan(expr: Expr, files: DataFiles, index: Index, *, reasons: bool = False) -> ScanPlan:
+def plan_scan(expr: Expr, files: DataFiles, index: Index, before: Preselection | None = None) -> ScanPlan:
     """Chooses the files that may hold a row for which a predicate is TRUE.
 
     Args:
-        expr: The conjunction of all filters of the scan.
+        expr: The conjunction of the scan's filters, without those that ``before`` has decided.
         files: All files of the snapshot.
         index: The statistics beside them.
-        reasons: Whether to say for each file why; costs time that a query need not spend.
+        before: What the values of partitions have decided already; belongs to the first stage.
     """
     columns = columns_of(expr)
     stages: list[ScanStage] = []
     left = np.ones(len(files), dtype=bool)
+    stage_of_file = np.full(len(files), -1, dtype=np.int8)
 
-    def stage(name: str, keep: Callable[[], npt.NDArray[np.bool_]]) -> None:
-        before, start = int(left.sum()), time.perf_counter()
-        np.logical_and(left, keep(), out=left)
-        stages.append(ScanStage(name, before, int(left.sum()), time.perf_counter() - start))
+    def stage(name: str, keep: Callable[[], Flags], seconds_before: float = 0.0) -> None:
+        count, start = int(left.sum()), time.perf_counter()
+        kept = keep()
+        stage_of_file[left & ~kept] = len(stages)
+        np.logical_and(left, kept, out=left)
+        stages.append(ScanStage(name, count, int(left.sum()), seconds_before + time.perf_counter() - start))
 
-    def by_partition() -> npt.NDArray[np.bool_]:
+    def by_partition() -> Flags:
         partitions = index.partition_statistics(files, columns)
-        possible = prune(expr, partitions.statistics).verdict != Verdict.SKIP
-        kept: npt.NDArray[np.bool_] = possible[partitions.partition_of_file]
+        possible = verdicts(expr, partitions.statistics) != Verdict.SKIP
+        kept: Flags = possible[partitions.partition_of_file]
+        return kept if before is None else kept & before.kept
+
+    def by_column() -> Flags:
+        found, where = statistics_of(index.statistics(files, columns), left)
+        kept = np.zeros(len(files), dtype=bool)
+        kept[where] = verdicts(expr, found) != Verdict.SKIP
         return kept
 
-    results: list[Pruned] = []
-
-    def by_column() -> npt.NDArray[np.bool_]:
-        # Over all files and not over what is left: a conjunct's report says what it skips alone.
-        results.append(prune(expr, index.statistics(files, columns), reasons=reasons))
-        kept: npt.NDArray[np.bool_] = results[0].verdict != Verdict.SKIP
-        return kept
-
-    stage("partition_stats", by_partition)
-    stage("files", lambda: np.asarray(files.column("row_count").to_numpy() > 0))
-    stage("column_stats", by_column)
-    return ScanPlan(left, tuple(stages), results[0])
+    stage(STAGES[0], by_partition, 0.0 if before is None else before.seconds)
+    stage(STAGES[1], lambda: np.asarray(files.column("row_count").to_numpy() > 0))
+    stage(STAGES[2], by_column)
+    return ScanPlan(left, tuple(stages), stage_of_file)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.predicate.expr import And, Constant, Expr
-from dbt.adapters.zlayout.pruning.scan import ScanPlan
+from py4j.protocol import Py4JError
+
+from dbt.adapters.zlayout.predicate.expr import Constant
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.file_index import ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.file_index import ExplainedFilters, ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.join_sides import JoinSide, join_sides, values_as_filter
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import installed
 from dbt.adapters.zlayout.spark.session import prepare
@@ -17,7 +20,27 @@ from dbt.adapters.zlayout.spark.session import prepare
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG = logging.getLogger(__name__)
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+
+
+@dataclass(frozen=True)
+class ExplainedJoin:
+    """A join of one scan with a small side.
+
+    Attributes:
+        column: The column that is joined.
+        key: What it is joined with.
+        values: Distinct values of the key, nulls apart.
+        skips: Of the files that the scan reads, those in which none of the values can be.
+        by_partition: Whether Spark skips them by itself, with dynamic partition pruning.
+    """
+
+    column: str
+    key: str
+    values: int
+    skips: int
+    by_partition: bool
 
 
 @dataclass(frozen=True)
@@ -27,27 +50,33 @@ class ExplainedScan:
     Attributes:
         table: ``schema.table``.
         opened: The table at the version that the scan reads.
-        predicate: Its filters.
-        plan: What they keep, with reasons.
+        filters: Its filters, what they keep, and why.
+        joins: What the values of small join sides would skip besides.
     """
 
     table: str
     opened: OpenTable
-    predicate: Expr
-    plan: ScanPlan
+    filters: ExplainedFilters
+    joins: tuple[ExplainedJoin, ...] = ()
 
 
 def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
-    """Plans a query, without running it, and explains each scan of a z-table in it."""
+    """Plans a query, without running it, and explains each scan of a z-table in it.
+
+    The small sides of its joins do run, for their values.
+    """
     prepare(spark, sql)
     catalog = Catalog(spark)
     found = []
-    for scan in _scans(catalog, spark.sql(sql)._jdf.queryExecution().optimizedPlan()):
+    logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
+    sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
+    for scan in _scans(catalog, logical):
         name, index = _index_of(catalog, scan)
         if index is None:
             continue
-        predicate = index.predicate(_static(catalog, scan.partitionFilters()), scan.dataFilters())
-        found.append(ExplainedScan(str(name), index.opened, predicate, index.opened.scan(predicate, reasons=True)))
+        filters = index.explained(_static(catalog, scan.partitionFilters()), scan.dataFilters())
+        joins = tuple(_joins(catalog, scan, index, filters, sides))
+        found.append(ExplainedScan(str(name), index.opened, filters, joins))
     return found
 
 
@@ -64,15 +93,55 @@ def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) 
 def nothing_matches(name: TableName, opened: OpenTable) -> ExplainedScan:
     """The explanation of a query that the optimizer answers without a scan."""
     never = Constant(False)
-    return ExplainedScan(str(name), opened, And((never,)), opened.scan(never, reasons=True))
+    plan = opened.scan(never)
+    return ExplainedScan(str(name), opened, ExplainedFilters(never, plan, opened.report(plan, never)))
+
+
+def _joins(
+    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[JoinSide]
+) -> Iterator[ExplainedJoin]:
+    output = scan.output()
+    columns = {int(each.exprId().id()): each for each in (output.apply(i) for i in range(output.size()))}
+    dynamic = any(_is_dynamic(each) for each in _members(scan.partitionFilters()))
+    for side in sides:
+        column = columns.get(side.column_id)
+        if column is None:
+            continue
+        try:
+            values, condition = values_as_filter(catalog.jvm, catalog.spark._jsparkSession, side, column)
+        except Py4JError:  # an explanation does without a side that fails
+            _LOG.warning("the values of %s could not be had", side.text, exc_info=True)
+            continue
+        kept = index.opened.scan(index.predicate(catalog.jvm.seq([condition]))).candidates
+        name = str(column.name())
+        yield ExplainedJoin(
+            column=name,
+            key=side.text,
+            values=values,
+            skips=int((filters.plan.candidates & ~kept).sum()),
+            by_partition=dynamic and name in index.opened.partition_columns,
+        )
+
+
+def _plans(logical: Any) -> list[Any]:
+    """An optimized plan and those of its subqueries."""
+    return [logical, *_members(logical.subqueriesAll())]
+
+
+def _members(seq: Any) -> Iterator[Any]:
+    return (seq.apply(position) for position in range(seq.size()))
+
+
+def _is_dynamic(condition: Any) -> bool:
+    """Whether a join fills the condition in while the query runs."""
+    return "DynamicPruning" in str(condition.getClass().getName())
 
 
 def _scans(catalog: Catalog, logical: Any) -> Iterator[Any]:
     """Every file scan that an optimized plan leads to, those of its subqueries too (Spark plans these on their own)."""
     session: Any = catalog.spark._jsparkSession
     state = session.sessionState()
-    subqueries = logical.subqueriesAll()
-    for plan in [logical, *(subqueries.apply(position) for position in range(subqueries.size()))]:
+    for plan in _plans(logical):
         leaves = state.executePlan(plan, getattr(state, "executePlan$default$2")()).sparkPlan().collectLeaves()
         for position in range(leaves.size()):
             leaf = leaves.apply(position)
@@ -92,5 +161,4 @@ def _index_of(catalog: Catalog, scan: Any) -> tuple[TableName | None, ZlayoutFil
 
 def _static(catalog: Catalog, filters: Any) -> Any:
     """The filters without those that a join fills in while the query runs."""
-    kept = [filters.apply(position) for position in range(filters.size())]
-    return catalog.jvm.seq([each for each in kept if "DynamicPruning" not in str(each.getClass().getName())])
+    return catalog.jvm.seq([each for each in _members(filters) if not _is_dynamic(each)])

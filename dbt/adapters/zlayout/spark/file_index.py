@@ -9,19 +9,45 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import And, Constant, Expr
+from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan
+from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
+from dbt.adapters.zlayout.spark.file_listing import (
+    file_statuses,
+    partition_directories,
+    partition_rows,
+    rows_that_match,
+)
 from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.opened import OpenTable
 
 _LOG = logging.getLogger(__name__)
-_DIGITS = 19
+
+
+@dataclass(frozen=True)
+class ExplainedFilters:
+    """What the filters of one scan keep.
+
+    Attributes:
+        predicate: All of them.
+        plan: The files that are read.
+        report: Why each of them.
+    """
+
+    predicate: Expr
+    plan: ScanPlan
+    report: ScanReport
 
 
 class ZlayoutFileIndex(ABC):
@@ -46,6 +72,10 @@ class ZlayoutFileIndex(ABC):
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
         """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
 
+    @abstractmethod
+    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
+        """What ``listFiles`` keeps for these filters, and why."""
+
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
         """Spark's metric of time spent on listing; not kept."""
         return self._jvm.none()
@@ -64,8 +94,8 @@ class ZlayoutFileIndex(ABC):
 
     def predicate(self, *filters: Any) -> Expr:
         """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate."""
-        every = [group.apply(position) for group in filters for position in range(group.size())]
-        return And(tuple(to_predicate(each, self._schema_json) for each in every)) if every else Constant(True)
+        every = tuple(to_predicate(each, self._schema_json) for group in filters for each in _members(group))
+        return And(every) if every else Constant(True)
 
     class Java:
         """Names the interface to Py4J."""
@@ -87,13 +117,13 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         self._partition_schema = partition_schema
         self._lock = threading.Lock()
         self._statuses: Any = None
-        self._partition_rows: list[Any] | None = None
+        self._partition_rows: Any = None
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
         """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
-        kept = self._kept_partitions(partition_filters)
-        candidates = np.isin(self.opened.partition_of_file, kept) if kept is not None else self.opened.all_files()
-        candidates &= self._may_match(data_filters)
+        start = time.perf_counter()
+        kept = self._in_kept_partitions(partition_filters)
+        candidates = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
         self.last_scan = (int(candidates.sum()), len(self.opened.files))
         return self._directories(candidates)
 
@@ -123,27 +153,51 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         """Two indexes are equal when they show the same version of the same table, so that Spark may reuse plans."""
         return isinstance(other, SnapshotFileIndex) and other.opened.identity == self.opened.identity
 
-    def _may_match(self, data_filters: Any) -> np.ndarray:
+    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
+        """What ``listFiles`` keeps for these filters, and why."""
+        start = time.perf_counter()
+        before = Preselection(self._in_kept_partitions(partition_filters), time.perf_counter() - start)
+        values = self._partition_texts()
+        conditions = [
+            PartitionCondition(self.predicate(one).sql(), self._in_kept_partitions(one), values)
+            for one in (self._jvm.seq([each]) for each in _members(partition_filters))
+        ]
+        rest = self.predicate(data_filters)
+        plan = self.opened.scan(rest, before)
+        report = self.opened.report(plan, rest, conditions)
+        return ExplainedFilters(self.predicate(partition_filters, data_filters), plan, report)
+
+    def _may_match(self, data_filters: Any, before: Preselection) -> npt.NDArray[np.bool_]:
         try:
             if data_filters.isEmpty():
-                return self.opened.all_files()
-            return self.opened.scan(self.predicate(data_filters)).candidates
+                return before.kept
+            return self.opened.scan(self.predicate(data_filters), before).candidates
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
-            return self.opened.all_files()
+            return before.kept
 
-    def _kept_partitions(self, filters: Any) -> np.ndarray | None:
-        """Numbers of the partitions whose values make every filter TRUE, by Spark's own evaluation; None for all."""
+    def _in_kept_partitions(self, filters: Any) -> npt.NDArray[np.bool_]:
+        """True for the files of partitions whose values make every filter TRUE, by Spark's own evaluation."""
         if filters.isEmpty() or not self.opened.partition_columns:
-            return None
+            return self.opened.all_files()
         expressions = self._jvm.catalyst.expressions
         condition = filters.apply(0)
         for position in range(1, filters.size()):
             condition = expressions.And(condition, filters.apply(position))
         bound = expressions.BindReferences.bindReference(condition, self._attributes(condition), False)
         evaluator = self._jvm.companion("org.apache.spark.sql.catalyst.expressions.Predicate").createInterpreted(bound)
-        rows = self._rows()
-        return np.array([number for number, row in enumerate(rows) if evaluator.eval(row)], dtype=np.int64)
+        return rows_that_match(self._jvm, self._rows(), evaluator)[self.opened.partition_of_file]
+
+    def _partition_texts(self) -> pa.Array:
+        """``column=value, …`` of each file, as in the names of its folders but unescaped."""
+        texts = [
+            ", ".join(
+                f"{name}={'null' if value is None else value}"
+                for name, value in zip(self.opened.partition_columns, key, strict=True)
+            )
+            for key in self.opened.partition_keys
+        ]
+        return pa.array(texts, pa.string()).take(pa.array(self.opened.partition_of_file))
 
     def _attributes(self, condition: Any) -> Any:
         """The partition columns in their order, under the identities that the condition uses."""
@@ -154,35 +208,22 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         ordered = [by_name.get(str(each.name()).lower()) or fresh(each) for each in fields]
         return getattr(self._jvm.catalyst.expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
 
-    def _directories(self, candidates: np.ndarray) -> Any:
-        numbers = np.flatnonzero(candidates)
-        if not len(numbers):
-            return self._jvm.seq([])
+    def _directories(self, candidates: npt.NDArray[np.bool_]) -> Any:
         chosen = self._all_statuses()
-        if len(numbers) < len(candidates):
+        if not candidates.all():
             chosen = self._jvm.pick(chosen, np.packbits(candidates, bitorder="little").tobytes())
-        partitions = self.opened.partition_of_file[numbers]
-        starts = np.flatnonzero(np.r_[True, partitions[1:] != partitions[:-1]])
-        ends = np.r_[starts[1:], len(numbers)]
-        rows = self._rows()
-        make = self._jvm.datasources.PartitionDirectory
-        return self._jvm.seq(
-            [
-                make(rows[int(partitions[start])], self._jvm.seq_of(chosen.subList(int(start), int(end))))
-                for start, end in zip(starts, ends, strict=True)
-            ]
-        )
+        return partition_directories(self._jvm, chosen, self.opened.partition_of_file[candidates], self._rows())
 
     def _all_statuses(self) -> Any:
         with self._lock:
             if self._statuses is None:
-                self._statuses = _file_statuses(self._jvm, self.opened)
+                self._statuses = file_statuses(self._jvm, self.opened)
             return self._statuses
 
-    def _rows(self) -> list[Any]:
+    def _rows(self) -> Any:
         with self._lock:
             if self._partition_rows is None:
-                self._partition_rows = _partition_rows(self._jvm, self._partition_schema, self.opened.partition_keys)
+                self._partition_rows = partition_rows(self._jvm, self._partition_schema, self.opened.partition_keys)
             return self._partition_rows
 
 
@@ -194,52 +235,5 @@ class SomeFilesIndex(SnapshotFileIndex):
         return self is other
 
 
-def _file_statuses(jvm: Jvm, opened: OpenTable) -> Any:
-    """``java.util.List<FileStatusWithMetadata>`` of the files in their order: one call, whatever their number."""
-    if not len(opened.files):
-        return jvm.array_list([])
-    size, modified = (opened.files.column(name).to_numpy() for name in ("size_bytes", "modified_ms"))
-    uris = opened.file_uris()
-    text = "(I)Ljava/lang/String;"
-    cut = jvm.virtual("java.lang.String", "substring", "(II)Ljava/lang/String;")
-    number = jvm.static("java.lang.Long", "parseLong", "(Ljava/lang/String;)J")
-    length = jvm.then(jvm.fixed(cut, 1, 0, _DIGITS), number)
-    changed = jvm.then(jvm.fixed(cut, 1, _DIGITS, 2 * _DIGITS), number)
-    path = jvm.then(
-        jvm.fixed(jvm.virtual("java.lang.String", "substring", text), 1, 2 * _DIGITS),
-        jvm.static("java.net.URI", "create", "(Ljava/lang/String;)Ljava/net/URI;"),
-        jvm.constructor("org.apache.hadoop.fs.Path", "(Ljava/net/URI;)V"),
-    )
-    status = jvm.constructor("org.apache.hadoop.fs.FileStatus", "(JZIJJLorg/apache/hadoop/fs/Path;)V")
-    status = jvm.fixed(status, 1, False, 1)
-    block = jvm.then(jvm.fixed(cut, 1, 0, _DIGITS), number)
-    one = jvm.of_one_argument(
-        status, [length, block, changed, path], "(Ljava/lang/String;)Lorg/apache/hadoop/fs/FileStatus;"
-    )
-    with_metadata = jvm.constructor(
-        "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata",
-        "(Lorg/apache/hadoop/fs/FileStatus;Lscala/collection/immutable/Map;)V",
-    )
-    one = jvm.then(one, jvm.fixed(with_metadata, 1, jvm.scala_map({})))
-    lines = [f"{s:0{_DIGITS}d}{m:0{_DIGITS}d}{uri}" for s, m, uri in zip(size, modified, uris, strict=True)]
-    return jvm.lines(lines).map(jvm.function(one)).toList()
-
-
-def _partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -> list[Any]:
-    """Catalyst rows of typed partition values, cast by Spark from the text that the folder names hold."""
-    expressions = jvm.catalyst.expressions
-    if not keys or not keys[0]:
-        return [jvm.catalyst.InternalRow.empty() for _ in keys]
-    zone = jvm.some(jvm.root.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone())
-    string_type = jvm.root.org.apache.spark.sql.types.DataTypes.StringType
-    types = [schema.apply(i).dataType() for i in range(schema.size())]
-    empty = jvm.catalyst.InternalRow.empty()
-    legacy = jvm.root.org.apache.spark.sql.catalyst.expressions.EvalMode.LEGACY()
-    rows = []
-    for key in keys:
-        named: list[Any] = []
-        for text, type_ in zip(key, types, strict=True):
-            value = expressions.Cast(expressions.Literal.create(text, string_type), type_, zone, legacy)
-            named += [expressions.Literal.create(f"c{len(named)}", string_type), value]
-        rows.append(expressions.CreateNamedStruct(jvm.seq(named)).eval(empty))
-    return rows
+def _members(seq: Any) -> Iterator[Any]:
+    return (seq.apply(position) for position in range(seq.size()))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.expr import Expr
-from dbt.adapters.zlayout.spark.file_index import ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.file_index import ExplainedFilters, ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.opened import OpenTable
 
@@ -46,6 +46,12 @@ class IndexedFileIndex(ZlayoutFileIndex):
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
             return directories
+
+    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
+        """What the index says of the files that it knows; others are read."""
+        predicate = self.predicate(partition_filters, data_filters)
+        plan = self.opened.scan(predicate)
+        return ExplainedFilters(predicate, plan, self.opened.report(plan, predicate))
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
         """As Spark's own."""

@@ -9,8 +9,12 @@ composition of methods, into the function that maps it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -168,9 +172,25 @@ class Jvm:
         generic = handle.asType(self._method_type(signature or _OBJECT_TO_OBJECT))
         return self.lang.invoke.MethodHandleProxies.asInterfaceInstance(self.type(interface), generic)
 
-    def lines(self, items: Sequence[str]) -> Any:
-        """A ``Stream<String>`` of strings that hold no line break, moved in one call."""
-        return self.root.java.util.regex.Pattern.compile("\n").splitAsStream("\n".join(items))
+    def collecting(self, handle: Any, count: int, signature: str) -> Any:
+        """A handle of an ``Object[]`` as one of so many arguments."""
+        objects = self.gateway.new_array(self.lang.Object, 0).getClass()
+        return self.as_object(handle.asCollector(objects, count), signature)
+
+    def any_constructor(self, type_name: str) -> Any:
+        """Method handle of a type's one constructor, whose signature differs between versions of Scala."""
+        return self._lookup.unreflectConstructor(self.type(type_name).getConstructors()[0])
+
+    def to_seq(self) -> tuple[Any, ...]:
+        """Method handles that make a Scala immutable ``Seq`` of a ``java.util.List``, one after the other."""
+        wrap = self.static("org.apache.spark.api.python.PythonUtils", "toSeq", f"(Ljava/util/List;){self._seq_type}")
+        to_list = self.virtual("scala.collection.Seq", "toList", "()Lscala/collection/immutable/List;")
+        return self.as_object(wrap, "(Ljava/util/List;)Lscala/collection/Seq;"), to_list
+
+    def lines(self, items: pa.Array) -> Any:
+        """A ``Stream<String>`` of strings that hold no line break, at least one, moved in one call."""
+        whole = pc.binary_join(pa.ListArray.from_arrays([0, len(items)], items), "\n")[0].as_py()
+        return self.root.java.util.regex.Pattern.compile("\n").splitAsStream(whole)
 
     def pick(self, items: Any, bits: bytes) -> Any:
         """The elements of a ``java.util.List`` at the set bits (least significant first), as a list, in order."""
@@ -178,6 +198,19 @@ class Jvm:
         getter = self.virtual("java.util.List", "get", "(I)Ljava/lang/Object;").bindTo(items)
         mapper = self.function(getter, "java.util.function.IntFunction", "(I)Ljava/lang/Object;")
         return bit_set.stream().mapToObj(mapper).toList()
+
+    @cached_property
+    def _seq_type(self) -> str:
+        """Descriptor of what ``Seq`` means to this Spark's Scala: any in 2.12, the immutable one since 2.13."""
+        return (
+            "Lscala/collection/Seq;"
+            if ".".join(self._scala_version[:2]) == "2.12"
+            else "Lscala/collection/immutable/Seq;"
+        )
+
+    @property
+    def _scala_version(self) -> list[str]:
+        return str(self.root.scala.util.Properties.versionNumberString()).split(".")
 
     def _method_type(self, signature: str) -> Any:
         return self.lang.invoke.MethodType.fromMethodDescriptorString(signature, self.loader)

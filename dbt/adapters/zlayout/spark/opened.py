@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.index.remembered import RememberedStatistics
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
-from dbt.adapters.zlayout.pruning.scan import ScanPlan, plan_scan
+from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan, plan_scan
+from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport, report_scan
 from dbt.adapters.zlayout.spark.types import fields_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
 from dbt.adapters.zlayout.timeline.files import DataFiles
@@ -122,21 +124,38 @@ class OpenTable:
         partition_types = {name: kind for name in self.partition_columns if (kind := types[name]) is not None}
         return TableIndex(self.store, self.snapshot.index, partition_types=partition_types, timezone=self.timezone)
 
-    def scan(self, expr: Expr, *, reasons: bool = False) -> ScanPlan:
+    @cached_property
+    def statistics(self) -> RememberedStatistics:
+        """What the index knows of ``files``."""
+        return RememberedStatistics(self.index, self.files)
+
+    def scan(self, expr: Expr, before: Preselection | None = None) -> ScanPlan:
         """Chooses the files that may hold a matching row; positions are those of ``files``."""
-        return plan_scan(expr, self.files, self.index, reasons=reasons)
+        return plan_scan(expr, self.files, self.statistics, before)
+
+    def report(self, plan: ScanPlan, expr: Expr, conditions: Sequence[PartitionCondition] = ()) -> ScanReport:
+        """Explains a plan of `scan`."""
+        return report_scan(plan, expr, self.files, self.statistics, conditions)
 
     def all_files(self) -> npt.NDArray[np.bool_]:
         """True for every file."""
         return np.ones(len(self.files), dtype=bool)
 
-    def file_uris(self) -> list[str]:
-        """Absolute escaped URI of each file."""
-        if not len(self.files):
-            return []
-        joined = qualified(self.store.root_uri, "\n".join(self.files.column("path").to_pylist()))
+    def uris(self) -> pa.Array:
+        """Absolute escaped URI of each file; strings."""
+        paths = self.files.column("path").combine_chunks()
+        if not len(paths):
+            return paths
+        # One text for all, and nothing in between that needs an escape: no path has two slashes in a row.
+        joined = qualified(self.store.root_uri, "//".join(paths.to_pylist()))
         head = joined[: len(self.store.root_uri) + 1]
-        return [head + path for path in joined[len(head) :].split("%0A")]
+        escaped = pc.split_pattern(pa.array([joined[len(head) :]]), "//").flatten()
+        return pc.binary_join_element_wise(head, escaped, "")
+
+    def file_uris(self) -> list[str]:
+        """The same as Python's strings."""
+        uris: list[str] = self.uris().to_pylist()
+        return uris
 
     def root_path(self) -> str:
         """The folder as Hadoop's ``Path`` prints it: unescaped, ``file:`` without the empty host."""

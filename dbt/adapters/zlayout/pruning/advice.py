@@ -1,0 +1,42 @@
+"""What to change so that a condition can skip files, from the reason why it cannot."""
+
+from __future__ import annotations
+
+import re
+
+_ADVICE = (
+    (r"`(Lower|Upper)` ", "store a column in one case and filter on that"),
+    (r"has a collation", "store the text without a collation beside it and filter on that"),
+    (
+        r"neither side is a constant",
+        "compare a column with a constant; zlayout_prune_by turns a query's values into constants",
+    ),
+    (r"is not a constant|more than constants", "write constants; zlayout_prune_by turns a query's values into them"),
+    (
+        r"`(EndsWith|Contains|Like|RLike|MultiLikeBase|LikeAll|LikeAny)` ",
+        "only the beginning of a text is in the statistics: store what is searched for as a column and filter on that",
+    ),
+    (
+        r"`(PythonUDF|ScalaUDF|HiveSimpleUDF|HiveGenericUDF)` ",
+        "store the function's result as a column and filter on that",
+    ),
+    (r"`ScalarSubquery` ", "run the subquery first and write its value as a constant"),
+    (r"has type .*, which has no statistics", "store the value in a type that has an order and filter on that"),
+    (r"no statistics for column", "name the column in stats_columns and refresh the index"),
+    (
+        r"statistics of column .* are of type",
+        "rewrite the files in the column's type: run the model with --full-refresh",
+    ),
+    (r"`\w+` ", "store the expression's value as a column and filter on that"),
+)
+
+
+def advice_for(why_not: str | None) -> str | None:
+    """Returns what to change; None where there is nothing to gain.
+
+    Args:
+        why_not: Why the condition is not usable, of its report.
+    """
+    if why_not is None:
+        return None
+    return next((text for pattern, text in _ADVICE if re.search(pattern, why_not)), None)
