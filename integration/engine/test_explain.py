@@ -214,3 +214,11 @@ def read_files(frame):
                 except Exception:  # the other of the two has it
                     continue
     raise AssertionError("no scan with dynamic pruning")
+
+
+def test_a_condition_that_spark_keeps_to_itself_claims_no_file_whole(tables, spark):
+    explained = ZTable.for_name(spark, "z.odd").explain("(odd = 'plain' or id < 5) and id >= 0")
+    assert set(explained.files.column("verdict").to_pylist()) == {"READ"}
+    (mixed,) = [row for row in explained.conjuncts.to_pylist() if not row["usable"]]
+    assert "mixes partition columns with others" in mixed["why_not"]
+    assert "'plain'" in mixed["sql"]

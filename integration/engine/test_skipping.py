@@ -165,7 +165,7 @@ def test_another_process_s_commit_is_seen_by_the_next_statement(spark, source):
 
 def test_explanations_add_up(spark, source):
     table = ZTable.for_name(spark, "z.skip")
-    explanation = table.explain("i < 100 and upper(s) = 'X'")
+    explanation = table.explain("i < 100 and reverse(s) = 'X'")
     assert explanation.total_files == len(table.snapshot().files)
     assert explanation.kept_files + explanation.skipped_files == explanation.total_files
     assert [stage.name for stage in explanation.stages] == ["partition_stats", "files", "column_stats"]
@@ -175,7 +175,7 @@ def test_explanations_add_up(spark, source):
     assert by_sql["i < 100"]["skips"] > 0
     unusable = [row for row in by_sql.values() if not row["usable"]]
     assert len(unusable) == 1
-    assert "Upper" in unusable[0]["why_not"]
+    assert "Reverse" in unusable[0]["why_not"]
     assert set(explanation.files.column_names) == {"path", "verdict", "stage", "reason"}
     assert "z.skip" in explanation.to_text()
     assert table.explain("1 = 2").kept_files == 0

@@ -148,6 +148,24 @@ def test_an_hour_that_the_clocks_show_twice_is_judged_by_both() -> None:
     assert verdict(compare(begin, Op.LT, 2 * HOUR_US), x=spans) is SKIP
 
 
+@pytest.mark.parametrize(("high", "known_until"), [(None, None), (30 * HOUR_US, 5 * HOUR_US)])
+def test_a_jump_that_may_lie_ahead_moves_the_bounds_of_local_times_out(
+    high: int | None, known_until: int | None
+) -> None:
+    jumps = np.array([10 * HOUR_US]) if known_until is None else np.empty(0, np.int64)
+    zone = Zone(f"Test/{known_until}", jumps, np.array([0, -HOUR_US])[: len(jumps) + 1], known_until)
+    local = of(INSTANT, f.LocalTime(WALL, zone))
+    later = bounds(INSTANT, 10 * HOUR_US - 1, high)
+    assert verdict(compare(local, Op.LT, 10 * HOUR_US - 1), x=later) is READ
+    assert verdict(compare(local, Op.LT, -8 * HOUR_US - 1), x=later) is SKIP
+
+
+def test_a_date_may_be_too_far_for_a_timestamp_where_one_end_is_unknown() -> None:
+    wall = of(DATE, f.Convert(WALL))
+    assert verdict(compare(wall, Op.GT, 10**15), x=bounds(DATE, None, 10)) is READ
+    assert verdict(compare(wall, Op.GT, 10**15), x=bounds(DATE, -10, 10)) is SKIP
+
+
 def test_lower_case_is_bounded_by_what_the_texts_begin_with() -> None:
     lower = of(TEXT, f.FoldedCase(TEXT, upper=False))
     names = bounds(TEXT, "Berlin", "Bern")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+_FILTER = "org.apache.spark.sql.execution.FilterExec"
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,12 @@ def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
     found = []
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
     sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
-    for scan in _scans(catalog, logical):
+    for scan, condition in _scans(catalog, logical):
         name, index = _index_of(catalog, scan)
         if index is None:
             continue
-        filters = index.explained(_static(catalog, scan.partitionFilters()), scan.dataFilters())
+        others = _without(condition, [*_members(scan.partitionFilters()), *_members(scan.dataFilters())])
+        filters = index.explained(_static(catalog, scan.partitionFilters()), scan.dataFilters(), others)
         joins = tuple(_joins(catalog, scan, index, filters, sides))
         found.append(ExplainedScan(str(name), index.opened, filters, joins))
     return found
@@ -137,16 +139,33 @@ def _is_dynamic(condition: Any) -> bool:
     return "DynamicPruning" in str(condition.getClass().getName())
 
 
-def _scans(catalog: Catalog, logical: Any) -> Iterator[Any]:
-    """Every file scan that an optimized plan leads to, those of its subqueries too (Spark plans these on their own)."""
+def _scans(catalog: Catalog, logical: Any) -> Iterator[tuple[Any, Any]]:
+    """Every file scan that an optimized plan leads to, with the condition on its rows, or None.
+
+    Those of subqueries too: Spark plans these on their own.
+    """
     session: Any = catalog.spark._jsparkSession
     state = session.sessionState()
     for plan in _plans(logical):
-        leaves = state.executePlan(plan, getattr(state, "executePlan$default$2")()).sparkPlan().collectLeaves()
-        for position in range(leaves.size()):
-            leaf = leaves.apply(position)
-            if str(leaf.getClass().getName()) == _SCAN:
-                yield leaf
+        physical = state.executePlan(plan, getattr(state, "executePlan$default$2")()).sparkPlan()
+        yield from _scans_below(physical, None)
+
+
+def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
+    kind = str(node.getClass().getName())
+    if kind == _SCAN:
+        yield node, condition
+    for child in _members(node.children()):
+        yield from _scans_below(child, node.condition() if kind == _FILTER else None)
+
+
+def _without(condition: Any, known: Sequence[Any]) -> list[Any]:
+    """The members of a conjunction that are not among those known."""
+    if condition is None:
+        return []
+    if str(condition.getClass().getSimpleName()) == "And":
+        return [each for side in (condition.left(), condition.right()) for each in _without(side, known)]
+    return [] if any(condition.semanticEquals(each) for each in known) else [condition]
 
 
 def _index_of(catalog: Catalog, scan: Any) -> tuple[TableName | None, ZlayoutFileIndex | None]:

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.expr import And, Constant, Expr
+from dbt.adapters.zlayout.predicate.expr import And, Constant, Expr, Unknown
 from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan
 from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
@@ -33,6 +33,11 @@ from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.opened import OpenTable
 
 _LOG = logging.getLogger(__name__)
+
+
+_NOT_HANDED_OVER = (
+    "Spark hands no condition to a file index that mixes partition columns with others, or has a subquery"
+)
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,15 @@ class ZlayoutFileIndex(ABC):
         """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
 
     @abstractmethod
-    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
-        """What ``listFiles`` keeps for these filters, and why."""
+    def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
+        """What ``listFiles`` keeps for these filters, and why.
+
+        Args:
+            partition_filters: As for ``listFiles``.
+            data_filters: As for ``listFiles``.
+            others: Conditions of the query that Spark does not hand over: rows must meet them, files are not chosen by
+                them.
+        """
 
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
         """Spark's metric of time spent on listing; not kept."""
@@ -92,9 +104,10 @@ class ZlayoutFileIndex(ABC):
         """What a plan shows as the location."""
         return f"zlayout({self.opened.location}, version {self.opened.version})"
 
-    def predicate(self, *filters: Any) -> Expr:
-        """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate."""
-        every = tuple(to_predicate(each, self._schema_json) for group in filters for each in _members(group))
+    def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
+        """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; nothing is decided by others."""
+        known = [to_predicate(each, self._schema_json) for group in filters for each in _members(group)]
+        every = (*known, *(Unknown(str(each.sql()), _NOT_HANDED_OVER) for each in others))
         return And(every) if every else Constant(True)
 
     class Java:
@@ -153,7 +166,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         """Two indexes are equal when they show the same version of the same table, so that Spark may reuse plans."""
         return isinstance(other, SnapshotFileIndex) and other.opened.identity == self.opened.identity
 
-    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
+    def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
         """What ``listFiles`` keeps for these filters, and why."""
         start = time.perf_counter()
         before = Preselection(self._in_kept_partitions(partition_filters), time.perf_counter() - start)
@@ -162,10 +175,10 @@ class SnapshotFileIndex(ZlayoutFileIndex):
             PartitionCondition(self.predicate(one).sql(), self._in_kept_partitions(one), values)
             for one in (self._jvm.seq([each]) for each in _members(partition_filters))
         ]
-        rest = self.predicate(data_filters)
+        rest = self.predicate(data_filters, others=others)
         plan = self.opened.scan(rest, before)
         report = self.opened.report(plan, rest, conditions)
-        return ExplainedFilters(self.predicate(partition_filters, data_filters), plan, report)
+        return ExplainedFilters(self.predicate(partition_filters, data_filters, others=others), plan, report)
 
     def _may_match(self, data_filters: Any, before: Preselection) -> npt.NDArray[np.bool_]:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,9 @@ class IndexedFileIndex(ZlayoutFileIndex):
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
             return directories
 
-    def explained(self, partition_filters: Any, data_filters: Any) -> ExplainedFilters:
+    def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
         """What the index says of the files that it knows; others are read."""
-        predicate = self.predicate(partition_filters, data_filters)
+        predicate = self.predicate(partition_filters, data_filters, others=others)
         plan = self.opened.scan(predicate)
         return ExplainedFilters(predicate, plan, self.opened.report(plan, predicate))
 
