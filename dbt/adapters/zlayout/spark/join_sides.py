@@ -74,11 +74,13 @@ def values_as_filter(jvm: Jvm, session: Any, side: JoinSide, column: Any) -> tup
     Returns:
         The number of distinct values and the condition that the column is one of them (Catalyst expression).
     """
-    expressions, logical = jvm.catalyst.expressions, jvm.catalyst.plans.logical
+    expressions = jvm.catalyst.expressions
     collected = expressions.aggregate.CollectSet(side.key).toAggregateExpression()
     identity = jvm.companion("org.apache.spark.sql.catalyst.expressions.NamedExpression").newExprId()
     named = expressions.Alias(collected, "key_values", identity, jvm.seq([]), jvm.none(), jvm.seq([]))
-    query = logical.Aggregate(jvm.seq([]), jvm.seq([named]), side.plan, jvm.none())
+    query = jvm.case_class(
+        "org.apache.spark.sql.catalyst.plans.logical.Aggregate", [jvm.seq([]), jvm.seq([named]), side.plan]
+    )
     state = session.sessionState()
     plan = state.executePlan(query, getattr(state, "executePlan$default$2")()).executedPlan()
     array = plan.executeCollect()[0].getArray(0)
