@@ -19,5 +19,6 @@ def judged_files(spark, name, condition):
     else:
         assert kind in ("LogicalRelation", "LocalRelation"), plan.toString()
         predicate = Constant(kind == "LogicalRelation")
-    scan = index.opened.scan(predicate, reasons=True)
-    return index.opened.files.column("path").to_pylist(), scan.pruned
+    opened = index.opened
+    report = opened.report(opened.scan(predicate), predicate)
+    return opened.files.column("path").to_pylist(), report

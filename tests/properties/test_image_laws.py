@@ -306,6 +306,7 @@ def calendars() -> list[Case]:
         Case(f.LastDay(DATE), DATE, last_day),
         Case(f.Ticks(INT32, DAY_US), DATE, lambda x: x),
         Case(f.FromTicks(DATE, DAY_US), INT32, lambda x: x),
+        Case(f.Ticks(INT64, 1_000_000, toward_zero=True), INSTANT, lambda x: int(math.copysign(abs(x) // 10**6, x))),
         *(Case(f.Ticks(INT64, unit), INSTANT, lambda x, u=unit: x // u) for unit in (1, 1000, 1_000_000)),
         *(
             Case(f.FromTicks(INSTANT, unit), INT64, lambda x, u=unit: fitting(x * u, INT64), False)

@@ -244,6 +244,7 @@ def test_a_report_says_why_a_function_is_of_no_use() -> None:
         (of(DOUBLE, f.Rounded(DOUBLE, Rounding.HALF_UP, 2)), "round(x, 2)"),
         (of(WALL, f.Plus(WALL, 90_000_000)), "(x + INTERVAL '90' SECOND)"),
         (of(INSTANT, f.Ticks(LONG, 1_000_000)), "unix_seconds(x)"),
+        (of(INSTANT, f.Ticks(LONG, 1_000_000, toward_zero=True)), "unix_timestamp(x)"),
         (of(TEXT, f.Prefix(TEXT, 3), f.FoldedCase(TEXT, upper=True)), "upper(left(x, 3))"),
         (of(TEXT, f.Prepended(TEXT, pa.scalar("it's"))), "concat('it\\'s', x)"),
     ],

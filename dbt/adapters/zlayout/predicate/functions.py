@@ -239,12 +239,20 @@ class LastDay(Function):
 
 @dataclass(frozen=True)
 class Ticks(Function):
-    """Whole units since 1970: days of a date, or so many microseconds each of a timestamp; rounded down."""
+    """Whole units since 1970: days of a date, or so many microseconds each of a timestamp.
+
+    Attributes:
+        unit_us: Of a timestamp: microseconds of a unit.
+        toward_zero: Whether times before 1970 are rounded up, as ``unix_timestamp`` does, and not down.
+    """
 
     unit_us: int
+    toward_zero: bool = False
 
     def sql(self, argument: str) -> str:
         """Returns ``unix_seconds(x)`` and the like."""
+        if self.toward_zero:
+            return f"unix_timestamp({argument})"
         names = {1: "unix_micros", 1_000: "unix_millis", 1_000_000: "unix_seconds"}
         return f"{names.get(self.unit_us, 'unix_date')}({argument})"
 

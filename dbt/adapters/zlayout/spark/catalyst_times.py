@@ -121,11 +121,11 @@ def _trunc_timestamp(node: Node) -> Reading:
 
 
 def _unix_timestamp(node: Node) -> Reading:
-    operand = node.children[0]
+    operand, seconds = node.children[0], f.Ticks(_LONG, _SECOND_US, toward_zero=True)
     if operand.type() == _DATE:
-        return operand, [f.Convert(_WALL), f.InstantOf(_INSTANT, zone_at(node)), f.Ticks(_LONG, _SECOND_US)]
+        return operand, [f.Convert(_WALL), f.InstantOf(_INSTANT, zone_at(node)), seconds]
     if operand.type() in (_WALL, _INSTANT):
-        return operand, [f.Ticks(_LONG, _SECOND_US)]
+        return operand, [seconds]
     raise NotUnderstoodError("texts are not read as times")
 
 

@@ -195,13 +195,21 @@ def last_day(function: LastDay, facts: Facts) -> Facts | None:
 
 
 def ticks(function: Ticks, facts: Facts) -> Facts | None:
-    """Whole units up to x: a step function that rises."""
+    """Whole units up to x, or up to x from below 1970: both step functions that rise."""
     kind = facts.minimum.type
     if pa.types.is_date32(kind):
         return monotone(facts, lambda side: kept(arrow(numbers(side), function.type, side)), total=True)
     if not pa.types.is_timestamp(kind):
         return None
-    return monotone(facts, lambda side: kept(arrow(numbers(side) // function.unit_us, function.type, side)), total=True)
+
+    def whole(side: pa.Array) -> pa.Array:
+        micros = numbers(side)
+        units = micros // function.unit_us
+        if function.toward_zero:
+            units = units + ((micros < 0) & (micros % function.unit_us != 0))
+        return arrow(units, function.type, side)
+
+    return monotone(facts, lambda side: kept(whole(side)), total=True)
 
 
 def from_ticks(function: FromTicks, facts: Facts) -> Facts | None:
