@@ -190,7 +190,9 @@ def test_timestamps_of_every_writer_are_skipped_by(spark, name, tmp_path, writer
             finally:
                 spark.conf.unset("spark.sql.parquet.int96RebaseModeInRead")
                 spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
-    kept, total = counted(spark, name, "at < timestamp'1950-01-01' and at > timestamp'1949-01-01'")[1]
+    # Not run: Spark 3 refuses to read such old times unless it is told how.
+    explained = table.explain("at < timestamp'1950-01-01' and at > timestamp'1949-01-01'")
+    kept, total = explained.kept_files, explained.total_files
     # Old times of a writer that does not say its calendar are unknown; everything else is known.
     assert (kept, total) == ((2, 3) if writer == "pyarrow int96" else (0, 3))
 
