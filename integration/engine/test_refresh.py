@@ -162,7 +162,10 @@ def test_timestamps_of_every_writer_are_skipped_by(spark, name, tmp_path, writer
             put(folder, number, {"at": values}, use_deprecated_int96_timestamps=True)
     else:
         kind = "INT96" if writer == "spark int96" else "TIMESTAMP_MICROS"
-        spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
+        modes = [f"spark.sql.parquet.{each}RebaseModeInWrite" for each in ("int96", "datetime")]
+        settings = {"spark.sql.parquet.outputTimestampType": kind, **dict.fromkeys(modes, "CORRECTED")}
+        for key, value in settings.items():
+            spark.conf.set(key, value)
         try:
             for start in days:
                 frame = spark.sql(
@@ -170,7 +173,8 @@ def test_timestamps_of_every_writer_are_skipped_by(spark, name, tmp_path, writer
                 )
                 frame.coalesce(1).write.mode("append").parquet(str(folder))
         finally:
-            spark.conf.unset("spark.sql.parquet.outputTimestampType")
+            for key in settings:
+                spark.conf.unset(key)
     external(spark, name, folder, "at timestamp")
     table = ZTable.adopt(spark, name)
     assert table.refresh_index().version == 0
@@ -190,7 +194,9 @@ def test_timestamps_of_every_writer_are_skipped_by(spark, name, tmp_path, writer
             finally:
                 spark.conf.unset("spark.sql.parquet.int96RebaseModeInRead")
                 spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
-    kept, total = counted(spark, name, "at < timestamp'1950-01-01' and at > timestamp'1949-01-01'")[1]
+    # Not run: Spark 3 refuses to read such old times unless it is told how.
+    explained = table.explain("at < timestamp'1950-01-01' and at > timestamp'1949-01-01'")
+    kept, total = explained.kept_files, explained.total_files
     # Old times of a writer that does not say its calendar are unknown; everything else is known.
     assert (kept, total) == ((2, 3) if writer == "pyarrow int96" else (0, 3))
 
