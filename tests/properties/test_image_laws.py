@@ -454,6 +454,8 @@ def assert_holds(function: Sequence[Function], known: Known, images: Sequence[Se
     return facts
 
 
+# 28 January to 1 February 2023: three of them are a month before the same day.
+_LAST_DAYS = st.integers(19_385, 19_389)
 CASES = [*arithmetic(), *conversions(), *calendars(), *texts()]
 
 
@@ -465,6 +467,10 @@ def test_what_is_known_of_a_function_holds_for_every_row(case: Case, data: st.Da
     if isinstance(case.function, f.PlusMonths):
         unit = 1 if case.argument == DATE else DAY_US
         values = values.filter(lambda v: -682_000 < v // unit < 2_890_000)
+        if case.argument == WALL:
+            values = st.one_of(
+                values, st.builds(lambda day, us: day * DAY_US + us, _LAST_DAYS, st.integers(0, DAY_US - 1))
+            )
     files = data.draw(files_of(values.map(lambda v: rounded_to(v, case.argument))))
     images = [[None if x is None else rounded_to(case.oracle(x), case.function.type) for x in rows] for rows in files]
     assert_holds([case.function], data.draw(statistics_of(files, case.argument)), images)

@@ -158,7 +158,11 @@ def part_of(function: PartOf, facts: Facts) -> Facts | None:
 
 
 def plus_months(function: PlusMonths, facts: Facts) -> Facts | None:
-    """Rises: of two dates in one month the later one stays the later or both are cut to the month's last day."""
+    """Rises by dates: of two in one month the later one stays the later or both are cut to the month's last day.
+
+    Times keep the time of day, so that of two days which are cut to one last day the later may come first: there the
+    bounds are the day's.
+    """
     kind = facts.minimum.type
     if kind != function.type or not (pa.types.is_date32(kind) or kind == pa.timestamp("us")):
         return None
@@ -178,7 +182,26 @@ def plus_months(function: PlusMonths, facts: Facts) -> Facts | None:
         rest = numbers(side).astype(np.int64) % scale
         return bound((_day_of_month_start(target) + day) * scale + rest, kind, side, known)
 
-    return monotone(facts, moved, total=False)
+    mapped = monotone(facts, moved, total=False)
+    return mapped if scale == 1 else _by_whole_last_days(mapped)
+
+
+def _by_whole_last_days(facts: Facts) -> Facts:
+    """Bounds of times widened to the whole day where that is the last of its month."""
+    sides = []
+    for side, time_of_day in ((facts.minimum, 0), (facts.maximum, DAY_US - 1)):
+        days = np.where(near(side), _days(side), 0)
+        is_last = near(side) & (_months(days + 1) != _months(days))
+        whole = bound(days * DAY_US + time_of_day, side.type, side, is_last)
+        sides.append((pc.if_else(pa.array(is_last), whole.value, side), is_last))
+    (low, low_is_last), (high, high_is_last) = sides
+    return replace(
+        facts,
+        minimum=low,
+        maximum=high,
+        minimum_exact=facts.minimum_exact & ~low_is_last,
+        maximum_exact=facts.maximum_exact & ~high_is_last,
+    )
 
 
 def last_day(function: LastDay, facts: Facts) -> Facts | None:
