@@ -239,12 +239,7 @@ class LastDay(Function):
 
 @dataclass(frozen=True)
 class Ticks(Function):
-    """Whole units since 1970: days of a date, or so many microseconds each of a timestamp.
-
-    Attributes:
-        unit_us: Of a timestamp: microseconds of a unit.
-        toward_zero: Whether times before 1970 are rounded up, as ``unix_timestamp`` does, and not down.
-    """
+    """Whole units since 1970, of a date days, rounded down; or before 1970 up, as ``unix_timestamp`` does."""
 
     unit_us: int
     toward_zero: bool = False
