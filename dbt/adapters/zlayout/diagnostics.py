@@ -5,30 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.node_lookup import table_of
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.reports import explanation_report, information_report
+from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.sql_literals import string_literal
 from dbt.adapters.zlayout.table import ZTable, explain_query
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from dbt.adapters.zlayout.inspect import Explanation
 
 _USAGE = "zlayout_explain wants {sql: '…'} or {model: …, predicate: '…'}"
 
 
-class Diagnostics(metaclass=AdapterMeta):
+class Diagnostics(SessionHolder):
     """Answers about tables; mixed into the adapter, which has the session."""
-
-    def session(self) -> SparkSession:
-        """The session of the thread's connection."""
-        raise NotImplementedError
 
     @available.parse_none
     def explain_pruning(self, relation: ZlayoutRelation | str, predicate: str) -> dict[str, Any]:

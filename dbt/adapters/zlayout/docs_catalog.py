@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.spark.impl import SparkAdapter
 
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.spark.documented import documented
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
-
-class DocsCatalog(SparkAdapter):
+class DocsCatalog(SessionHolder, SparkAdapter):
     """The adapter's part that dbt calls for its documentation."""
-
-    def session(self) -> SparkSession:
-        """The session of the thread's connection."""
-        raise NotImplementedError
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         with as_dbt_errors():

@@ -74,20 +74,7 @@ def write_increment(
         return table.append(rows, **common)
     if how.strategy == "delete+insert":
         return table.delete_insert(rows, list(how.unique_key), predicates=how.predicates, **common)
-    return table.merge(
-        rows,
-        list(how.unique_key),
-        update_columns=how.update_columns,
-        exclude_columns=how.exclude_columns,
-        predicates=how.predicates,
-        matched_condition=how.matched_condition,
-        not_matched_condition=how.not_matched_condition,
-        skip_matched_step=how.skip_matched_step,
-        skip_not_matched_step=how.skip_not_matched_step,
-        source_alias=how.source_alias,
-        target_alias=how.target_alias,
-        **common,
-    )
+    return table.merge(rows, **how.merge_rules, **common)
 
 
 def kept_settings(wanted: ModelWrite) -> dict[str, Any]:

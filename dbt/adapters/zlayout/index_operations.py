@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
@@ -14,23 +14,17 @@ from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.index_reports import refresh_line, refresh_report, verify_report
 from dbt.adapters.zlayout.node_lookup import table_of, tables_of
 from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.spark.refresh import Refreshed
 from dbt.adapters.zlayout.sql_literals import quoted_identifier
 from dbt.adapters.zlayout.table import ZTable
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _LOG = AdapterLogger("Zlayout")
 Nodes = Mapping[str, Mapping[str, Any]]
 
 
-class IndexOperations(metaclass=AdapterMeta):
+class IndexOperations(SessionHolder):
     """Refresh and verification; mixed into the adapter, which has the session."""
-
-    def session(self) -> SparkSession:
-        """The session of the thread's connection."""
-        raise NotImplementedError
 
     @available.parse_none
     def refresh_index(self, relation: ZlayoutRelation | str, take_orphans: bool = False) -> dict[str, Any]:
@@ -86,16 +80,4 @@ class IndexOperations(metaclass=AdapterMeta):
             f"{quoted_identifier(each['schema'])}.{quoted_identifier(each['identifier'])}"
             for _, each in sorted(sources.items())
         ]
-        found = []
-        for name in dict.fromkeys([*tables_of(nodes), *loaded]):
-            table = self._with_index(name)
-            if table is not None:
-                found.append(table)
-        return found
-
-    def _with_index(self, name: str) -> ZTable | None:
-        # A project also has views, tables of other formats, and models that were never built.
-        try:
-            return ZTable.for_name(self.session(), name)
-        except TableNotFoundError:
-            return None
+        return self.tables_with_index(dict.fromkeys([*tables_of(nodes), *loaded]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
@@ -18,24 +18,21 @@ from dbt.adapters.zlayout.python_model import python_frame
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.seed_frame import checked_seed, seed_frame
+from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.snapshot_write import changed_rows, write_changes
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from dbt.adapters.zlayout.spark.summary import CommitSummary
 
 _LOG = AdapterLogger("Zlayout")
 
 
-class Materializing(metaclass=AdapterMeta):
+class Materializing(SessionHolder):
     """Writes relations; mixed into the adapter, which has session and connections."""
 
     connections: Any
-
-    def session(self) -> SparkSession:
-        """The session of the thread's connection."""
-        raise NotImplementedError
 
     def schema_root(self, schema: str | None) -> str | None:
         """The profile's folder for the tables of a schema, or None."""

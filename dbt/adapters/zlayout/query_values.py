@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.spark.prune_by import values_predicate
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _ALWAYS = "true"
 
 
-class QueryValues(metaclass=AdapterMeta):
+class QueryValues(SessionHolder):
     """Conditions made of values; mixed into the adapter, which has the session."""
-
-    def session(self) -> SparkSession:
-        """The session of the thread's connection."""
-        raise NotImplementedError
 
     @available.parse(lambda *_, **__: _ALWAYS)
     def prune_by(self, column: str, query: str, max_values: int, max_ranges: int) -> str:

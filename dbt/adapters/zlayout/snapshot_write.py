@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS
+from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS
 from dbt.adapters.zlayout.incremental_write import kept_settings
 from dbt.adapters.zlayout.model_write import ModelWrite
 from dbt.adapters.zlayout.sql_literals import quoted_identifier

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.spark import replacing_rows
 from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.merge import SOURCE_ALIAS, TARGET_ALIAS, MergeRules, delete_insert, merge
+from dbt.adapters.zlayout.spark.merge import delete_insert, merge
 from dbt.adapters.zlayout.spark.modify import Modification, Plan, modify_table
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, Target

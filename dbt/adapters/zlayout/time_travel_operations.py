@@ -8,29 +8,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt.adapters.contracts.relation import Path
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.history_reports import clean_report, history_report, rollback_report
 from dbt.adapters.zlayout.node_lookup import table_of, tables_of
 from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.table import ZTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 _PERSISTENT = ("view", "materialized_view")
 
 
-class TimeTravel(metaclass=AdapterMeta):
+class TimeTravel(SessionHolder):
     """Older versions of tables; mixed into the adapter, which has the session."""
-
-    def session(self) -> SparkSession:
-        """The session of the thread's connection."""
-        raise NotImplementedError
 
     @available.parse_none
     def relation_at(
@@ -99,20 +95,11 @@ class TimeTravel(metaclass=AdapterMeta):
             if model is not None:
                 tables = [ZTable.for_name(self.session(), table_of(model, nodes))]
             else:
-                # A project also has views, tables of other formats, and models that were never built.
-                opened = [self._managed(name) for name in tables_of(nodes)]
-                tables = [table for table in opened if table is not None]
+                tables = [table for table in self.tables_with_index(tables_of(nodes)) if table.is_managed]
             cleaned = {
                 table.name: table.clean(dry_run, retain_versions=versions, retain_hours=hours) for table in tables
             }
             return clean_report(cleaned, dry_run=dry_run, as_json=as_json)
-
-    def _managed(self, name: str) -> ZTable | None:
-        try:
-            table = ZTable.for_name(self.session(), name)
-        except TableNotFoundError:
-            return None
-        return table if table.is_managed else None
 
 
 def _check_node(model: Mapping[str, Any]) -> None:

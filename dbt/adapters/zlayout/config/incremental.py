@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
+from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.config.scalars import parse_boolean, parse_choice
 
 StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "microbatch"]
 OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
 PartitionOverwriteName = Literal["dynamic", "static"]
-
-SOURCE_ALIAS = "DBT_INTERNAL_SOURCE"
-TARGET_ALIAS = "DBT_INTERNAL_DEST"
 
 # Outside of backquotes nothing but an expression has one of these.
 _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
@@ -24,40 +22,25 @@ _ALIAS = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
-class IncrementalConfig:
-    """What a run does with its new rows.
+class IncrementalConfig(MergeRules):
+    """What a run does with its new rows; the rules of a merge count for a strategy that has a key.
 
     Attributes:
         strategy: The way they come in.
-        unique_key: Columns that tell rows apart; empty where the strategy needs none.
-        predicates: Conditions that narrow the rows of the table that may match.
-        update_columns: Columns that a match changes; None for all.
-        exclude_columns: Columns that a match leaves alone.
-        matched_condition: Which matches change their row; None for each.
-        not_matched_condition: Which rows without a match come in; None for each.
-        skip_matched_step: Matches change nothing.
-        skip_not_matched_step: Rows without a match stay out.
-        source_alias: The new rows' name in predicates and conditions.
-        target_alias: The table's name there.
         on_schema_change: What happens when the columns of query and table differ.
         partition_overwrite: ``dynamic`` replaces the partitions that the new rows have, ``static`` the whole table.
         event_time: The column by which a microbatch knows its rows.
     """
 
     strategy: StrategyName = "append"
-    unique_key: tuple[str, ...] = ()
-    predicates: tuple[str, ...] = ()
-    update_columns: tuple[str, ...] | None = None
-    exclude_columns: tuple[str, ...] = ()
-    matched_condition: str | None = None
-    not_matched_condition: str | None = None
-    skip_matched_step: bool = False
-    skip_not_matched_step: bool = False
-    source_alias: str = SOURCE_ALIAS
-    target_alias: str = TARGET_ALIAS
     on_schema_change: OnSchemaChangeName = "ignore"
     partition_overwrite: PartitionOverwriteName = "dynamic"
     event_time: str | None = None
+
+    @property
+    def merge_rules(self) -> dict[str, Any]:
+        """The rules of a merge by name, as ``ZTable.merge`` takes them."""
+        return {rule.name: getattr(self, rule.name) for rule in fields(MergeRules)}
 
 
 def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> IncrementalConfig:

@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog_statistics import ColumnFacts, statistics_builder
 from dbt.adapters.zlayout.spark.hadoop_store import serve_hadoop_stores
-from dbt.adapters.zlayout.spark.jvm import Jvm
+from dbt.adapters.zlayout.spark.jvm import Jvm, members
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,7 +105,7 @@ class Catalog:
             parts = self._session.sessionState().sqlParser().parseMultipartIdentifier(text)
         except Exception as error:
             raise ConfigError([f"table name {text!r} cannot be read; give it as schema.table"]) from error
-        words = [str(parts.apply(i)) for i in range(parts.size())]
+        words = list(map(str, members(parts)))
         if len(words) == 3 and words[0] == "spark_catalog":
             words = words[1:]
         if len(words) > 2:
@@ -135,7 +135,7 @@ class Catalog:
             provider=str(provider.get()).lower() if provider.isDefined() else None,
             location=canonical(str(location.get().toString())) if location.isDefined() else None,
             schema_json=str(native.schema().json()),
-            partition_by=tuple(str(columns.apply(i)) for i in range(columns.size())),
+            partition_by=tuple(map(str, members(columns))),
             properties={TABLE_ID_PROPERTY: str(table_id.get())} if table_id.isDefined() else {},
         )
 

@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.predicate.expr import Constant
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.file_index import ExplainedFilters, ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.join_sides import JoinSide, join_sides, values_as_filter
+from dbt.adapters.zlayout.spark.jvm import members
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import installed
 from dbt.adapters.zlayout.spark.session import prepare
@@ -75,7 +76,7 @@ def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
         name, index = _index_of(catalog, scan)
         if index is None:
             continue
-        others = _without(condition, [*_members(scan.partitionFilters()), *_members(scan.dataFilters())])
+        others = _without(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
         filters = index.explained(_static(catalog, scan.partitionFilters()), scan.dataFilters(), others)
         joins = tuple(_joins(catalog, scan, index, filters, sides))
         found.append(ExplainedScan(str(name), index.opened, filters, joins))
@@ -102,9 +103,8 @@ def nothing_matches(name: TableName, opened: OpenTable) -> ExplainedScan:
 def _joins(
     catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[JoinSide]
 ) -> Iterator[ExplainedJoin]:
-    output = scan.output()
-    columns = {int(each.exprId().id()): each for each in (output.apply(i) for i in range(output.size()))}
-    dynamic = any(_is_dynamic(each) for each in _members(scan.partitionFilters()))
+    columns = {int(each.exprId().id()): each for each in members(scan.output())}
+    dynamic = any(_is_dynamic(each) for each in members(scan.partitionFilters()))
     for side in sides:
         column = columns.get(side.column_id)
         if column is None:
@@ -127,11 +127,7 @@ def _joins(
 
 def _plans(logical: Any) -> list[Any]:
     """An optimized plan and those of its subqueries."""
-    return [logical, *_members(logical.subqueriesAll())]
-
-
-def _members(seq: Any) -> Iterator[Any]:
-    return (seq.apply(position) for position in range(seq.size()))
+    return [logical, *members(logical.subqueriesAll())]
 
 
 def _is_dynamic(condition: Any) -> bool:
@@ -155,7 +151,7 @@ def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
     kind = str(node.getClass().getName())
     if kind == _SCAN:
         yield node, condition
-    for child in _members(node.children()):
+    for child in members(node.children()):
         yield from _scans_below(child, node.condition() if kind == _FILTER else None)
 
 
@@ -180,4 +176,4 @@ def _index_of(catalog: Catalog, scan: Any) -> tuple[TableName | None, ZlayoutFil
 
 def _static(catalog: Catalog, filters: Any) -> Any:
     """The filters without those that a join fills in while the query runs."""
-    return catalog.jvm.seq([each for each in _members(filters) if not _is_dynamic(each)])
+    return catalog.jvm.seq([each for each in members(filters) if not _is_dynamic(each)])

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.spark.file_listing import (
     partition_rows,
     rows_that_match,
 )
-from dbt.adapters.zlayout.spark.jvm import Jvm
+from dbt.adapters.zlayout.spark.jvm import Jvm, members
 from dbt.adapters.zlayout.spark.opened import OpenTable
 
 _LOG = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class ZlayoutFileIndex(ABC):
 
     def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
         """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; nothing is decided by others."""
-        known = [to_predicate(each, self._schema_json) for group in filters for each in _members(group)]
+        known = [to_predicate(each, self._schema_json) for group in filters for each in members(group)]
         every = (*known, *(Unknown(str(each.sql()), _NOT_HANDED_OVER) for each in others))
         return And(every) if every else Constant(True)
 
@@ -173,7 +173,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         values = self._partition_texts()
         conditions = [
             PartitionCondition(self.predicate(one).sql(), self._in_kept_partitions(one), values)
-            for one in (self._jvm.seq([each]) for each in _members(partition_filters))
+            for one in (self._jvm.seq([each]) for each in members(partition_filters))
         ]
         rest = self.predicate(data_filters, others=others)
         plan = self.opened.scan(rest, before)
@@ -215,8 +215,8 @@ class SnapshotFileIndex(ZlayoutFileIndex):
     def _attributes(self, condition: Any) -> Any:
         """The partition columns in their order, under the identities that the condition uses."""
         referenced = condition.references().toSeq()
-        by_name = {str(referenced.apply(i).name()).lower(): referenced.apply(i) for i in range(referenced.size())}
-        fields = [self._partition_schema.apply(i) for i in range(self._partition_schema.size())]
+        by_name = {str(each.name()).lower(): each for each in members(referenced)}
+        fields = members(self._partition_schema)
         fresh = self._jvm.root.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttribute
         ordered = [by_name.get(str(each.name()).lower()) or fresh(each) for each in fields]
         return getattr(self._jvm.catalyst.expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
@@ -246,7 +246,3 @@ class SomeFilesIndex(SnapshotFileIndex):
     def equals(self, other: object) -> bool:
         """Whether the other is this very index."""
         return self is other
-
-
-def _members(seq: Any) -> Iterator[Any]:
-    return (seq.apply(position) for position in range(seq.size()))

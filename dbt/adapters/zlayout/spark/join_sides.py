@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.zlayout.spark.jvm import Jvm
+from dbt.adapters.zlayout.spark.jvm import Jvm, members
 
 MOST_BYTES = 10 << 20
 """The default of ``spark.sql.autoBroadcastJoinThreshold``: a side that Spark takes for larger is not looked at."""
@@ -56,8 +56,7 @@ def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
             if int(plan.stats().sizeInBytes()) > MOST_BYTES:
                 continue
             reached = _reached(getattr(join, side)())
-            for position in range(keys[side].size()):
-                column, key = keys[side].apply(position), keys[other].apply(position)
+            for column, key in zip(members(keys[side]), members(keys[other]), strict=True):
                 if str(column.nodeName()) == "AttributeReference" and int(column.exprId().id()) in reached:
                     yield JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
 
@@ -91,18 +90,16 @@ def values_as_filter(jvm: Jvm, session: Any, side: JoinSide, column: Any) -> tup
 def _nodes(plan: Any, name: str) -> Iterator[Any]:
     if str(plan.nodeName()) == name:
         yield plan
-    children = plan.children()
-    for position in range(children.size()):
-        yield from _nodes(children.apply(position), name)
+    for child in members(plan.children()):
+        yield from _nodes(child, name)
 
 
 def _reached(plan: Any) -> set[int]:
     """Ids of the columns of relations below a plan whose rows nothing in between counts or orders."""
-    name, children = str(plan.nodeName()), plan.children()
+    name = str(plan.nodeName())
     if str(plan.getClass().getSimpleName()) == "LogicalRelation":
-        output = plan.output()
-        return {int(output.apply(position).exprId().id()) for position in range(output.size())}
+        return {int(each.exprId().id()) for each in members(plan.output())}
     inner = name == "Join" and str(plan.joinType().sql()) == "INNER"
     if name not in _PASSED_THROUGH and not inner:
         return set()
-    return {each for position in range(children.size()) for each in _reached(children.apply(position))}
+    return {each for child in members(plan.children()) for each in _reached(child)}

@@ -8,7 +8,7 @@ composition of methods, into the function that maps it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -217,3 +217,8 @@ class Jvm:
 
 
 _KNOWN: WeakKeyDictionary[Any, Jvm] = WeakKeyDictionary()
+
+
+def members(seq: Any) -> Iterator[Any]:
+    """The members of a Scala ``Seq``, or the fields of a ``StructType`` (Py4J objects)."""
+    return (seq.apply(position) for position in range(seq.size()))

@@ -35,7 +35,6 @@ from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
-from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
@@ -102,11 +101,11 @@ class _Modifying:
         self.catalog = Catalog(spark)
         self.subject = str(wanted.name)
         self.phases: dict[str, float] = {}
+        self._schema_plans: dict[tuple[str, tuple[str, ...]], SchemaPlan] = {}
 
     def run(self) -> tuple[OpenTable, CommitSummary]:
         started = time.perf_counter()
         entry, opened = self._managed()
-        recover(Timeline(opened.store))
         if self._rewrites_old_files(opened):
             self._rewrite_old_files(entry, opened)
             entry, opened = self._managed()
@@ -135,6 +134,13 @@ class _Modifying:
         return entry, opened
 
     def _schema(self, opened: OpenTable) -> SchemaPlan:
+        """What becomes of the columns; asked before and within the transaction, for the same version as a rule."""
+        before = opened.schema_json, opened.partition_columns
+        if before not in self._schema_plans:
+            self._schema_plans[before] = self._plan_schema(opened)
+        return self._schema_plans[before]
+
+    def _plan_schema(self, opened: OpenTable) -> SchemaPlan:
         if self.wanted.frame is None:
             return SchemaPlan(opened.schema_json)
         frame_json = described(str(self.wanted.frame.schema.json()), self.wanted.column_comments)

@@ -1,0 +1,37 @@
+"""What a merge does with rows that match and rows that do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SOURCE_ALIAS = "DBT_INTERNAL_SOURCE"
+TARGET_ALIAS = "DBT_INTERNAL_DEST"
+
+
+@dataclass(frozen=True)
+class MergeRules:
+    """What a merge does with rows that match and rows that do not; conditions are SQL over the two aliases.
+
+    Attributes:
+        unique_key: Columns whose equality makes rows match; null equals nothing. Empty where no key is needed.
+        update_columns: Columns that a match updates; None for all.
+        exclude_columns: Columns that it leaves alone.
+        predicates: Further conditions of a match.
+        matched_condition: Which matches are updated; None for all.
+        not_matched_condition: Which rows without a match are inserted; None for all.
+        skip_matched_step: Update nothing.
+        skip_not_matched_step: Insert nothing.
+        source_alias: Name of the incoming rows in conditions.
+        target_alias: Name of the table in conditions.
+    """
+
+    unique_key: tuple[str, ...] = ()
+    update_columns: tuple[str, ...] | None = None
+    exclude_columns: tuple[str, ...] = ()
+    predicates: tuple[str, ...] = ()
+    matched_condition: str | None = None
+    not_matched_condition: str | None = None
+    skip_matched_step: bool = False
+    skip_not_matched_step: bool = False
+    source_alias: str = SOURCE_ALIAS
+    target_alias: str = TARGET_ALIAS
