@@ -53,7 +53,7 @@ unit: venv ## unit tests, laws, architecture; no Spark
 	$(BIN)/python -m pytest -q tests
 
 integration: check-machine venv ## suites on a real Spark, each in a process of its own
-	@set -e; for suite in $(SUITES); do echo "== $$suite"; PYTHONPATH=$$suite $(BIN)/python -m pytest -q -W default "$$suite"; done
+	@set -e; for suite in $(SUITES); do echo "== $$suite"; PYTHONPATH=$$suite $(BIN)/python -m pytest -q -W default -W "ignore:unclosed:ResourceWarning" "$$suite"; done
 
 docs: venv ## the documentation as HTML in site/
 	$(BIN)/python -m mkdocs build --strict --quiet
