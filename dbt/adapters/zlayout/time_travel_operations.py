@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.contracts.relation import Path
@@ -18,9 +18,6 @@ from dbt.adapters.zlayout.node_lookup import table_of, tables_of
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.table import ZTable
-
-if TYPE_CHECKING:
-    pass
 
 _PERSISTENT = ("view", "materialized_view")
 
