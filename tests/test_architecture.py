@@ -21,7 +21,17 @@ LAYER_OF_PART = {
     ),
     "spark": ENGINE,
     **dict.fromkeys(
-        ("table", "table_writes", "table_history", "table_index_care", "inspect", "explanation_text", "report"), FACADE
+        (
+            "table",
+            "table_writes",
+            "table_clustering",
+            "table_history",
+            "table_index_care",
+            "inspect",
+            "explanation_text",
+            "report",
+        ),
+        FACADE,
     ),
 }
 # Every other module at the top is of the dbt edge. These two have no layer: one loads names lazily, one is a number.

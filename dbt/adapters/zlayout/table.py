@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description
 from dbt.adapters.zlayout.spark.summary import CommitSummary
+from dbt.adapters.zlayout.table_clustering import TableClustering
 from dbt.adapters.zlayout.table_history import TableHistory
 from dbt.adapters.zlayout.table_index_care import TableIndexCare
 from dbt.adapters.zlayout.table_writes import TableWrites
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class ZTable(TableHistory, TableIndexCare, TableWrites):
+class ZTable(TableHistory, TableIndexCare, TableClustering, TableWrites):
     """A table with an index of its files: managed by this package, or written by others and indexed here.
 
     Attributes:

@@ -99,7 +99,9 @@ class Tree:
         return np.concatenate([pairs.reshape(-1), own])
 
 
-def build_tree(sample: Ranks, files: int, leaves_per_file: int, *, linear: bool = False) -> Tree:
+def build_tree(
+    sample: Ranks, files: int, leaves_per_file: int, *, linear: bool = False, spans: Sequence[float] | None = None
+) -> Tree:
     """Cuts the key space into files, then each file into row groups.
 
     ``n`` files are parted into ⌊n/2⌋ and ⌈n/2⌉ at that quantile of the column whose rows are spread widest, unless its
@@ -111,8 +113,10 @@ def build_tree(sample: Ranks, files: int, leaves_per_file: int, *, linear: bool 
         files: Files to aim at, at least 1.
         leaves_per_file: Row groups to aim at in a file of the wanted size, at least 1.
         linear: Part along the first column that can be parted: leaves are runs of the lexicographic order of ranks.
+        spans: For each key the share of the table's rows whose value lies in the range of these rows: a key of which
+            they hold only a stretch is the less worth parting. None where they are the table.
     """
-    making = _Making(sample, linear)
+    making = _Making(sample, linear, tuple(spans or (1.0,) * len(sample)))
     making.run(files, leaves_per_file)
     return Tree(
         np.array(making.column, np.int16),
@@ -146,6 +150,7 @@ class _Open:
 class _Making:
     sample: Ranks
     linear: bool
+    spans: tuple[float, ...]
     column: list[int] = field(default_factory=list)
     threshold: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
@@ -208,7 +213,7 @@ class _Making:
                 return cut
             trimmed = int(_TRIMMED * len(ordered))
             low, high = int(ordered[trimmed]), int(ordered[-1 - trimmed])
-            width = float(self._mass_up_to[column][high] - self._mass_up_to[column][low])
+            width = self.spans[column] * float(self._mass_up_to[column][high] - self._mass_up_to[column][low])
             score = width * (1 - 2 * min(0.5, abs(cut.share - wanted)))
             if score > best_score:
                 best, best_score = cut, score

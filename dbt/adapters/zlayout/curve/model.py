@@ -69,6 +69,7 @@ class CurveModel:
         row_group_rows: int | None,
         partition_keys: Sequence[PartitionKey] | None = None,
         along: CurveModel | None = None,
+        spans: Sequence[float] | None = None,
     ) -> CurveModel:
         """Makes a curve from a uniform sample.
 
@@ -82,6 +83,7 @@ class CurveModel:
             row_group_rows: Wanted rows of a row group; None for about eight groups a file.
             partition_keys: The partition of each sampled row; None for a table without partitions.
             along: A curve for these keys whose boundaries are taken over, so that its rows and these share one order.
+            spans: As for `build_tree`; None for the rows of a whole table.
 
         Raises:
             UnsupportedError: A key has a type without order.
@@ -94,14 +96,15 @@ class CurveModel:
             boundaries = tuple(Boundaries.of_sample(each, sizing.buckets) for each in keys)
         ranks = [each.ranks(key) for each, key in zip(boundaries, keys, strict=True)]
         trees = {}
+        cuts: dict[str, Any] = {"linear": curve == "linear", "spans": spans}
         if partition_keys is None:
-            tree = build_tree(ranks, *sizing.files_and_leaves(sample.num_rows), linear=curve == "linear")
+            tree = build_tree(ranks, *sizing.files_and_leaves(sample.num_rows), **cuts)
         else:
             rows = min(sizing.rows_per_file, total_rows)
-            tree = build_tree(ranks, 1, sizing.leaves(rows), linear=curve == "linear")
+            tree = build_tree(ranks, 1, sizing.leaves(rows), **cuts)
             for key, members in _rows_by_key(partition_keys).items():
                 part = [column[members] for column in ranks]
-                trees[key] = build_tree(part, *sizing.files_and_leaves(len(members)), linear=curve == "linear")
+                trees[key] = build_tree(part, *sizing.files_and_leaves(len(members)), **cuts)
         types = tuple(key_type(column.type) for column in sample.columns)
         return cls(tuple(columns), types, curve, boundaries, sizing, tree, trees)
 

@@ -19,10 +19,10 @@ from dbt.adapters.zlayout.spark.cut_sql import numbers_sql, partition_sql
 from dbt.adapters.zlayout.spark.files_written import FileReport
 from dbt.adapters.zlayout.spark.footers import read_footers
 from dbt.adapters.zlayout.spark.jobs import Progress, handed_over, run, writing_session
+from dbt.adapters.zlayout.spark.key_sample import key_sample
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import quoted
-from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage
-from dbt.adapters.zlayout.spark.staged import Staged, model_of
+from dbt.adapters.zlayout.spark.staged import model_of
 from dbt.adapters.zlayout.spark.summary import Timed
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.naming import data_file_path, is_data_path, new_group
@@ -34,7 +34,6 @@ from pyspark.sql import functions
 
 _FILE, _LEAF = "__zl_file", "__zl_leaf"
 _MOST_LEAVES_IN_SQL = 512
-_SAMPLE_ROWS = 1 << 18
 # Without this option (of `DataSource`), a bracket in the path of a table would be a pattern.
 _GLOB = "__globPaths__"
 _BIG_ROW_GROUP_BYTES = 16 << 20
@@ -88,7 +87,15 @@ class SparkRowWriter:
                     Sizing.of(total_rows, 0, bytes_per_row, self.build.target_file_bytes, self.row_group_rows),
                 )
                 if self.build.keys:
-                    staged = replace(self._sample(rows), rows=total_rows, bytes_per_row=bytes_per_row)
+                    sample = key_sample(
+                        rows,
+                        self.key_schema,
+                        self.build.keys,
+                        self.build.partition_by,
+                        self.build.settings,
+                        self.progress,
+                    )
+                    staged = replace(sample, rows=total_rows, bytes_per_row=bytes_per_row)
                     model = model_of(staged, self.build, self.curve, self.row_group_rows)
             with Timed(self._phases, "write"):
                 parted = self._in_order(rows, sizing) if model is None else self._clustered(rows, model)
@@ -110,25 +117,6 @@ class SparkRowWriter:
         stored = [each for each in store.list(f"{self.staging}/rows") if is_data_path(each.path.rpartition("/")[2])]
         rows = sum(footer.num_rows for footer in read_footers(store, [each.path for each in stored]))
         return rows, sum(each.size_bytes for each in stored) / max(1, rows)
-
-    def _sample(self, rows: DataFrame) -> Staged:
-        tops = [functions.col(quoted(each.name)) for each in self.key_schema]
-        folders = [functions.col(quoted(name)).cast("string") for name in self.build.partition_by]
-        narrow = rows.select(*(each.alias(f"c{number}") for number, each in enumerate([*tops, *folders])))
-        text = [pa.field(name, pa.string()) for name in self.build.partition_by]
-        sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
-        stage = Stage(
-            schema=pa.schema([*self.key_schema, *text]),
-            root_uri=self.build.root_uri,
-            folder=self.staging,
-            keys=self.build.keys,
-            partition_by=self.build.partition_by,
-            sample_rows=sample_rows,
-            settings=self.build.settings,
-            keeps_rows=False,
-        )
-        answers = run(self.spark, "layout", self.progress, narrow.mapInArrow(stage.__call__, RESULT_SCHEMA).collect)
-        return Staged.of(answers)
 
     def _in_order(self, rows: DataFrame, sizing: Sizing) -> DataFrame:
         files = -(-sizing.total_rows // sizing.rows_per_file)

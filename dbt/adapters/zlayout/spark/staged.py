@@ -69,17 +69,21 @@ class Staged:
             thinned.append(table.take(pa.array(np.sort(rng.choice(table.num_rows, wanted, replace=False)))))
         return pa.concat_tables(thinned)
 
+    def key_sample(self, partition_columns: int) -> tuple[pa.Table, list[PartitionKey] | None]:
+        """The uniform sample of the keys, and the partition of each of its rows; None without partition columns."""
+        sample = self.uniform_sample()
+        if not partition_columns:
+            return sample, None
+        names = [f"p{number}" for number in range(partition_columns)]
+        texts = zip(*(sample.column(name).to_pylist() for name in names), strict=True)
+        return sample.drop_columns(names), [tuple(value or None for value in key) for key in texts]
+
 
 def model_of(
     staged: Staged, build: Build, curve: str, row_group_rows: int | None, along: CurveModel | None = None
 ) -> CurveModel:
     """A curve with cuts for staged rows, from their sample; with the boundaries of another one where it is given."""
-    sample, keys = staged.uniform_sample(), None
-    if build.partition_by:
-        names = [f"p{number}" for number in range(len(build.partition_by))]
-        texts = zip(*(sample.column(name).to_pylist() for name in names), strict=True)
-        keys = [tuple(value or None for value in key) for key in texts]
-        sample = sample.drop_columns(names)
+    sample, keys = staged.key_sample(len(build.partition_by))
     return CurveModel.build(
         sample,
         build.keys,

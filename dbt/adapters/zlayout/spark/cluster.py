@@ -1,0 +1,322 @@
+"""Clustering a table: groups of files are rewritten and committed, and give way to whoever changes their rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import AnalysisException, ParseException
+
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, scheduled_groups
+from dbt.adapters.zlayout.layout.groups import FileGroup
+from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.checksum import check_same_rows
+from dbt.adapters.zlayout.spark.cluster_plan import CutGroup, CutPlan, Planner
+from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary, DroppedGroup
+from dbt.adapters.zlayout.spark.cluster_survey import Survey
+from dbt.adapters.zlayout.spark.explain import explain_predicate
+from dbt.adapters.zlayout.spark.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.files_written import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.jobs import Progress, short_message
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.schema_change import cast_to
+from dbt.adapters.zlayout.spark.session import open_entry
+from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.cleaning import clean
+from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import curve_path
+from dbt.adapters.zlayout.timeline.scheduled import list_scheduled, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_COMMIT_TRIES = 10
+
+
+@dataclass
+class Clustering:
+    """One clustering of one table.
+
+    Attributes:
+        spark: The session.
+        name: Of the table.
+        config: What is worth it, and how to work.
+        where: A condition: only files that may hold a matching row are rewritten.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    name: TableName
+    config: ReclusteringConfig
+    where: str | None = None
+    progress: Progress | None = None
+    _dropped: list[DroppedGroup] = field(default_factory=list)
+
+    def plan(self) -> ClusterPlan:
+        """What `run` would do; nothing is written.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+        """
+        planner = self._planner(self._opened())
+        return planner.cut(planner.choose(self._eligible(planner.survey.opened))).told
+
+    def schedule(self) -> ClusterPlan:
+        """Writes a plan to the timeline for a later `run_scheduled`; one without groups is not written.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+        """
+        opened = self._opened()
+        planner = self._planner(opened)
+        told = planner.outline(planner.choose(self._eligible(opened)))
+        if told.groups:
+            schedule(Timeline(opened.store), told.to_dict())
+        return told
+
+    def run(self) -> ClusterSummary:
+        """Rewrites what is worth it.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+            WriteError: Rows could not be read or written; what was not committed is as it was.
+        """
+        started = time.perf_counter()
+        opened = self._opened()
+        planner = self._planner(opened)
+        return self._carried_out(planner, planner.choose(self._eligible(opened)), started)
+
+    def run_scheduled(self) -> ClusterSummary:
+        """Carries out the plans that wait on the timeline; groups whose files have changed since are dropped.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+            WriteError: Rows could not be read or written; the plans stay.
+        """
+        started = time.perf_counter()
+        opened = self._opened()
+        planner = self._planner(opened)
+        plans = list_scheduled(opened.store)
+        groups = self._scheduled_groups(opened, plans)
+        done = self._carried_out(planner, groups, started)
+        withdraw_scheduled(opened.store, plans)
+        return done
+
+    def _scheduled_groups(self, opened: OpenTable, plans: Sequence[Any]) -> list[FileGroup]:
+        found: list[FileGroup] = []
+        paths = opened.files["path"].combine_chunks()
+        taken = np.zeros(len(paths), bool)
+        for plan in reversed(plans):
+            for told in scheduled_groups(plan.content.get("groups", ())):
+                at = pc.index_in(pa.array(told.paths, pa.string()), value_set=paths)
+                files = at.drop_null().to_numpy()
+                if at.null_count or taken[files].any():
+                    self._dropped.append(DroppedGroup(told.partition, len(told.paths), "its files have changed since"))
+                    continue
+                taken[files] = True
+                found.append(FileGroup(np.sort(files).astype(np.int64), 0.0, 0.0, told.reason))
+        return found
+
+    def _opened(self) -> OpenTable:
+        catalog = Catalog(self.spark)
+        entry = catalog.find(self.name)
+        opened = open_entry(self.spark, entry) if entry is not None else None
+        if opened is None or not opened.managed:
+            raise UnsupportedError(
+                f"{self.name} is only indexed: others write its files, so they cannot be rewritten here; take it over "
+                f"with ZTable.adopt(spark, '{self.name}', managed=True, zorder=[…]), or build it with this adapter"
+            )
+        return opened
+
+    def _planner(self, opened: OpenTable) -> Planner:
+        layout = TableLayout.of(config_of(opened.snapshot), opened.schema_json, str(self.name))
+        _, max_file_bytes = self.config.file_limits(layout.config.file_sizing.target_file_bytes)
+        return Planner(Catalog(self.spark), Survey(opened, layout, max_file_bytes), self.config, self.progress)
+
+    def _eligible(self, opened: OpenTable) -> npt.NDArray[np.bool_]:
+        if self.where is None:
+            return opened.all_files()
+        try:
+            scan = explain_predicate(self.spark, self.name, self.where)
+        except (AnalysisException, ParseException) as error:
+            why = short_message(error).splitlines()[0]
+            raise ConfigError([f"where: {self.where!r} does not fit the table: {why}"], str(self.name)) from error
+        if scan is None:
+            return ~opened.all_files()
+        kept = scan.opened.files.filter(scan.filters.plan.candidates)["path"].combine_chunks()
+        chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
+        return chosen
+
+    def _carried_out(self, planner: Planner, groups: Sequence[FileGroup], started: float) -> ClusterSummary:
+        opened = planner.survey.opened
+        plan = planner.cut(groups)
+        summary = ClusterSummary.of_plan(plan.told)
+        for batch in self._batches(plan.groups):
+            done = self._commit(plan, batch)
+            if done is not None:
+                summary = summary.plus(*done)
+        summary = replace(summary, groups_dropped=tuple(self._dropped))
+        if summary.groups_done:
+            opened = self._shown(summary.version)
+            planner = self._planner(opened)
+        state = planner.survey.state()
+        return replace(summary, after=state, dry_run=False, seconds=round(time.perf_counter() - started, 3))
+
+    def _batches(self, groups: Sequence[CutGroup]) -> list[list[CutGroup]]:
+        """Groups that are committed together."""
+        if not groups:
+            return []
+        count = min(self.config.max_commits, len(groups)) if self.config.partial_progress else 1
+        return [list(groups[number::count]) for number in range(count)]
+
+    def _commit(self, plan: CutPlan, batch: Sequence[CutGroup]) -> tuple[Any, ...] | None:
+        """Rewrites groups and commits those whose files nobody has touched meanwhile; None where that is none."""
+        timeline = Timeline(plan.survey.opened.store)
+        with timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
+            batch = self._untouched(batch, transaction.base.files["path"] if transaction.base is not None else None)
+            written = self._written(plan, batch, transaction)
+            for _ in range(_COMMIT_TRIES):
+                written = self._still_untouched(timeline, written)
+                if not written:
+                    return None
+                try:
+                    return self._committed(plan, written, transaction)
+                except ConflictError as conflict:
+                    if not self._lost_some(timeline, written):
+                        self._dropped += [_dropped(cut, _gist(conflict)) for cut, _ in written]
+                        return None
+        return None
+
+    def _committed(
+        self, plan: CutPlan, written: Sequence[tuple[CutGroup, tuple[FileReport, ...]]], transaction: Transaction
+    ) -> tuple[Any, ...]:
+        survey, layout, store = plan.survey, plan.survey.layout, plan.survey.opened.store
+        reports = [report for _, files in written for report in files]
+        removes = tuple(path for cut, _ in written for path in cut.told.paths)
+        adds = DataFiles.of([each.file for each in reports], layout.partition_by)
+        curve = None
+        if plan.curve is not None:
+            curve = curve_path(transaction.instant, "arrow")
+            store.put(curve, plan.curve.to_bytes())
+        removed_bytes = sum(cut.told.size_bytes for cut, _ in written)
+        figures = {
+            "rows": adds.total_rows,
+            "files_added": len(adds),
+            "files_removed": len(removes),
+            "bytes_added": adds.total_bytes,
+            "bytes_removed": removed_bytes,
+            "groups": len(written),
+        }
+        change = Change(adds=adds, removes=removes, curve=curve, summary=figures)
+        statistics = statistics_of(reports, layout.tracked)
+        index = IndexUpdate(survey.opened.store, transaction.instant, adds, statistics, removes)
+        commit = transaction.commit(change, index=index)
+        return commit.version, len(written), len(adds), len(removes), removed_bytes, adds.total_bytes, adds.total_rows
+
+    def _written(
+        self, plan: CutPlan, batch: Sequence[CutGroup], transaction: Transaction
+    ) -> list[tuple[CutGroup, tuple[FileReport, ...]]]:
+        at_once = 1 if plan.survey.layout.config.writing.writer == "spark" else self.config.max_concurrent_groups
+        total = len(batch)
+
+        def write(numbered: tuple[int, CutGroup]) -> tuple[CutGroup, tuple[FileReport, ...]]:
+            number, cut = numbered
+            files = self._rewritten(plan, cut, transaction)
+            size = sum(each.file.size_bytes for each in files)
+            self._tell(
+                f"group {number:,} of {total:,}{f' ({cut.told.partition})' if cut.told.partition else ''}: "
+                f"{len(cut.told.paths):,} files, {cut.told.size_bytes:,} bytes → {len(files):,} files, {size:,} bytes"
+            )
+            return cut, files
+
+        numbered = list(enumerate(batch, 1))
+        if not plan.survey.layout.keys or at_once == 1 or total == 1:
+            return [write(each) for each in numbered]
+        with ThreadPoolExecutor(min(at_once, total)) as pool:
+            return list(pool.map(write, numbered))
+
+    def _rewritten(self, plan: CutPlan, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
+        survey, layout = plan.survey, plan.survey.layout
+        catalog = Catalog(self.spark)
+        rows = cast_to(frame_of(catalog, survey.opened, cut.files), layout.schema_json)
+        writer = FileWriter(self.spark, str(self.name), layout)
+        written = writer.write(survey.opened.store, transaction, rows, cuts=cut.model)
+        count = sum(each.file.row_count for each in written.files)
+        if count != cut.told.rows:
+            raise WriteError(
+                f"{self.name}: {cut.told.rows:,} rows were to be clustered and {count:,} written; nothing was committed"
+            )
+        if self.config.verify:
+            files = DataFiles.of([each.file for each in written.files], layout.partition_by)
+            fresh = survey.opened.with_files(files)
+            check_same_rows(rows, frame_of(catalog, fresh, np.ones(len(files), bool)), str(self.name))
+        return written.files
+
+    def _untouched(self, batch: Sequence[CutGroup], live: pa.ChunkedArray | None) -> list[CutGroup]:
+        kept = []
+        for cut in batch:
+            if live is not None and _all_in(cut.told.paths, live):
+                kept.append(cut)
+            else:
+                self._dropped.append(_dropped(cut, "its files have changed since the plan was made"))
+        return kept
+
+    def _still_untouched(
+        self, timeline: Timeline, written: Sequence[tuple[CutGroup, tuple[FileReport, ...]]]
+    ) -> list[tuple[CutGroup, tuple[FileReport, ...]]]:
+        """The groups that can be committed; new files of the others go."""
+        live = timeline.snapshot().files["path"]
+        kept = []
+        for cut, files in written:
+            if _all_in(cut.told.paths, live):
+                kept.append((cut, files))
+            else:
+                self._dropped.append(_dropped(cut, "another writer changed its rows meanwhile"))
+                timeline.store.delete(each.file.path for each in files)
+        return kept
+
+    def _lost_some(self, timeline: Timeline, written: Iterable[tuple[CutGroup, Any]]) -> bool:
+        live = timeline.snapshot().files["path"]
+        return not all(_all_in(cut.told.paths, live) for cut, _ in written)
+
+    def _shown(self, version: int) -> OpenTable:
+        catalog = Catalog(self.spark)
+        entry = catalog.find(self.name)
+        opened = self._opened()
+        if entry is not None and opened.version >= version:
+            show(catalog, self.name, entry, opened, Description.of(entry), None)
+        retention = config_of(opened.snapshot).retention
+        clean(Timeline(opened.store), retention.versions, retention.hours, int(time.time() * 1000))
+        return opened
+
+    def _tell(self, line: str) -> None:
+        if self.progress is not None:
+            self.progress(line)
+
+
+def _all_in(paths: Sequence[str], live: pa.ChunkedArray) -> bool:
+    return bool(pc.all(pc.is_in(pa.array(paths, pa.string()), value_set=live.combine_chunks())).as_py())
+
+
+def _dropped(cut: CutGroup, why: str) -> DroppedGroup:
+    return DroppedGroup(cut.told.partition, len(cut.told.paths), why)
+
+
+def _gist(conflict: ConflictError) -> str:
+    return str(conflict)

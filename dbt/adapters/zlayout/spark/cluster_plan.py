@@ -1,0 +1,252 @@
+"""From a survey to a plan of clustering: groups chosen from the index, then cut on a sample of their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.index.partitions import partition_folder
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, PlannedGroup
+from dbt.adapters.zlayout.layout.forecast import Forecast, forecast
+from dbt.adapters.zlayout.layout.groups import FileGroup
+from dbt.adapters.zlayout.layout.key_space import boxes_of
+from dbt.adapters.zlayout.layout.plan import Candidates, Knobs, plan_groups
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.cluster_survey import Survey
+from dbt.adapters.zlayout.spark.jobs import Progress, workers_find_this_python
+from dbt.adapters.zlayout.spark.key_sample import key_sample
+from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.staged import Staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class CutGroup:
+    """A group that is ready to be written.
+
+    Attributes:
+        files: bool[n], which of the version's files it takes.
+        partition: Number of their partition.
+        model: The curve with the group's cuts; None in a table without keys.
+        forecast: The files that will come of it; None likewise.
+        told: The group as a plan shows it.
+    """
+
+    files: npt.NDArray[np.bool_]
+    partition: int
+    model: CurveModel | None
+    forecast: Forecast | None
+    told: PlannedGroup
+
+
+@dataclass(frozen=True, eq=False)
+class CutPlan:
+    """A plan with everything that its execution needs.
+
+    Attributes:
+        survey: What was looked at.
+        groups: In the order of their rewrite.
+        curve: A new curve for the whole table; None where the stored one serves.
+        told: The plan as people see it.
+    """
+
+    survey: Survey
+    groups: tuple[CutGroup, ...]
+    curve: CurveModel | None
+    told: ClusterPlan
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans the clustering of one version.
+
+    Attributes:
+        catalog: The session's catalog.
+        survey: The version.
+        config: What is worth it.
+        progress: Takes a line now and then.
+    """
+
+    catalog: Catalog
+    survey: Survey
+    config: ReclusteringConfig
+    progress: Progress | None = None
+
+    def choose(self, eligible: npt.NDArray[np.bool_]) -> list[FileGroup]:
+        """The groups that the index alone finds worth a rewrite.
+
+        Args:
+            eligible: bool[n], files that may be rewritten.
+        """
+        survey, config = self.survey, self.config
+        target = survey.layout.config.file_sizing.target_file_bytes
+        low, high = config.file_limits(target)
+        knobs = Knobs(
+            target_bytes=target,
+            min_file_bytes=low,
+            max_file_bytes=high,
+            max_group_bytes=config.max_group_bytes,
+            min_input_files=config.min_input_files,
+            min_gain=config.min_gain,
+            max_bytes=config.max_bytes,
+            rewrite_all=config.rewrite_all,
+        )
+        partition = survey.opened.partition_of_file
+        candidates = Candidates(survey.boxes, survey.size_bytes, partition, eligible)
+        return plan_groups(candidates, survey.cost_model, knobs)
+
+    def outline(self, groups: Sequence[FileGroup]) -> ClusterPlan:
+        """A plan from the index alone: how many files come of each group is reckoned from its size."""
+        cuts = [self._cut(group, None, None) for group in groups]
+        state = self.survey.state()
+        return ClusterPlan(self.survey.opened.version, tuple(each.told for each in cuts), state, state)
+
+    def cut(self, groups: Sequence[FileGroup]) -> CutPlan:
+        """Cuts groups on a sample of their keys; those that turn out not to be worth it are left out."""
+        survey = self.survey
+        if not groups:
+            return CutPlan(survey, (), None, self._told((), ()))
+        if not survey.layout.keys:
+            cuts = [self._cut(group, None, None) for group in groups]
+            return CutPlan(survey, tuple(cuts), None, self._told(cuts, ()))
+        workers_find_this_python(self.catalog.spark)
+        outgrown = survey.outgrown()
+        curve = None
+        if survey.stored is None or outgrown:
+            curve = self._whole_curve()
+        along = curve or survey.stored
+        cuts = []
+        for number, group in enumerate(groups, 1):
+            self._tell(f"sampling the keys of group {number:,} of {len(groups):,} ({len(group.files):,} files)")
+            model, came = self._sampled(group, along)
+            cut = self._cut(group, model, came)
+            if self._is_worth_it(cut):
+                cuts.append(cut)
+        return CutPlan(survey, tuple(cuts), curve if cuts else None, self._told(cuts, outgrown if cuts else ()))
+
+    def _tell(self, line: str) -> None:
+        if self.progress is not None:
+            self.progress(line)
+
+    def _is_worth_it(self, cut: CutGroup) -> bool:
+        if cut.told.reason == "overlap":
+            return cut.told.saves is not None and cut.told.saves >= self.config.min_gain
+        if cut.told.reason in ("small", "large") and cut.forecast is not None:
+            before = int(cut.files.sum())
+            return (len(cut.forecast) < before) if cut.told.reason == "small" else (len(cut.forecast) > before)
+        return True
+
+    def _sampled(self, group: FileGroup, along: CurveModel | None) -> tuple[CurveModel, Forecast]:
+        survey, layout = self.survey, self.survey.layout
+        mask = self._mask(group)
+        rows, size = int(survey.rows[mask].sum()), int(survey.size_bytes[mask].sum())
+        staged = self._key_sample(frame_of(self.catalog, survey.opened, mask))
+        sample, keys = staged.key_sample(len(layout.partition_by))
+        boxes = survey.boxes
+        spans = boxes.high[:, group.files].max(axis=1) - boxes.low[:, group.files].min(axis=1)
+        model = CurveModel.build(
+            sample,
+            layout.keys,
+            layout.config.clustering.curve,
+            total_rows=rows,
+            bytes_per_row=size / max(1, rows),
+            target_file_bytes=round(size / self._files_for(size, len(group.files))),
+            row_group_rows=layout.config.file_sizing.row_group_rows,
+            partition_keys=keys,
+            along=along,
+            spans=spans.tolist(),
+        )
+        return model, forecast(sample, model, self._partition_key(group), rows, size)
+
+    def _files_for(self, size_bytes: int, files: int) -> int:
+        return int(self.survey.cost_model.files_for(np.array([float(size_bytes)]), np.array([files]))[0])
+
+    def _whole_curve(self) -> CurveModel:
+        """Boundaries for all rows of the table, from one light pass over its keys."""
+        self._tell("sampling the keys of the whole table for a new curve")
+        survey, layout = self.survey, self.survey.layout
+        staged = self._key_sample(frame_of(self.catalog, survey.opened))
+        sample, keys = staged.key_sample(len(layout.partition_by))
+        rows, size = int(survey.rows.sum()), int(survey.size_bytes.sum())
+        return CurveModel.build(
+            sample,
+            layout.keys,
+            layout.config.clustering.curve,
+            total_rows=rows,
+            bytes_per_row=size / max(1, rows),
+            target_file_bytes=layout.config.file_sizing.target_file_bytes,
+            row_group_rows=layout.config.file_sizing.row_group_rows,
+            partition_keys=keys,
+        )
+
+    def _key_sample(self, rows: DataFrame) -> Staged:
+        layout = self.survey.layout
+        settings = ParquetSettings(layout.config.writing.compression, layout.data_json, str(self.catalog.spark.version))
+        return key_sample(rows, layout.data_schema, layout.keys, layout.partition_by, settings, self.progress)
+
+    def _cut(self, group: FileGroup, model: CurveModel | None, came: Forecast | None) -> CutGroup:
+        survey, mask = self.survey, self._mask(group)
+        size = int(survey.size_bytes[mask].sum())
+        told = PlannedGroup(
+            partition=self._partition_text(group),
+            paths=tuple(survey.opened.files.filter(mask)["path"].to_pylist()),
+            rows=int(survey.rows[mask].sum()),
+            size_bytes=size,
+            reason=group.reason,
+            files_after=self._files_for(size, len(group.files)) if came is None else len(came),
+            saves=round(group.gain / group.cost, 4) if came is None and group.cost else None,
+        )
+        if came is not None:
+            told = replace(told, saves=self._saved(mask, came))
+        return CutGroup(mask, self._partition_number(group), model, came, told)
+
+    def _saved(self, mask: npt.NDArray[np.bool_], came: Forecast) -> float | None:
+        """The share of the bytes that queries read of a group which its forecast files save."""
+        survey = self.survey
+        before = float(survey.cost_model.cost(survey.boxes, survey.size_bytes)[mask].sum())
+        stay = ~mask
+        bounds = [each.take(stay).plus(other) for each, other in zip(survey.bounds, came.bounds, strict=True)]
+        boxes = boxes_of(bounds, np.concatenate([survey.rows[stay], came.rows]), survey.marks)
+        sizes = np.concatenate([survey.size_bytes[stay], came.size_bytes])
+        after = float(survey.cost_model.cost(boxes, sizes)[int(stay.sum()) :].sum())
+        return round(1 - after / before, 4) if before else None
+
+    def _told(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
+        survey = self.survey
+        gone = np.zeros(len(survey.rows), bool)
+        for cut in cuts:
+            gone |= cut.files
+        came = [(cut.partition, cut.forecast.bounds, cut.forecast.rows) for cut in cuts if cut.forecast is not None]
+        before = survey.state()
+        if survey.layout.keys:
+            after = survey.state(gone, came)
+        else:
+            files = before.files - int(gone.sum()) + sum(cut.told.files_after for cut in cuts)
+            after = replace(before, files=files, files_read=float(files))
+        return ClusterPlan(survey.opened.version, tuple(cut.told for cut in cuts), before, after, resampled)
+
+    def _mask(self, group: FileGroup) -> npt.NDArray[np.bool_]:
+        mask = np.zeros(len(self.survey.rows), bool)
+        mask[group.files] = True
+        return mask
+
+    def _partition_number(self, group: FileGroup) -> int:
+        return int(self.survey.opened.partition_of_file[group.files[0]])
+
+    def _partition_key(self, group: FileGroup) -> PartitionKey:
+        opened = self.survey.opened
+        return tuple(opened.partition_keys[self._partition_number(group)]) if opened.partition_columns else ()
+
+    def _partition_text(self, group: FileGroup) -> str:
+        names = self.survey.opened.partition_columns
+        return partition_folder(tuple(zip(names, self._partition_key(group), strict=True))) if names else ""

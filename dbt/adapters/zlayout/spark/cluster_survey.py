@@ -1,0 +1,122 @@
+"""What is known of a table's layout before anything is rewritten: bounds of the keys, from the index alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.curve.keys import Comparable, comparable
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.layout.cluster_plan import LayoutState, layout_state
+from dbt.adapters.zlayout.layout.cost import CostModel
+from dbt.adapters.zlayout.layout.key_space import Boxes, KeyBounds, boxes_of, fullest_bucket
+from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.schema import type_at
+from dbt.adapters.zlayout.spark.table_layout import TableLayout
+
+# A stretch between two boundaries that holds more than a file cannot be cut into files any more.
+_MOST_FILES_IN_A_BUCKET = 1.0
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The files of one version as clustering sees them.
+
+    Attributes:
+        opened: The version.
+        layout: How its files shall be laid out.
+        max_file_bytes: A file above this is too large.
+    """
+
+    opened: OpenTable
+    layout: TableLayout
+    max_file_bytes: int
+
+    @cached_property
+    def stored(self) -> CurveModel | None:
+        """The curve that the table has, if it is one for this layout."""
+        return self.layout.stored_model(self.opened.store, self.opened.snapshot) if self.layout.keys else None
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """int64[n], rows of each file."""
+        return np.asarray(self.opened.files["row_count"].to_numpy(), np.int64)
+
+    @cached_property
+    def size_bytes(self) -> npt.NDArray[np.int64]:
+        """int64[n], size of each file."""
+        return np.asarray(self.opened.files["size_bytes"].to_numpy(), np.int64)
+
+    @cached_property
+    def bounds(self) -> tuple[KeyBounds, ...]:
+        """The bounds of each key."""
+        statistics = self.opened.statistics.statistics(self.opened.files, self.layout.keys)
+        schema = self.layout.data_schema
+        return tuple(
+            _key_bounds(statistics.column(path), type_at(schema, path), statistics.row_count)
+            for path in self.layout.keys
+        )
+
+    @cached_property
+    def marks(self) -> tuple[Comparable, ...]:
+        """The stored boundaries of each key; none at all without a stored curve."""
+        if self.stored is None:
+            return ()
+        return tuple(Comparable(each.values, np.zeros(len(each.values), bool)) for each in self.stored.boundaries)
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """Where the files lie."""
+        return boxes_of(self.bounds, self.rows, self.marks)
+
+    @cached_property
+    def cost_model(self) -> CostModel:
+        """How reading is weighed."""
+        clustering = self.layout.config.clustering
+        target = self.layout.config.file_sizing.target_file_bytes
+        return CostModel.of(target, self.max_file_bytes, len(self.layout.keys), clustering.curve)
+
+    def outgrown(self) -> tuple[str, ...]:
+        """The keys whose stored boundaries cannot part the rows any more that came since."""
+        target = self.layout.config.file_sizing.target_file_bytes
+        files = self.size_bytes.sum() / target
+        return tuple(
+            format_column_path(path)
+            for path, key, marks in zip(self.layout.keys, self.bounds, self.marks, strict=False)
+            if fullest_bucket(key, self.rows, marks) * files > _MOST_FILES_IN_A_BUCKET
+        )
+
+    def state(
+        self,
+        without: npt.NDArray[np.bool_] | None = None,
+        more: list[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]] | None = None,
+    ) -> LayoutState:
+        """The layout in three numbers, as it is or would be.
+
+        Args:
+            without: bool[n], files that are gone.
+            more: Files that come: number of their partition, bounds of each key, rows.
+        """
+        stay = np.ones(len(self.rows), bool) if without is None else ~without
+        partition, rows = self.opened.partition_of_file[stay], self.rows[stay]
+        bounds = [each.take(stay) for each in self.bounds]
+        for number, keys, came in more or []:
+            partition = np.concatenate([partition, np.full(len(came), number)])
+            rows = np.concatenate([rows, came])
+            bounds = [each.plus(other) for each, other in zip(bounds, keys, strict=True)]
+        return layout_state(bounds, rows, partition, self.cost_model, self.marks)
+
+
+def _key_bounds(bounds: ColumnBounds | None, kind: pa.DataType, row_count: pa.Array) -> KeyBounds:
+    if bounds is None:
+        nothing = comparable(pa.nulls(len(row_count), kind))
+        return KeyBounds(nothing, nothing, np.zeros(len(row_count), bool))
+    empty = pc.fill_null(pc.equal(bounds.null_count, row_count), False)
+    return KeyBounds(comparable(bounds.minimum), comparable(bounds.maximum), empty.to_numpy(zero_copy_only=False))

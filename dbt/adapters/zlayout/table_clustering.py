@@ -1,0 +1,123 @@
+"""Clustering of a ``ZTable``: planned from the index, within a budget, giving way to writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.config.known_keys import near_misses
+from dbt.adapters.zlayout.config.reclustering import RECLUSTERING_KEYS, parse_reclustering
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.cluster import Clustering
+from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.session import open_entry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SETTINGS = frozenset(RECLUSTERING_KEYS) - {"clustering", "cluster_every"}
+
+
+class TableClustering:
+    """Methods that rewrite files whose layout is worth it."""
+
+    name: str
+    _spark: SparkSession
+    _opened: OpenTable
+
+    def cluster(
+        self,
+        where: str | None = None,
+        max_bytes: int | str | None = None,
+        rewrite_all: bool = False,
+        dry_run: bool = False,
+        *,
+        pending: bool = False,
+        progress: Callable[[str], None] | None = None,
+        **settings: Any,
+    ) -> ClusterSummary:
+        """Rewrites overlapping, small and too large files where it pays; a second call right after does nothing.
+
+        Writers win: a group of files that somebody changed meanwhile is dropped and reported, the others land.
+
+        Args:
+            where: A condition, as in a WHERE clause: only files that may hold a matching row are rewritten.
+            max_bytes: Most bytes to rewrite, a number or such as '10gb'; None for no limit.
+            rewrite_all: Rewrite every file, gain or not.
+            dry_run: Only say what would be done.
+            pending: Carry out the plans that `schedule_clustering` wrote, instead of a new one.
+            progress: Gets a line a group.
+            **settings: ``cluster_min_gain``, ``min_file_size``, ``max_file_size``, ``max_group_size``,
+                ``min_input_files``, ``max_concurrent_groups``, ``partial_progress``, ``max_commits``, ``verify``, as in
+                a model's config.
+
+        Returns:
+            ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
+            ``groups``, ``groups_dropped`` …; this object sees the version.
+
+        Raises:
+            ConfigError: A setting is wrong; nothing has run.
+            UnsupportedError: The table is only indexed.
+            WriteError: Rows could not be read or written; what was not committed is as it was.
+        """
+        if pending and (where is not None or dry_run or rewrite_all):
+            raise ConfigError(
+                ["pending: where, rewrite_all and dry_run belong to a new plan; leave them out"], self.name
+            )
+        work = self._clustering(where, max_bytes, rewrite_all, progress, settings)
+        if dry_run:
+            return ClusterSummary.of_dry_run(work.plan())
+        done = work.run_scheduled() if pending else work.run()
+        self._see_newest()
+        return done
+
+    def schedule_clustering(
+        self,
+        where: str | None = None,
+        max_bytes: int | str | None = None,
+        rewrite_all: bool = False,
+        *,
+        progress: Callable[[str], None] | None = None,
+        **settings: Any,
+    ) -> ClusterSummary:
+        """Writes a plan to the timeline for a later ``cluster(pending=True)``; it takes the place of an older one.
+
+        Args:
+            where: As for `cluster`.
+            max_bytes: As for `cluster`.
+            rewrite_all: As for `cluster`.
+            progress: Gets a line now and then.
+            **settings: As for `cluster`.
+
+        Returns:
+            What the plan holds, reckoned from the index alone; without groups nothing was written.
+        """
+        return ClusterSummary.of_dry_run(self._clustering(where, max_bytes, rewrite_all, progress, settings).schedule())
+
+    def _clustering(
+        self,
+        where: str | None,
+        max_bytes: int | str | None,
+        rewrite_all: bool,
+        progress: Callable[[str], None] | None,
+        settings: dict[str, Any],
+    ) -> Clustering:
+        problems = [
+            sentence
+            for key in settings
+            if key not in _SETTINGS
+            for sentence in near_misses([key], ())
+            or [f"`{key}` is no setting; there are {', '.join(sorted(_SETTINGS))}"]
+        ]
+        raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
+        config = parse_reclustering(raw, problems)
+        if problems:
+            raise ConfigError(problems, self.name)
+        return Clustering(self._spark, Catalog(self._spark).name(self.name), config, where, progress)
+
+    def _see_newest(self) -> None:
+        entry = Catalog(self._spark).find(Catalog(self._spark).name(self.name))
+        opened = open_entry(self._spark, entry) if entry is not None else None
+        self._opened = opened or self._opened

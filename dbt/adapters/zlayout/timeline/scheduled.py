@@ -1,0 +1,62 @@
+"""Plans that wait on the timeline for a job to carry them out. They are advice: what is stale in one is passed over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.instant import next_instant
+from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, to_json_bytes
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
+
+_SCHEDULED = re.compile(r"(\d{17})\.replacecommit\.scheduled")
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A plan that waits.
+
+    Attributes:
+        instant: When it was made.
+        path: Of its file.
+        content: What is to be done.
+    """
+
+    instant: str
+    path: str
+    content: Mapping[str, Any]
+
+
+def schedule(timeline: Timeline, content: Mapping[str, Any]) -> Scheduled:
+    """Writes a plan; older ones go, since it was made knowing what they knew."""
+    store = timeline.store
+    older = [each.path for each in list_scheduled(store)]
+    instant = next_instant(timeline.snapshot().last_instant, timeline.surroundings.now_ms())
+    path = f"{TIMELINE_FOLDER}/{instant}.replacecommit.scheduled"
+    store.put(path, to_json_bytes(dict(content)))
+    store.delete(each for each in older if each != path)
+    return Scheduled(instant, path, content)
+
+
+def list_scheduled(store: Store) -> list[Scheduled]:
+    """All plans that wait, oldest first; one that cannot be read holds nothing."""
+    found = []
+    for file in sorted(store.list(TIMELINE_FOLDER), key=lambda each: each.path):
+        match = _SCHEDULED.fullmatch(file.path.rpartition("/")[2])
+        if match is not None:
+            try:
+                content = from_json_bytes(store.read(file.path), file.path)
+            except (FileMissingError, CorruptError):
+                content = {}
+            found.append(Scheduled(match[1], file.path, content))
+    return found
+
+
+def withdraw_scheduled(store: Store, plans: list[Scheduled]) -> None:
+    """Deletes plans that are carried out, or not worth it any more."""
+    store.delete(each.path for each in plans)

@@ -1,0 +1,257 @@
+"""Clustering: what is rewritten and what is not, that rows stay, and that writers win."""
+
+import threading
+
+import pytest
+from comparing import same_checksum, same_rows
+from test_modify import EVERY_TYPE, files_of
+
+from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.spark import cluster as clustering
+from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
+
+ROWS = (
+    "select id, cast(hash(id) % 1000 as int) a, cast(hash(id, 1) % 1000 as int) b, cast(id as string) t from range({})"
+)
+SHIFTED = ROWS.replace("range({})", "range({}, {})")
+
+
+def table_of(spark, name, query, **settings):
+    settings.setdefault("target_file_size", "64kb")
+    settings.setdefault("zorder", ["a", "b"])
+    return ZTable.write(spark, name, spark.sql(query), **settings)
+
+
+def appended(spark, table, count, rows=4_000, first=100_000):
+    for number in range(count):
+        table.append(spark.sql(SHIFTED.format(first + number * rows, first + (number + 1) * rows)))
+    return table
+
+
+def test_a_table_that_was_just_written_has_nothing_to_gain(spark):
+    table = table_of(spark, "z.cl_fresh", ROWS.format(60_000))
+    version, files = table.version, files_of(table)
+    done = table.cluster()
+    assert (done.version, done.bytes_rewritten, done.files_removed, done.groups_done) == (version, 0, 0, 0)
+    assert files_of(ZTable.for_name(spark, "z.cl_fresh")) == files
+
+
+def test_appends_are_put_in_their_places_and_a_second_run_does_nothing(spark):
+    table = appended(spark, table_of(spark, "z.cl_appends", ROWS.format(60_000)), 8)
+    before, files = spark.table("z.cl_appends").localCheckpoint(), len(table.snapshot().files)
+    planned = table.cluster(dry_run=True)
+    assert (planned.dry_run, planned.version) == (True, table.version)
+    done = table.cluster(verify=True)
+    assert same_checksum(spark.table("z.cl_appends"), before)
+    assert done.version == table.version == planned.version + 1
+    assert done.depth_after < done.depth_before
+    assert done.files_read_after < 0.8 * done.files_read_before
+    assert len(table.snapshot().files) == files + done.files_added - done.files_removed
+    assert done["bytes_rewritten"] == done.bytes_rewritten > 0
+    for word in ("depth_after", "files_read_after"):
+        assert planned[word] == pytest.approx(done[word], rel=0.1)
+    again = table.cluster()
+    assert (again.bytes_rewritten, again.version) == (0, done.version)
+    assert table.history().to_pylist()[0]["operation"] == "clustering"
+    assert table.index_status().num_rows == 0
+    assert table.verify(data=True).num_rows == 0
+
+
+def test_a_budget_is_kept(spark):
+    table = appended(spark, table_of(spark, "z.cl_budget", ROWS.format(60_000)), 8)
+    everything = table.cluster(dry_run=True).bytes_rewritten
+    budget = everything // 3
+    done = table.cluster(max_bytes=budget)
+    assert 0 < done.bytes_rewritten <= budget
+    assert done.files_read_after < done.files_read_before
+
+
+def test_every_type_is_the_same_afterwards_and_so_are_comments_and_columns(spark):
+    name = "z.cl_types"
+    settings = {"comment": "all kinds", "column_comments": {"k": "the key"}}
+    table = table_of(spark, name, EVERY_TYPE.format(rows=700), zorder=["k", "day"], target_file_size="16kb", **settings)
+    for number in range(4):
+        spark.sql(EVERY_TYPE.format(rows=700)).createOrReplaceTempView("more")
+        table.append(spark.sql(f"select * from more where k % 4 = {number}"))
+    before, columns = spark.table(name).localCheckpoint(), spark.sql(f"describe extended {name}").collect()
+    done = table.cluster(rewrite_all=True, verify=True)
+    assert done.files_removed >= 5
+    assert same_rows(spark.table(name), before)
+    kept = {row.col_name: (row.data_type, row.comment) for row in columns}
+    now = {row.col_name: (row.data_type, row.comment) for row in spark.sql(f"describe extended {name}").collect()}
+    assert {key: now[key] for key in before.columns} == {key: kept[key] for key in before.columns}
+    assert now["Comment"] == kept["Comment"]
+
+
+@pytest.mark.parametrize("writer", ["arrow", "spark"])
+def test_small_files_are_put_together_within_their_partition(spark, writer):
+    name = f"z.cl_small_{writer}"
+    query = "select id, cast(id % 3 as string) part, concat('x', id) t from range({}, {})"
+    table = table_of(spark, name, query.format(0, 10), zorder=[], partition_by=["part"], writer=writer)
+    for number in range(1, 8):
+        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    before = spark.table(name).localCheckpoint()
+    done = table.cluster()
+    assert (done.files_removed, done.files_added) == (24, 3)
+    assert {group.reason for group in done.groups} == {"small"}
+    assert sorted(group.partition for group in done.groups) == ["part=0", "part=1", "part=2"]
+    assert same_rows(spark.table(name), before)
+    assert table.cluster().bytes_rewritten == 0
+
+
+def test_where_chooses_the_partitions(spark):
+    name = "z.cl_where"
+    query = "select id, cast(id % 3 as int) part from range({}, {})"
+    table = table_of(spark, name, query.format(0, 10), zorder=["id"], partition_by=["part"])
+    for number in range(1, 8):
+        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    done = table.cluster(where="part = 1")
+    assert [group.partition for group in done.groups] == ["part=1"]
+    assert table.cluster(where="part = 99").bytes_rewritten == 0
+    assert table.cluster(where="id < 0").bytes_rewritten == 0
+
+
+def test_a_large_file_is_parted(spark):
+    name = "z.cl_large"
+    query = f"select *, id < 0 as old from ({ROWS.format(60_000)})"
+    table = table_of(spark, name, query, target_file_size="4mb", partition_by=["old"])
+    assert len(table.snapshot().files) == 1
+    spark.sql("select -1L id, 1 a, 1 b, 'x' t, true old").createOrReplaceTempView("few")
+    config = parse_table_config({"zorder": ["a", "b"], "target_file_size": "64kb", "partition_by": ["old"]})
+    table.append(spark.table("few"), settings=config)
+    before = spark.table(name).localCheckpoint()
+    done = table.cluster()
+    assert [group.reason for group in done.groups] == ["large"]
+    assert done.files_added >= 5
+    assert same_checksum(spark.table(name), before)
+    assert table.cluster().bytes_rewritten == 0
+
+
+def test_other_keys_are_seen_and_the_table_is_clustered_by_them(spark):
+    name = "z.cl_rekeyed"
+    table = table_of(spark, name, ROWS.format(60_000), zorder=["a"])
+    spark.sql(ROWS.format(10)).createOrReplaceTempView("few")
+    table.append(spark.table("few"), settings=parse_table_config({"zorder": ["b"], "target_file_size": "64kb"}))
+    before = spark.table(name).localCheckpoint()
+    done = table.cluster()
+    assert done.files_read_after < 0.5 * done.files_read_before
+    assert same_checksum(spark.table(name), before)
+    assert table.explain("b = 7").stages[-1].files_after <= 3
+    assert table.cluster().bytes_rewritten == 0
+
+
+def test_rows_beyond_the_stored_boundaries_get_new_ones(spark):
+    name = "z.cl_drift"
+    query = "select id, id * 10 as a, cast(hash(id) % 1000 as int) b from range({}, {})"
+    table = table_of(spark, name, query.format(0, 30_000))
+    for number in range(3, 9):
+        table.append(spark.sql(query.format(number * 10_000, (number + 1) * 10_000)))
+    planned = table.cluster(dry_run=True)
+    assert "a" in planned.resampled
+    before = spark.table(name).localCheckpoint()
+    done = table.cluster()
+    assert "a" in done.resampled
+    assert same_checksum(spark.table(name), before)
+    again = table.cluster()
+    assert (again.bytes_rewritten, again.resampled) == (0, ())
+
+
+def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
+    name = "z.cl_race"
+    query = "select id, cast(id % 3 as int) part from range({}, {})"
+    table = table_of(spark, name, query.format(0, 10), zorder=["id"], partition_by=["part"])
+    for number in range(1, 8):
+        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    other = ZTable.for_name(spark, name)
+    original, done_once = clustering.Clustering._written, threading.Event()
+
+    def written(self, plan, batch, transaction):
+        found = original(self, plan, batch, transaction)
+        if not done_once.is_set():
+            done_once.set()
+            other.delete("id = 1")
+            other.append(spark.sql(query.format(1000, 1010)))
+        return found
+
+    monkeypatch.setattr(clustering.Clustering, "_written", written)
+    done = table.cluster()
+    assert (done.groups_done, [each.partition for each in done.groups_dropped]) == (2, ["part=1"])
+    expected = spark.sql(f"select * from ({query.format(0, 80)}) where id <> 1 union all {query.format(1000, 1010)}")
+    assert same_rows(spark.table(name), expected)
+    assert table.index_status().num_rows == 0
+
+
+def test_partial_progress_commits_group_by_group(spark):
+    name = "z.cl_partial"
+    query = "select id, cast(id % 3 as int) part from range({}, {})"
+    table = table_of(spark, name, query.format(0, 10), zorder=["id"], partition_by=["part"])
+    for number in range(1, 8):
+        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    version = table.version
+    lines = []
+    done = table.cluster(partial_progress=True, max_commits=2, progress=lines.append)
+    assert (done.version, done.groups_done) == (version + 2, 3)
+    assert sum("group 1 of" in line for line in lines) >= 2
+
+
+def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):
+    table = appended(spark, table_of(spark, "z.cl_deferred", ROWS.format(60_000)), 8)
+    version = table.version
+    planned = table.schedule_clustering()
+    assert planned.groups
+    assert planned.version == version
+    assert len(list_scheduled(table._opened.store)) == 1
+    before = spark.table("z.cl_deferred").localCheckpoint()
+    # Writers do not mind it, and neither does a recovery.
+    table.append(spark.sql(SHIFTED.format(900_000, 900_010)))
+    done = ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True)
+    assert done.bytes_rewritten == planned.bytes_rewritten
+    assert list_scheduled(table._opened.store) == []
+    assert spark.table("z.cl_deferred").count() == before.count() + 10
+    assert ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True).bytes_rewritten == 0
+
+
+def test_a_plan_whose_files_are_gone_is_passed_over(spark):
+    table = appended(spark, table_of(spark, "z.cl_stale", ROWS.format(60_000)), 8)
+    assert table.schedule_clustering().groups
+    table.overwrite(spark.sql(ROWS.format(100)))
+    done = table.cluster(pending=True)
+    assert done.bytes_rewritten == 0
+    assert {each.reason for each in done.groups_dropped} == {"its files have changed since"}
+    assert list_scheduled(table._opened.store) == []
+
+
+@pytest.mark.parametrize("query", [ROWS.format(0), ROWS.format(1), "select cast(null as int) a, 1 b from range(100)"])
+def test_tables_with_nothing_to_cluster(spark, query):
+    name = f"z.cl_edge_{abs(hash(query)) % 10**6}"
+    table = table_of(spark, name, query)
+    before = spark.table(name).localCheckpoint()
+    assert table.cluster().files_removed == 0
+    table.cluster(rewrite_all=True, verify=True)
+    assert same_rows(spark.table(name), before)
+
+
+def test_a_table_that_others_write_is_left_alone(spark):
+    spark.sql("create table z.cl_indexed using parquet as select id from range(10)")
+    table = ZTable.adopt(spark, "z.cl_indexed")
+    with pytest.raises(UnsupportedError, match=r"only indexed.*managed=True"):
+        table.cluster()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_bytes": "much"}, "cluster_max_bytes: 'much' is not a size"),
+        ({"cluster_min_gain": 2}, "cluster_min_gain: 2 is not a share"),
+        ({"min_gains": 1}, "`min_gains`"),
+        ({"pending": True, "dry_run": True}, "pending"),
+        ({"min_file_size": "2mb", "max_file_size": "1mb"}, "not below max_file_size"),
+        ({"where": "nothing = 1"}, "nothing"),
+    ],
+)
+def test_a_wrong_setting_is_named(spark, settings, message):
+    table = table_of(spark, "z.cl_settings", ROWS.format(10))
+    with pytest.raises(ConfigError, match=message):
+        table.cluster(**settings)
