@@ -13,6 +13,7 @@ from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 
+from dbt.adapters.zlayout.cluster_operations import ClusterOperations
 from dbt.adapters.zlayout.column import ZlayoutColumn
 from dbt.adapters.zlayout.config.incremental import StrategyName
 from dbt.adapters.zlayout.connections import ZlayoutConnectionManager
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class ZlayoutAdapter(Materializing, Diagnostics, QueryValues, IndexOperations, TimeTravel, DocsCatalog):
+class ZlayoutAdapter(
+    Materializing, Diagnostics, QueryValues, IndexOperations, ClusterOperations, TimeTravel, DocsCatalog
+):
     """dbt-spark in a session, with tables that are atomic, clustered and indexed."""
 
     Relation = ZlayoutRelation

@@ -12,18 +12,22 @@ from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.zlayout.conflict_retry import until_committed
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.model_write import ModelWrite, contract_is_enforced, read_model, write_model
 from dbt.adapters.zlayout.python_model import python_frame
+from dbt.adapters.zlayout.recluster import recluster
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.seed_frame import checked_seed, seed_frame
 from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.snapshot_write import changed_rows, write_changes
+from dbt.adapters.zlayout.table import ZTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
     from dbt.adapters.zlayout.spark.summary import CommitSummary
 
 _LOG = AdapterLogger("Zlayout")
@@ -70,7 +74,7 @@ class Materializing(SessionHolder):
             table = managed_table(self.session(), relation.catalog_name, wanted, progress)
             return write_increment(table, self._rows_of(code, model), wanted, model.get("batch"), progress)
 
-        return self._committed(relation, model, add)
+        return self._committed(relation, model, add, clusters=True)
 
     @available.parse_none
     def write_seed(
@@ -114,20 +118,36 @@ class Materializing(SessionHolder):
             rows = changed_rows(self._query(changes_sql), columns)
             return write_changes(table, rows, wanted, columns, model["config"].get("dbt_valid_to_current"), progress)
 
-        return self._committed(relation, model, merge)
+        return self._committed(relation, model, merge, clusters=True)
 
     def _committed(
         self,
         relation: ZlayoutRelation,
         model: Mapping[str, Any],
         write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary],
+        *,
+        clusters: bool = False,
     ) -> ZlayoutAdapterResponse:
         def tell(line: str) -> None:
             _LOG.info(f"{relation}: {line}")
 
         with as_dbt_errors():
             wanted = read_model(model, self.schema_root(relation.schema))
-            return response_of(until_committed(lambda: write(wanted, tell), tell))
+            done = until_committed(lambda: write(wanted, tell), tell)
+            return response_of(done, self._clustered(relation, wanted, tell) if clusters else None)
+
+    def _clustered(
+        self, relation: ZlayoutRelation, wanted: ModelWrite, tell: Callable[[str], None]
+    ) -> ClusterSummary | None:
+        """Clusters after a write where the model says so; the rows have landed, whatever becomes of this."""
+        if wanted.reclustering.mode == "off":
+            return None
+        try:
+            table = ZTable.for_name(self.session(), relation.catalog_name)
+            return recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
+        except ZlayoutError as error:
+            _warn(f"{relation}: the rows are written, but clustering failed: {error}")
+            return None
 
     def _rows_of(self, code: str, model: Mapping[str, Any]) -> DataFrame:
         if model.get("language") == "python":

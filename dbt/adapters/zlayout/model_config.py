@@ -30,3 +30,16 @@ class ZlayoutConfig(SparkConfig):
     skip_not_matched_step: Optional[bool] = None
     source_alias: Optional[str] = None
     target_alias: Optional[str] = None
+    clustering: Optional[str] = None
+    cluster_every: Optional[int] = None
+    cluster_min_gain: Optional[float] = None
+    cluster_max_bytes: Optional[Union[str, int]] = None
+    min_file_size: Optional[Union[str, int]] = None
+    max_file_size: Optional[Union[str, int]] = None
+    max_group_size: Optional[Union[str, int]] = None
+    min_input_files: Optional[int] = None
+    max_concurrent_groups: Optional[int] = None
+    partial_progress: Optional[bool] = None
+    max_commits: Optional[int] = None
+    rewrite_all: Optional[bool] = None
+    verify: Optional[bool] = None

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.recluster import cluster_settings
 from dbt.adapters.zlayout.table import ZTable
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class ModelWrite:
         not_null: Columns that an enforced contract says hold no null.
         incremental: How new rows come in, for a model that keeps its rows from run to run.
         exact_names: Columns of the properties whose case counts: those with ``quote: true``.
+        reclustering: When the table is clustered after a write.
+        cluster_settings: How, as keywords of ``ZTable.cluster``.
     """
 
     settings: Mapping[str, Any]
@@ -59,6 +63,8 @@ class ModelWrite:
     not_null: Sequence[str] = ()
     incremental: IncrementalConfig = field(default_factory=IncrementalConfig)
     exact_names: frozenset[str] = frozenset()
+    reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
+    cluster_settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def table_config(self) -> TableConfig:
@@ -95,6 +101,8 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         properties={str(key): str(value) for key, value in (config.get("tblproperties") or {}).items()},
         not_null=_not_null(model, columns) if contract_is_enforced(config) else (),
         incremental=incremental,
+        reclustering=parse_reclustering(config, []),
+        cluster_settings=cluster_settings(config),
     )
 
 

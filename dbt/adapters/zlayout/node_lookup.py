@@ -46,3 +46,18 @@ def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
     near = difflib.get_close_matches(name, [node["name"] for node in relational], n=1)
     hint = f"did you mean '{near[0]}'?" if near else "give the name of a model of this project, or schema.table"
     raise ConfigError([f"model: there is no model '{name}'; {hint}"])
+
+
+def config_of_table(table: str, nodes: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The config of the node whose table this is; nothing for a table that is no node's.
+
+    Args:
+        table: ``schema.identifier``, with or without backquotes.
+        nodes: ``graph.nodes``.
+    """
+    plain = table.replace("`", "").lower()
+    for node in nodes.values():
+        if node["resource_type"] in _RELATIONAL and f"{node['schema']}.{node['alias']}".lower() == plain:
+            config: Mapping[str, Any] = node.get("config") or {}
+            return config
+    return {}

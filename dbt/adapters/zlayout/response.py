@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, Dict, Optional  # noqa: UP035 # mashumaro read
 from dbt.adapters.contracts.connection import AdapterResponse
 
 if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
     from dbt.adapters.zlayout.spark.summary import CommitSummary
 
 _WHOLE = ("create", "replace")
+_CLUSTERED = (
+    "version",
+    "files_added",
+    "files_removed",
+    "bytes_rewritten",
+    "depth_before",
+    "depth_after",
+    "files_read_before",
+    "files_read_after",
+    "seconds",
+)
 
 
 # ruff: noqa: UP006, UP045 # the same
@@ -34,6 +46,9 @@ class ZlayoutAdapterResponse(AdapterResponse):
         data_passes: How often the rows went through Spark.
         overlap_depth: Files that hold a point of the key space, on average; 1 is perfect.
         seconds: Wall-clock seconds by phase.
+        clustered: What a clustering after the write did: ``version``, ``files_added``, ``files_removed``,
+            ``bytes_rewritten``, ``depth_before``, ``depth_after``, ``files_read_before``, ``files_read_after``,
+            ``seconds``.
     """
 
     version: Optional[int] = None
@@ -51,14 +66,18 @@ class ZlayoutAdapterResponse(AdapterResponse):
     data_passes: Optional[int] = None
     overlap_depth: Optional[float] = None
     seconds: Optional[Dict[str, float]] = None
+    clustered: Optional[Dict[str, float]] = None
 
 
-def response_of(commit: CommitSummary) -> ZlayoutAdapterResponse:
-    """Shapes what a commit did into dbt's response."""
+def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) -> ZlayoutAdapterResponse:
+    """Shapes what a commit, and a clustering after it, did into dbt's response."""
     whole = commit.operation in _WHOLE
     changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
+    message = _whole_message(commit) if whole else _change_message(commit)
+    if clustered is not None:
+        message += f", {_counted(clustered.files_removed, 'file')} clustered"
     return ZlayoutAdapterResponse(
-        _message=_whole_message(commit) if whole else _change_message(commit),
+        _message=message,
         rows_affected=commit.rows if whole else changed,
         version=commit.version,
         instant=commit.instant,
@@ -75,6 +94,7 @@ def response_of(commit: CommitSummary) -> ZlayoutAdapterResponse:
         data_passes=commit.data_passes,
         overlap_depth=commit.overlap_depth,
         seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
+        clustered=None if clustered is None else {name: clustered[name] for name in _CLUSTERED},
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 
+from dbt.adapters.zlayout.config.reclustering import RECLUSTERING_KEYS
+
 OWN_KEYS = (
     "zorder",
     "curve",
@@ -24,6 +26,7 @@ OWN_KEYS = (
     "skip_not_matched_step",
     "source_alias",
     "target_alias",
+    *RECLUSTERING_KEYS,
 )
 
 DBT_KEYS = frozenset(

@@ -10,6 +10,7 @@ from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.file_sizing import FileSizingConfig, parse_file_sizing
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
 from dbt.adapters.zlayout.config.partitioning import PartitioningConfig, parse_partitioning
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
 from dbt.adapters.zlayout.config.retention import RetentionConfig, parse_retention
 from dbt.adapters.zlayout.config.statistics import StatisticsConfig, parse_statistics
 from dbt.adapters.zlayout.config.writing import WritingConfig, parse_writing
@@ -26,6 +27,7 @@ class TableConfig:
     statistics: StatisticsConfig = field(default_factory=StatisticsConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     writing: WritingConfig = field(default_factory=WritingConfig)
+    reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
 
 
 def parse_table_config(
@@ -53,6 +55,7 @@ def parse_table_config(
         statistics=parse_statistics(raw, problems),
         retention=parse_retention(raw, problems),
         writing=parse_writing(raw, problems),
+        reclustering=parse_reclustering(raw, problems),
     )
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)
     if problems:

@@ -1,0 +1,64 @@
+"""The adapter's methods that cluster tables, for post-hooks and run-operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.zlayout.cluster_reports import cluster_line, cluster_report
+from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.node_lookup import config_of_table, table_of, tables_of
+from dbt.adapters.zlayout.recluster import cluster_settings
+from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.session_holder import SessionHolder
+from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
+from dbt.adapters.zlayout.table import ZTable
+
+_LOG = AdapterLogger("Zlayout")
+Nodes = Mapping[str, Mapping[str, Any]]
+
+
+class ClusterOperations(SessionHolder):
+    """Clustering; mixed into the adapter, which has the session."""
+
+    @available.parse_none
+    def cluster(
+        self, relation: ZlayoutRelation | str, config: Mapping[str, Any] | None = None, **given: Any
+    ) -> dict[str, Any]:
+        """Clusters a table where it pays: `ClusterSummary.to_dict`.
+
+        Args:
+            relation: The table.
+            config: Of its model; what it says of clustering holds unless the call says otherwise.
+            **given: As for ``ZTable.cluster``.
+        """
+        with as_dbt_errors():
+            name = relation if isinstance(relation, str) else relation.catalog_name
+            table = ZTable.for_name(self.session(), name)
+            done = self._cluster(table, cluster_settings(config or {}, given))
+            _LOG.info(cluster_line(table.name, done))
+            return done.to_dict()
+
+    @available.parse_none
+    def cluster_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
+        """Clusters one table, or all of the project that this adapter manages; what zlayout_cluster prints."""
+        with as_dbt_errors():
+            names = tables_of(nodes) if model is None else [table_of(model, nodes)]
+            if model is None:
+                tables = [table for table in self.tables_with_index(names) if table.is_managed]
+            else:
+                tables = [ZTable.for_name(self.session(), names[0])]
+            done = {
+                table.name: self._cluster(table, cluster_settings(config_of_table(table.name, nodes), given))
+                for table in tables
+            }
+            return cluster_report(done, as_json=as_json)
+
+    def _cluster(self, table: ZTable, settings: dict[str, Any]) -> ClusterSummary:
+        if settings.get("pending"):
+            # What is to be rewritten was decided when the plan was made.
+            settings.pop("rewrite_all", None)
+        return table.cluster(progress=lambda line: _LOG.info(f"{table.name}: {line}"), **settings)

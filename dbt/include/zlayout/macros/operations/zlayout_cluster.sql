@@ -1,0 +1,16 @@
+{#- As a post-hook zlayout_cluster(this), or of any relation; dbt run-operation zlayout_cluster --args '{model: …, where: …, max_bytes: …}'; without model
+    all tables of the project. Any keyword of ZTable.cluster may be given; others come from the model's config. -#}
+{% macro zlayout_cluster(model=none, json=false) %}
+  {%- if model is none or model is string -%}
+    {% do print(adapter.cluster_report(model, graph.nodes, json, **kwargs)) %}
+  {%- elif execute -%}
+    {% do adapter.cluster(model, config.model.config if config.model else none, **kwargs) %}
+  {%- endif -%}
+  {{ return('') }}
+{% endmacro %}
+
+
+{#- What zlayout_cluster would do, without a byte written. -#}
+{% macro zlayout_cluster_plan(model=none, json=false) %}
+  {% do print(adapter.cluster_report(model, graph.nodes, json, dry_run=true, **kwargs)) %}
+{% endmacro %}

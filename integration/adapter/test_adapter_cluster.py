@@ -1,0 +1,78 @@
+"""Clustering as models ask for it, and by run-operation."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dbt.adapters.zlayout import ZTable
+
+
+@pytest.fixture(autouse=True)
+def afresh(dbt):
+    for name in ("clustered_inline", "clustered_later", "clustered_by_hook"):
+        dbt.operation("drop_it", identifier=name)
+
+
+def runs(dbt, model, count, rows=2_000, **variables):
+    outcome = dbt("run", "--select", model)
+    assert outcome.success, outcome.log
+    for number in range(count):
+        first = 20_000 + number * rows
+        outcome = dbt("run", "--select", model, **{"from": first, "to": first + rows, **variables})
+        assert outcome.success, outcome.log
+        yield outcome
+
+
+def test_a_run_clusters_what_its_rows_made_worth_it(dbt, spark):
+    outcomes = list(runs(dbt, "clustered_inline", 6))
+    done = [outcome.response("clustered_inline")["clustered"] for outcome in outcomes]
+    clustered = [each for each in done if each is not None]
+    assert clustered
+    assert all(each["files_read_after"] < each["files_read_before"] for each in clustered)
+    assert any("clustered" in outcome.message("clustered_inline") for outcome in outcomes)
+    assert spark.table("main.clustered_inline").count() == 32_000
+    assert spark.table("main.clustered_inline").select("id").distinct().count() == 32_000
+
+
+def test_every_so_many_commits(dbt, spark):
+    outcomes = list(runs(dbt, "clustered_inline", 4, every=3))
+    done = [outcome.response("clustered_inline")["clustered"] is not None for outcome in outcomes]
+    assert done[:2] == [False, False]
+    assert "clustering" in ZTable.for_name(spark, "main.clustered_inline").history().column("operation").to_pylist()
+
+
+def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
+    outcomes = list(runs(dbt, "clustered_later", 6))
+    assert any("zlayout_cluster with pending: true" in outcome.log for outcome in outcomes)
+    assert all(outcome.response("clustered_later").get("clustered") is None for outcome in outcomes)
+    dry = dbt.operation("zlayout_cluster_plan", model="clustered_later")
+    assert dry.success, dry.log
+    assert "would rewrite" in dry.printed
+    done = dbt.operation("zlayout_cluster", model="clustered_later", pending=True)
+    assert done.success, done.log
+    assert "rewrote" in done.printed
+    assert spark.table("main.clustered_later").count() == 32_000
+    again = dbt.operation("zlayout_cluster", model="clustered_later", json=True)
+    (report,) = json.loads(again.printed)
+    assert (report["table"], report["bytes_rewritten"], report["dry_run"]) == ("main.clustered_later", 0, False)
+
+
+def test_a_hook_packs_small_files_of_any_model(dbt, spark):
+    list(runs(dbt, "clustered_by_hook", 4, rows=10))
+    assert len(ZTable.for_name(spark, "main.clustered_by_hook").snapshot().files) < 4
+    assert spark.table("main.clustered_by_hook").count() == 50
+
+
+def test_the_operation_names_a_wrong_setting_and_a_table_that_others_write(dbt, spark):
+    assert dbt("run", "--select", "clustered_inline").success
+    wrong = dbt.operation("zlayout_cluster", model="clustered_inline", max_bytes="much")
+    assert not wrong.success
+    assert "cluster_max_bytes: 'much' is not a size" in str(wrong.exception) + wrong.log
+    spark.sql("create table if not exists main.only_indexed using parquet as select 1 as id")
+    assert dbt.operation("zlayout_refresh_index", model="main.only_indexed").success
+    refused = dbt.operation("zlayout_cluster", model="main.only_indexed")
+    assert not refused.success
+    assert "only indexed" in str(refused.exception) + refused.log
+    spark.sql("drop table main.only_indexed")
