@@ -138,7 +138,7 @@ def days_of(day: date) -> int:
 
 def start_of(unit: TimeUnit, day: date) -> date:
     if unit is TimeUnit.WEEK:
-        return day - timedelta(day.weekday()) if day.toordinal() > 7 else day
+        return day - timedelta(day.weekday())  # the first day of all is a Monday
     month = {TimeUnit.YEAR: 1, TimeUnit.QUARTER: (day.month - 1) // 3 * 3 + 1}.get(unit, day.month)
     return day if unit is TimeUnit.DAY else date(day.year, month, 1)
 
