@@ -42,7 +42,7 @@ def test_the_documented_default_is_the_default(key):
     [
         *("for_name", "write", "adopt", "snapshot", "explain", "history", "index_status", "information"),
         *("read", "version_at", "rollback", "clean", "changes"),
-        *("refresh_index", "verify"),
+        *("refresh_index", "verify", "cluster", "schedule_clustering"),
         *("append", "overwrite", "merge", "delete_insert", "replace_where", "delete"),
     ],
 )

@@ -8,7 +8,7 @@ from test_modify import EVERY_TYPE, files_of
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
-from dbt.adapters.zlayout.spark import cluster as clustering
+from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
 from dbt.adapters.zlayout.table import ZTable
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
 
@@ -165,7 +165,7 @@ def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
     for number in range(1, 8):
         table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
     other = ZTable.for_name(spark, name)
-    original, done_once = clustering.Clustering._written, threading.Event()
+    original, done_once = GroupWriter.write_all, threading.Event()
 
     def written(self, plan, batch, transaction):
         found = original(self, plan, batch, transaction)
@@ -175,7 +175,7 @@ def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
             other.append(spark.sql(query.format(1000, 1010)))
         return found
 
-    monkeypatch.setattr(clustering.Clustering, "_written", written)
+    monkeypatch.setattr(GroupWriter, "write_all", written)
     done = table.cluster()
     assert (done.groups_done, [each.partition for each in done.groups_dropped]) == (2, ["part=1"])
     expected = spark.sql(f"select * from ({query.format(0, 80)}) where id <> 1 union all {query.format(1000, 1010)}")

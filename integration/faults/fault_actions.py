@@ -163,6 +163,16 @@ def _clean(spark, name: str, seed: int) -> int:
     return table.version
 
 
+def _cluster(spark, name: str, seed: int) -> int:
+    return _open(spark, name).cluster(rewrite_all=True).version
+
+
+def _cluster_pending(spark, name: str, seed: int) -> int:
+    table = _open(spark, name)
+    table.schedule_clustering(rewrite_all=True)
+    return table.cluster(pending=True).version
+
+
 def _drop(spark, name: str, seed: int) -> None:
     drop_table(spark, *name.split("."))
 
@@ -210,6 +220,8 @@ ACTIONS = (
     Action("merge_partitioned", "partitioned", _merge, lambda rows, seed: _keyed(rows, seed, doubles=True)),
     Action("rollback", "kept", _rollback, lambda *_: counted(FIRST)),
     Action("clean", "kept", _clean, _same),
+    Action("cluster", "plain", _cluster, _same),
+    Action("cluster_pending", "plain", _cluster_pending, _same),
     Action("drop", "plain", _drop, _gone),
     Action("rename", "plain", _rename, _same),
     Action("adopt", "foreign", _adopt, _same),

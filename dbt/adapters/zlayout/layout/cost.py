@@ -55,28 +55,34 @@ class CostModel:
         found: Floats = self.share_read(boxes) * (size_bytes + self.open_bytes)
         return found
 
-    def files_for(self, size_bytes: Floats, files: npt.NDArray[np.int64]) -> Floats:
-        """float64[m]: how many files m groups become, no more than they have unless those are too large.
+    def most_files(self, size_bytes: npt.NDArray[np.int64]) -> Floats:
+        """float64[n]: how many files each file may become: one, unless it is too large.
 
         Smaller files always skip better: that is a matter of the wanted size, and no reason to rewrite.
+        """
+        parts = np.maximum(1.0, np.rint(size_bytes / self.target_bytes))
+        found: Floats = np.where(size_bytes > self.max_file_bytes, parts, 1.0)
+        return found
+
+    def files_for(self, size_bytes: Floats, most_files: Floats) -> Floats:
+        """float64[m]: how many files m groups become.
 
         Args:
             size_bytes: float64[m], size of each group.
-            files: int64[m], how many files it has.
+            most_files: float64[m], the sum of `most_files` over its files.
         """
-        wanted = np.maximum(1.0, np.rint(size_bytes / self.target_bytes))
-        found: Floats = np.where(size_bytes > files * self.max_file_bytes, wanted, np.minimum(wanted, files))
+        found: Floats = np.minimum(np.maximum(1.0, np.rint(size_bytes / self.target_bytes)), most_files)
         return found
 
-    def least_cost(self, sides: Floats, size_bytes: Floats, files: npt.NDArray[np.int64]) -> Floats:
+    def least_cost(self, sides: Floats, size_bytes: Floats, most_files: Floats) -> Floats:
         """float64[m]: what m groups could cost if each were cut evenly inside its box.
 
         Args:
             sides: float64[k, m], extent of each group's box.
             size_bytes: float64[m], size of each group.
-            files: int64[m], how many files it has.
+            most_files: As for `files_for`.
         """
-        parts = self.files_for(size_bytes, files)
+        parts = self.files_for(size_bytes, most_files)
         weights = np.asarray(self.weights)[:, None]
         cut = _cut_evenly(np.where(weights > 0, sides, 0.0), parts)
         widths = np.where(weights > 0, np.minimum(sides, cut), sides)

@@ -22,6 +22,8 @@ _PRICE_STEPS = 40
 _DEEPEST = 24
 _MOST_PARTS = 4096
 _STEP = 1.3
+_DROP = 1.5
+_MOST_DROPS = 64
 _SLACK = 1e-9
 
 
@@ -66,7 +68,8 @@ class _Part:
 
     def group(self, number: int) -> FileGroup:
         files = np.sort(self.order[: self.ends[number]])
-        return FileGroup(files, float(self.gain[number]), float(self.cost[number]), "overlap")
+        reason = "overlap" if len(files) > 1 else "large"
+        return FileGroup(files, float(self.gain[number]), float(self.cost[number]), reason)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def overlapping_groups(
     if not model.weights:
         return []
     low, high = np.zeros(len(model.weights)), np.ones(len(model.weights))
-    wholes = [_part(boxes, size_bytes, files, model, limits, low, high) for files in partitions if len(files) > 1]
+    wholes = [_part(boxes, size_bytes, files, model, limits, low, high) for files in partitions]
     groups = [part.group(number) for part, number in _within_budget(wholes, limits)]
     return sorted(groups, key=lambda group: -group.gain / max(1, int(size_bytes[group.files].sum())))
 
@@ -145,16 +148,17 @@ def _part(
     inner = Boxes(boxes.low[:, files], boxes.high[:, files])
     sizes = size_bytes[files]
     cost = model.cost(inner, sizes)
-    ranked = np.argsort(-model.share_read(inner), kind="stable")
+    share = model.share_read(inner)
+    ranked = np.argsort(-share, kind="stable")
     order, cost = files[ranked], cost[ranked]
     total = np.cumsum(sizes[ranked]).astype(float)
     sides = np.maximum.accumulate(inner.high[:, ranked], axis=1) - np.minimum.accumulate(inner.low[:, ranked], axis=1)
-    ends = _steps(len(files))
+    ends = _steps(share[ranked])
     ends = ends[total[ends - 1] <= min(limits.max_group_bytes, limits.max_bytes or limits.max_group_bytes)]
     before = np.cumsum(cost)[ends - 1]
-    after = model.least_cost(sides[:, ends - 1], total[ends - 1], ends)
+    after = model.least_cost(sides[:, ends - 1], total[ends - 1], np.cumsum(model.most_files(sizes[ranked]))[ends - 1])
     halves: tuple[_Part, ...] = ()
-    if len(files) > max(2, len(size_bytes) // _MOST_PARTS) and depth < _DEEPEST:
+    if len(files) > max(1, len(size_bytes) // _MOST_PARTS) and depth < _DEEPEST:
         key = int(np.argmax((high - low) * (np.asarray(model.weights) > 0)))
         middle = (low[key] + high[key]) / 2
         sides_of_middle = (inner.high[key] <= middle, inner.low[key] >= middle)
@@ -176,8 +180,14 @@ def _half(low: Floats, high: Floats, key: int, *, left: bool) -> tuple[Floats, F
     return low, high
 
 
-def _steps(count: int) -> npt.NDArray[np.int64]:
-    """2, 3, 4, 6 … up to a number, and the number itself."""
+def _steps(share: Floats) -> npt.NDArray[np.int64]:
+    """1, 2, 3, 4, 6 … files, and as many as come before the share of queries that read a file drops sharply.
+
+    Args:
+        share: float64[n], falling.
+    """
+    count = len(share)
     wanted = int(np.ceil(np.log(max(2, count)) / np.log(_STEP))) + 1
-    steps = np.unique(np.minimum(count, np.ceil(_STEP ** np.arange(1, wanted + 1)).astype(np.int64)))
-    return steps[steps >= 2]
+    steps = np.minimum(count, np.ceil(_STEP ** np.arange(wanted + 1)).astype(np.int64))
+    drops = np.flatnonzero(share[:-1] > _DROP * share[1:])[:_MOST_DROPS] + 1
+    return np.unique(np.concatenate([steps, drops]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +14,19 @@ import pyarrow.compute as pc
 from pyspark.errors import AnalysisException, ParseException
 
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, scheduled_groups
 from dbt.adapters.zlayout.layout.groups import FileGroup
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.checksum import check_same_rows
 from dbt.adapters.zlayout.spark.cluster_plan import CutGroup, CutPlan, Planner
 from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary, DroppedGroup
 from dbt.adapters.zlayout.spark.cluster_survey import Survey
+from dbt.adapters.zlayout.spark.cluster_write import GroupWriter, WrittenGroup
 from dbt.adapters.zlayout.spark.explain import explain_predicate
-from dbt.adapters.zlayout.spark.file_writer import FileWriter
-from dbt.adapters.zlayout.spark.files_written import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.relations import frame_of
-from dbt.adapters.zlayout.spark.schema_change import cast_to
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
@@ -190,7 +186,7 @@ class Clustering:
         timeline = Timeline(plan.survey.opened.store)
         with timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
             batch = self._untouched(batch, transaction.base.files["path"] if transaction.base is not None else None)
-            written = self._written(plan, batch, transaction)
+            written = self._writer().write_all(plan, batch, transaction)
             for _ in range(_COMMIT_TRIES):
                 written = self._still_untouched(timeline, written)
                 if not written:
@@ -203,9 +199,7 @@ class Clustering:
                         return None
         return None
 
-    def _committed(
-        self, plan: CutPlan, written: Sequence[tuple[CutGroup, tuple[FileReport, ...]]], transaction: Transaction
-    ) -> tuple[Any, ...]:
+    def _committed(self, plan: CutPlan, written: Sequence[WrittenGroup], transaction: Transaction) -> tuple[Any, ...]:
         survey, layout, store = plan.survey, plan.survey.layout, plan.survey.opened.store
         reports = [report for _, files in written for report in files]
         removes = tuple(path for cut, _ in written for path in cut.told.paths)
@@ -229,44 +223,9 @@ class Clustering:
         commit = transaction.commit(change, index=index)
         return commit.version, len(written), len(adds), len(removes), removed_bytes, adds.total_bytes, adds.total_rows
 
-    def _written(
-        self, plan: CutPlan, batch: Sequence[CutGroup], transaction: Transaction
-    ) -> list[tuple[CutGroup, tuple[FileReport, ...]]]:
-        at_once = 1 if plan.survey.layout.config.writing.writer == "spark" else self.config.max_concurrent_groups
-        total = len(batch)
-
-        def write(numbered: tuple[int, CutGroup]) -> tuple[CutGroup, tuple[FileReport, ...]]:
-            number, cut = numbered
-            files = self._rewritten(plan, cut, transaction)
-            size = sum(each.file.size_bytes for each in files)
-            self._tell(
-                f"group {number:,} of {total:,}{f' ({cut.told.partition})' if cut.told.partition else ''}: "
-                f"{len(cut.told.paths):,} files, {cut.told.size_bytes:,} bytes → {len(files):,} files, {size:,} bytes"
-            )
-            return cut, files
-
-        numbered = list(enumerate(batch, 1))
-        if not plan.survey.layout.keys or at_once == 1 or total == 1:
-            return [write(each) for each in numbered]
-        with ThreadPoolExecutor(min(at_once, total)) as pool:
-            return list(pool.map(write, numbered))
-
-    def _rewritten(self, plan: CutPlan, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
-        survey, layout = plan.survey, plan.survey.layout
-        catalog = Catalog(self.spark)
-        rows = cast_to(frame_of(catalog, survey.opened, cut.files), layout.schema_json)
-        writer = FileWriter(self.spark, str(self.name), layout)
-        written = writer.write(survey.opened.store, transaction, rows, cuts=cut.model)
-        count = sum(each.file.row_count for each in written.files)
-        if count != cut.told.rows:
-            raise WriteError(
-                f"{self.name}: {cut.told.rows:,} rows were to be clustered and {count:,} written; nothing was committed"
-            )
-        if self.config.verify:
-            files = DataFiles.of([each.file for each in written.files], layout.partition_by)
-            fresh = survey.opened.with_files(files)
-            check_same_rows(rows, frame_of(catalog, fresh, np.ones(len(files), bool)), str(self.name))
-        return written.files
+    def _writer(self) -> GroupWriter:
+        config = self.config
+        return GroupWriter(self.spark, str(self.name), config.max_concurrent_groups, config.verify, self.progress)
 
     def _untouched(self, batch: Sequence[CutGroup], live: pa.ChunkedArray | None) -> list[CutGroup]:
         kept = []
@@ -277,9 +236,7 @@ class Clustering:
                 self._dropped.append(_dropped(cut, "its files have changed since the plan was made"))
         return kept
 
-    def _still_untouched(
-        self, timeline: Timeline, written: Sequence[tuple[CutGroup, tuple[FileReport, ...]]]
-    ) -> list[tuple[CutGroup, tuple[FileReport, ...]]]:
+    def _still_untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:
         """The groups that can be committed; new files of the others go."""
         live = timeline.snapshot().files["path"]
         kept = []
@@ -304,10 +261,6 @@ class Clustering:
         retention = config_of(opened.snapshot).retention
         clean(Timeline(opened.store), retention.versions, retention.hours, int(time.time() * 1000))
         return opened
-
-    def _tell(self, line: str) -> None:
-        if self.progress is not None:
-            self.progress(line)
 
 
 def _all_in(paths: Sequence[str], live: pa.ChunkedArray) -> bool:

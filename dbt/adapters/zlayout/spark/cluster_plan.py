@@ -160,7 +160,7 @@ class Planner:
             layout.config.clustering.curve,
             total_rows=rows,
             bytes_per_row=size / max(1, rows),
-            target_file_bytes=round(size / self._files_for(size, len(group.files))),
+            target_file_bytes=round(size / self._files_after(group)),
             row_group_rows=layout.config.file_sizing.row_group_rows,
             partition_keys=keys,
             along=along,
@@ -168,8 +168,9 @@ class Planner:
         )
         return model, forecast(sample, model, self._partition_key(group), rows, size)
 
-    def _files_for(self, size_bytes: int, files: int) -> int:
-        return int(self.survey.cost_model.files_for(np.array([float(size_bytes)]), np.array([files]))[0])
+    def _files_after(self, group: FileGroup) -> int:
+        model, sizes = self.survey.cost_model, self.survey.size_bytes[group.files]
+        return int(model.files_for(np.array([float(sizes.sum())]), np.array([model.most_files(sizes).sum()]))[0])
 
     def _whole_curve(self) -> CurveModel:
         """Boundaries for all rows of the table, from one light pass over its keys."""
@@ -203,7 +204,7 @@ class Planner:
             rows=int(survey.rows[mask].sum()),
             size_bytes=size,
             reason=group.reason,
-            files_after=self._files_for(size, len(group.files)) if came is None else len(came),
+            files_after=self._files_after(group) if came is None else len(came),
             saves=round(group.gain / group.cost, 4) if came is None and group.cost else None,
         )
         if came is not None:

@@ -1,0 +1,75 @@
+"""Settings of clustering: what they may be, and what is said where they are not."""
+
+import pytest
+
+from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
+from dbt.adapters.zlayout.errors import ConfigError
+
+
+def test_without_settings_nothing_is_clustered_unasked():
+    problems = []
+    assert parse_reclustering({}, problems) == ReclusteringConfig()
+    assert (problems, ReclusteringConfig().mode) == ([], "off")
+
+
+def test_every_setting_is_read():
+    found = parse_table_config(
+        {
+            "clustering": "Inline",
+            "cluster_every": "5",
+            "cluster_min_gain": "0.1",
+            "cluster_max_bytes": "10gb",
+            "min_file_size": "64mb",
+            "max_file_size": 300_000_000,
+            "max_group_size": "1tb",
+            "min_input_files": 3,
+            "max_concurrent_groups": 2,
+            "partial_progress": True,
+            "max_commits": 4,
+            "rewrite_all": "false",
+            "verify": "true",
+        }
+    ).reclustering
+    assert found == ReclusteringConfig(
+        mode="inline",
+        every=5,
+        min_gain=0.1,
+        max_bytes=10 << 30,
+        min_file_bytes=64 << 20,
+        max_file_bytes=300_000_000,
+        max_group_bytes=1 << 40,
+        min_input_files=3,
+        max_concurrent_groups=2,
+        partial_progress=True,
+        max_commits=4,
+        rewrite_all=False,
+        verify=True,
+    )
+
+
+def test_sizes_of_files_follow_the_wanted_size():
+    assert ReclusteringConfig().file_limits(1000) == (750, 1800)
+    assert ReclusteringConfig(min_file_bytes=1, max_file_bytes=2).file_limits(1000) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"clustering": "nightly"}, "clustering: 'nightly' is not one of off, inline, deferred"),
+        ({"cluster_every": 0}, "cluster_every: 0 is not a whole number from 1"),
+        ({"cluster_min_gain": 20}, "cluster_min_gain: 20 is not a share between 0 and 1, such as 0.2"),
+        ({"cluster_min_gain": "much"}, "cluster_min_gain: 'much'"),
+        ({"cluster_min_gain": True}, "cluster_min_gain: True"),
+        ({"cluster_max_bytes": "10"}, "cluster_max_bytes: '10' is below 1kb"),
+        ({"max_group_size": "big"}, "max_group_size: 'big' is not a size"),
+        ({"min_file_size": "2mb", "max_file_size": "1mb"}, "min_file_size: '2mb' is not below max_file_size ('1mb')"),
+        ({"min_input_files": 1}, "min_input_files: 1 is not a whole number from 2"),
+        ({"partial_progress": "perhaps"}, "partial_progress: 'perhaps' is not true or false"),
+        ({"cluster_evry": 3}, "did you mean `cluster_every`?"),
+    ],
+)
+def test_a_wrong_setting_says_what_is_allowed(settings, message):
+    with pytest.raises(ConfigError) as error:
+        parse_table_config(settings)
+    assert message in str(error.value)
