@@ -38,6 +38,7 @@ step = st.one_of(
     st.tuples(st.just("replace_where"), rows, columns, conditions),
     st.tuples(st.just("delete"), conditions),
     st.tuples(st.just("drop"), rows),
+    st.tuples(st.just("cluster"), st.booleans()),
 )
 
 
@@ -104,6 +105,8 @@ def test_ten_changes_give_what_plain_spark_gives(spark, partitioned):
                 new = frame_of(spark, rest[0], ())
                 table.append(new, on_schema_change="sync_all_columns")
                 reference = reference.drop("extra").union(new.select(*[c for c in reference.columns if c != "extra"]))
+            elif action == "cluster":
+                table.cluster(rewrite_all=rest[0], min_input_files=2, verify=True)
             elif action == "delete":
                 table.delete(rest[0])
                 reference = expected(spark, reference, action, None, rest[0], partitioned)

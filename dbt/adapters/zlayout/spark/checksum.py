@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.schema import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_NO_HASH = ("map", "variant")
 
 
 def checksums(rows: DataFrame) -> dict[str, Any]:
@@ -48,7 +50,7 @@ def _hashable(name: str, kind: DataType) -> Any:
 
 
 def _has_no_hash(kind: DataType) -> bool:
-    if isinstance(kind, MapType | VariantType):
+    if kind.typeName() in _NO_HASH:
         return True
     if isinstance(kind, ArrayType):
         return _has_no_hash(kind.elementType)
