@@ -22,8 +22,18 @@ ACTIONS = {
         "replace",
         "rollback",
         "clean",
+        "cluster",
     ),
-    "partitioned": ("append", "append_many", "merge_partitioned", "delete_insert", "overwrite", "delete", "clean"),
+    "partitioned": (
+        "append",
+        "append_many",
+        "merge_partitioned",
+        "delete_insert",
+        "overwrite",
+        "delete",
+        "clean",
+        "cluster_pending",
+    ),
 }
 
 
