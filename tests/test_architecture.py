@@ -21,7 +21,12 @@ LAYER_OF_PART = {
     ),
     "spark": ENGINE,
     **dict.fromkeys(
-        ("table", "table_writes", "table_history", "table_index_care", "inspect", "explanation_text", "report"), FACADE
+        ("inspect", "explanation_text", "text_grid", "report"),
+        FACADE,
+    ),
+    **dict.fromkeys(
+        ("table", "table_writes", "table_history", "table_index_care", "table_measures"),
+        FACADE,
     ),
 }
 # Every other module at the top is of the dbt edge. These two have no layer: one loads names lazily, one is a number.
