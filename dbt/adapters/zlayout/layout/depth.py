@@ -22,7 +22,7 @@ _MOST_PAIRS = 1 << 23
 _PAIRS_AT_ONCE = 1 << 20
 _PROBES = 512
 _PROBES_AT_ONCE = 64
-_LAST_SINGLE_BUCKET = 16
+LAST_SINGLE_BUCKET = 16
 # Of a normal distribution, two-sided.
 _DEVIATIONS_OF_95_PERCENT = 1.96
 
@@ -122,7 +122,7 @@ def overlap_depth(
 def depth_histogram(depths: Counts) -> dict[int, int]:
     """Counts depths by the top of their bucket: 0 … 16, then 32, 64 … as far as there are any."""
     deepest = int(depths.max(initial=0))
-    tops = list(range(_LAST_SINGLE_BUCKET + 1))
+    tops = list(range(LAST_SINGLE_BUCKET + 1))
     while tops[-1] < deepest:
         tops.append(2 * tops[-1])
     counts = np.bincount(np.searchsorted(tops, depths), minlength=len(tops))
