@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.curve.model import CurveModel
@@ -66,6 +66,7 @@ def intervals_of(model, files, forgotten=()):
 
 
 @pytest.mark.parametrize("curve", ["zorder", "linear"])
+@settings(deadline=None)
 @given(files=FILES, forgotten=st.sets(st.integers(0, 7)))
 def test_every_row_lies_in_the_interval_of_its_file(curve, files, forgotten):
     model = model_of([row for rows in files for row in rows], curve)
@@ -77,6 +78,7 @@ def test_every_row_lies_in_the_interval_of_its_file(curve, files, forgotten):
             assert last <= high[number]
 
 
+@settings(deadline=None)
 @given(FILES)
 def test_a_file_of_one_row_is_a_point(files):
     model = model_of([row for rows in files for row in rows], "zorder")

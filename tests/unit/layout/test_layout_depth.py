@@ -32,6 +32,7 @@ def meet(one, other):
     return one[-1] == other[-1] and all(a[0] <= b[1] and b[0] <= a[1] for a, b in sides)
 
 
+@settings(deadline=None)
 @given(boxes_of(1))
 def test_the_overlap_along_a_column_equals_counting(files):
     lows, highs, partition = arrays_of(files, 1)
@@ -50,6 +51,7 @@ def test_the_overlap_along_a_column_equals_counting(files):
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
+@settings(deadline=None)
 @given(data=st.data())
 def test_the_overlap_of_boxes_equals_counting_pairs(columns, data):
     files = data.draw(boxes_of(columns))
@@ -60,7 +62,7 @@ def test_the_overlap_of_boxes_equals_counting_pairs(columns, data):
     assert sum(found.depth_histogram.values()) == len(files)
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(boxes_of(2))
 def test_pairs_that_come_in_batches_are_all_counted(files):
     whole = box_overlap(*arrays_of(files, 2))
@@ -81,6 +83,20 @@ def test_a_sample_tells_how_far_it_may_be_off(monkeypatch):
     assert 0 < sampled.depth_error < 0.1 * exact.average_depth
     assert abs(sampled.average_depth - exact.average_depth) < 1.5 * sampled.depth_error
     assert sum(sampled.depth_histogram.values()) == 512
+
+
+def test_a_sample_has_its_share_of_wide_files(monkeypatch):
+    monkeypatch.setattr(depth, "_MOST_PAIRS", 10_000)
+    rng = np.random.default_rng(7)
+    cells = np.arange(6_400)
+    wide = rng.random(len(cells)) < 0.02
+    lows = [np.where(wide, 0, cell) for cell in (cells % 80, cells // 80)]
+    highs = [np.where(wide, 79, cell) for cell in (cells % 80, cells // 80)]
+    found = box_overlap(lows, highs, np.zeros(len(cells), np.int64))
+    others = int(wide.sum())
+    expected = (others * len(cells) + (len(cells) - others) * (others + 1)) / len(cells)
+    assert found.measured_files == 512
+    assert abs(found.average_depth - expected) <= found.depth_error < 0.15 * expected
 
 
 def test_files_of_many_partitions_are_all_measured():

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from measured_files import bounds, statistics
 
@@ -73,6 +73,7 @@ def test_a_range_reads_the_files_that_it_touches():
     assert files_of_a_range([found, found], 0.1) < files_of_a_range([found], 0.1)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100)), min_size=1, max_size=20), st.sampled_from([0.01, 0.1])
 )
@@ -83,6 +84,7 @@ def test_a_range_reads_what_drawn_ranges_read(spans, fraction):
     assert files_of_a_range([found], fraction) == pytest.approx(read.sum(axis=1).mean(), abs=0.01)
 
 
+@settings(deadline=None)
 @given(FILES)
 def test_rows_lie_between_nothing_and_everything_and_a_row_reads_its_file(spans):
     found = ranges([(low, low + width) for low, width in spans])
@@ -110,6 +112,15 @@ def test_rows_of_many_files_are_a_sample_of_them():
     assert files_of_a_row(columns, rows) == pytest.approx(1)
     twice = [expected.RowRanges(*(np.concatenate([part, part]) for part in vars(each).values())) for each in columns]
     assert files_of_a_row(twice, np.concatenate([rows, rows])) == pytest.approx(2)
+
+
+def test_files_that_all_meet_are_not_looked_at_without_end(monkeypatch):
+    count = 2_000
+    shifted = [ranges([(number, 4 * count + number) for number in range(count)])] * 2
+    rows = np.full(count, 100)
+    every = files_of_a_row(shifted, rows)
+    monkeypatch.setattr(expected, "_ENOUGH_PAIRS", 1)
+    assert files_of_a_row(shifted, rows) == pytest.approx(every, rel=0.02)
 
 
 def test_the_row_of_a_large_file_is_drawn_more_often():

@@ -37,7 +37,7 @@ class Overlap:
             files.
         depth_histogram: Number of files by depth: 0 … 16 each by itself, then up to 32, 64, 128 …
         measured_files: Files that the figures are of; fewer than there are where these are a sample.
-        depth_error: By how much the averages may be off, with 95 % confidence; 0.0 where all files are measured.
+        depth_error: By how much the averages may be off, with about 95 % confidence; 0.0 where all files are measured.
     """
 
     average_overlaps: float
@@ -69,7 +69,8 @@ def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks)
     """The overlap of boxes over several columns.
 
     The depth of a file is the number of files whose boxes meet its box, itself included. Exact for up to 4,096 files,
-    and for more as long as some column leaves no more pairs than these have; else of 512 files against all.
+    and for more as long as some column leaves no more pairs than these have; else of 512 files against all, spread over
+    narrow and wide ones.
 
     Args:
         lows: Per column as for `interval_overlap`; without columns all files of a partition meet.
@@ -82,13 +83,15 @@ def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks)
     if not lows:
         lows = highs = [np.zeros(count, np.int64)]
     parted = [_apart(low, high, partition) for low, high in zip(lows, highs, strict=True)]
-    pairs = [int(_meeting(low, high).sum()) // 2 for low, high in parted]
-    best = int(np.argmin(pairs))
+    along = [_meeting(low, high) for low, high in parted]
+    best = int(np.argmin([each.sum() for each in along]))
     others = [each for number, each in enumerate(parted) if number != best]
-    if pairs[best] <= _MOST_PAIRS:
+    if along[best].sum() // 2 <= _MOST_PAIRS:
         meeting = _counted_pairs(parted[best], others)
     else:
-        probes = np.unique(np.linspace(0, count - 1, min(count, _PROBES)).astype(np.int64))
+        # In the order of what they would meet were columns independent, so that the sample has its share of each kind.
+        order = np.argsort(sum(np.log1p(each) for each in along), kind="stable")
+        probes = order[((np.arange(_PROBES) + 0.5) * (count / _PROBES)).astype(np.int64)]
         meeting = _met_by(probes, parted)
     return _overlap(meeting, meeting + 1, count)
 
@@ -135,9 +138,9 @@ def _overlap(overlaps: Counts, depths: Counts, count: int) -> Overlap:
         return Overlap(0.0, 0.0, depth_histogram(depths), 0)
     error = 0.0
     if measured < count:
-        # Drawn without putting back: the more of the files are measured, the less is left to err about.
-        left = (count - measured) / (count - 1)
-        error = _DEVIATIONS_OF_95_PERCENT * float(depths.std(ddof=1)) * float(np.sqrt(left / measured))
+        # Of a sample that is spread over an order, what varies is the step from one to the next.
+        variance = float(np.square(np.diff(depths)).sum()) / (2 * (measured - 1))
+        error = _DEVIATIONS_OF_95_PERCENT * float(np.sqrt(variance * (1 - measured / count) / measured))
     return Overlap(float(overlaps.mean()), float(depths.mean()), depth_histogram(depths), measured, error)
 
 
@@ -212,6 +215,7 @@ def _batches(sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 def _met_by(probes: npt.NDArray[np.int64], sides: Sequence[tuple[Ranks, Ranks]]) -> Counts:
     """How many other boxes each of some boxes meets."""
+    sides = [(low.astype(np.int32), high.astype(np.int32)) for low, high in sides]
     counts = []
     for start in range(0, len(probes), _PROBES_AT_ONCE):
         chunk = probes[start : start + _PROBES_AT_ONCE]

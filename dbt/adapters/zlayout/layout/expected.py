@@ -12,7 +12,8 @@ from dbt.adapters.zlayout.layout.spans import Spans
 
 _NARROWEST = 1e-10
 _PROBES = 256
-_PROBES_AT_ONCE = 64
+_BATCHES = 16
+_ENOUGH_PAIRS = 1 << 21
 
 Shares = npt.NDArray[np.float64]
 
@@ -98,7 +99,7 @@ def files_of_a_row(columns: Sequence[RowRanges], row_count: npt.NDArray[np.int64
     """How many files are read by equality with the values that a random row has in all of some columns, on average.
 
     Where a row lies in its file is taken to be independent from column to column. Of more than 256 files, the rows of
-    256 are looked at, spread evenly over all rows.
+    256 are looked at, spread evenly over all rows; of fewer, but 16 or more, once these have met two million files.
 
     Args:
         columns: Of n files each; one column or more.
@@ -112,9 +113,11 @@ def files_of_a_row(columns: Sequence[RowRanges], row_count: npt.NDArray[np.int64
     if len(probes) > _PROBES:
         places = (np.arange(_PROBES) + 0.5) * (total / _PROBES)
         probes, weights = np.searchsorted(np.cumsum(weights), places), np.ones(len(weights))
-    expected = 0.0
-    for start in range(0, len(probes), _PROBES_AT_ONCE):
-        chunk = probes[start : start + _PROBES_AT_ONCE]
+    expected = drawn = 0.0
+    pairs = 0
+    for start in range(_BATCHES):
+        # Each batch is spread over all rows, so that some of them stand for all.
+        chunk = probes[start::_BATCHES]
         meets = np.logical_and.reduce(
             [(each.start < each.end[chunk, None]) & (each.end > each.start[chunk, None]) for each in columns], axis=0
         )
@@ -124,4 +127,8 @@ def files_of_a_row(columns: Sequence[RowRanges], row_count: npt.NDArray[np.int64
             first, last = each.start[chunk][row], each.end[chunk][row]
             shares *= (np.minimum(last, each.end[other]) - np.maximum(first, each.start[other])) / (last - first)
         expected += float((shares * weights[chunk][row]).sum())
-    return expected / float(weights[probes].sum())
+        drawn += float(weights[chunk].sum())
+        pairs += len(row)
+        if pairs > _ENOUGH_PAIRS:
+            break
+    return expected / drawn
