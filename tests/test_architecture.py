@@ -21,16 +21,11 @@ LAYER_OF_PART = {
     ),
     "spark": ENGINE,
     **dict.fromkeys(
-        (
-            "table",
-            "table_writes",
-            "table_clustering",
-            "table_history",
-            "table_index_care",
-            "inspect",
-            "explanation_text",
-            "report",
-        ),
+        ("inspect", "explanation_text", "text_grid", "report"),
+        FACADE,
+    ),
+    **dict.fromkeys(
+        ("table", "table_writes", "table_clustering", "table_history", "table_index_care", "table_measures"),
         FACADE,
     ),
 }

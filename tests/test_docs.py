@@ -10,6 +10,9 @@ import pytest
 from dbt.adapters.zlayout.config.known_keys import OWN_KEYS
 from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.inspect import Explanation
+from dbt.adapters.zlayout.layout.depth import Overlap
+from dbt.adapters.zlayout.layout.measures import ColumnClustering
+from dbt.adapters.zlayout.table_measures import ClusteringInformation, PredicateFiles
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -42,7 +45,7 @@ def test_the_documented_default_is_the_default(key):
     [
         *("for_name", "write", "adopt", "snapshot", "explain", "history", "index_status", "information"),
         *("read", "version_at", "rollback", "clean", "changes"),
-        *("refresh_index", "verify", "cluster", "schedule_clustering"),
+        *("refresh_index", "verify", "clustering_information", "cluster", "schedule_clustering"),
         *("append", "overwrite", "merge", "delete_insert", "replace_where", "delete"),
     ],
 )
@@ -62,6 +65,13 @@ def test_every_part_of_an_explanation_is_documented():
     parts = [each.name for each in dataclasses.fields(Explanation)]
     parts += [name for name, _ in inspect.getmembers(Explanation, lambda each: isinstance(each, property))]
     assert [each for each in parts if f"`{each}`" not in PAGES["python.md"]] == []
+
+
+@pytest.mark.parametrize("part", [ClusteringInformation, ColumnClustering, Overlap, PredicateFiles])
+def test_every_figure_of_a_layout_is_documented(part):
+    names = [each.name for each in dataclasses.fields(part)]
+    names += [name for name, _ in inspect.getmembers(part, lambda each: isinstance(each, property))]
+    assert [each for each in names if not re.search(rf"[`.]{each}`", PAGES["python.md"])] == []
 
 
 @pytest.mark.parametrize("folder", ["operations", "tests", "layout"])

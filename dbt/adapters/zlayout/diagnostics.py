@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import available
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.zlayout.clustering_report import depth_problem, problem_line, pruning_problem
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.node_lookup import table_of
-from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.reports import explanation_report, information_report
 from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.sql_literals import string_literal
@@ -18,7 +22,11 @@ from dbt.adapters.zlayout.table import ZTable, explain_query
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.inspect import Explanation
+    from dbt.adapters.zlayout.table_measures import ClusteringInformation
 
+_LOG = AdapterLogger("Zlayout")
+Columns = Sequence[str] | str | None
+Problem = dict[str, Any]
 _USAGE = "zlayout_explain wants {sql: '…'} or {model: …, predicate: '…'}"
 
 
@@ -40,11 +48,34 @@ class Diagnostics(SessionHolder):
     @available.parse_list
     def index_status(self, relation: ZlayoutRelation | str) -> list[dict[str, Any]]:
         """What is wrong with a table's index: ``path`` and ``reason``, empty when it is fresh."""
-        if not isinstance(relation, ZlayoutRelation) and relation.lstrip().startswith("("):
-            raise CompilationError("zlayout_index_fresh looks at a whole table; take its `where` (or `limit`) away")
         with as_dbt_errors():
-            rows: list[dict[str, Any]] = self._table(relation).index_status().to_pylist()
+            table = self._table(whole_table(relation, "zlayout_index_fresh"))
+            rows: list[dict[str, Any]] = table.index_status().to_pylist()
             return rows
+
+    @available.parse_none
+    def clustering_information(
+        self, relation: ZlayoutRelation | str, columns: Columns = None, predicate: str | None = None
+    ) -> dict[str, Any]:
+        """How well a table is laid out: `ClusteringInformation.to_dict`."""
+        with as_dbt_errors():
+            return self._table(relation).clustering_information(columns, predicate=predicate).to_dict()
+
+    @available.parse_list
+    def depth_problems(self, relation: ZlayoutRelation | str, most: object, columns: Columns = None) -> list[Problem]:
+        """What zlayout_depth_at_most selects: a row where the average depth is above ``most``, else none."""
+        limit = _number_between(most, 1.0, None, "zlayout_depth_at_most: max")
+        with as_dbt_errors():
+            table = self._table(whole_table(relation, "zlayout_depth_at_most"))
+            return _told(table, depth_problem(table.clustering_information(columns), limit))
+
+    @available.parse_list
+    def pruning_problems(self, relation: ZlayoutRelation | str, predicate: str, percent: object) -> list[Problem]:
+        """What zlayout_prunes_at_least selects: a row where a condition skips less of the files, else none."""
+        least = _number_between(percent, 0.0, 100.0, "zlayout_prunes_at_least: percent")
+        with as_dbt_errors():
+            table = self._table(whole_table(relation, "zlayout_prunes_at_least"))
+            return _told(table, pruning_problem(table.explain(predicate), predicate, least))
 
     @available.parse_none
     def explain_report(
@@ -58,10 +89,11 @@ class Diagnostics(SessionHolder):
             return explanation_report(found, as_json=as_json, verbose=verbose)
 
     @available.parse_none
-    def information_report(self, table: str, as_json: bool) -> str:
-        """What the run-operation zlayout_info prints."""
+    def information_report(self, table: str, columns: Columns, as_json: bool) -> str:
+        """What the run-operation zlayout_info prints: the state of a table, and its layout for some columns."""
         with as_dbt_errors():
-            return information_report(self._table(table).information(), as_json=as_json)
+            opened = self._table(table)
+            return information_report(opened.information(), _layout(opened, columns), as_json=as_json)
 
     @available.parse_none
     def table_named(self, name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
@@ -81,3 +113,35 @@ class Diagnostics(SessionHolder):
     def _explained(self, sql: str) -> list[Explanation]:
         with as_dbt_errors():
             return explain_query(self.session(), sql)
+
+
+def _number_between(value: object, least: float, most: float | None, name: str) -> float:
+    """A number that a test was given, maybe as the text that Jinja makes of one.
+
+    Raises:
+        CompilationError: It is none, or out of bounds.
+    """
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # what fits no float
+    except (TypeError, ValueError):
+        number = math.nan
+    if least <= number <= (math.inf if most is None else most):
+        return number
+    allowed = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
+    raise CompilationError(f"{name} is {value!r}; write a number, {allowed}")
+
+
+def _layout(table: ZTable, columns: Columns) -> ClusteringInformation | None:
+    try:
+        return table.clustering_information(columns)
+    except ConfigError:
+        if columns is not None:
+            raise
+        return None  # a table without a column that has statistics
+
+
+def _told(table: ZTable, problem: Problem | None) -> list[Problem]:
+    if problem is None:
+        return []
+    _LOG.info(problem_line(table.name, problem))
+    return [problem]

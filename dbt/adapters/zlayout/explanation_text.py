@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.text_grid import ruled_lines
+
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.inspect import Explanation
 
@@ -101,9 +103,6 @@ def _more(count: int, what: str) -> Iterator[str]:
 
 
 def _grid(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    if not rows:
-        return
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    yield ""
-    for row in [head, tuple("-" * width for width in widths), *rows]:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    if rows:
+        yield ""
+        yield from (f"  {line}" for line in ruled_lines(head, rows))

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.reports import json_text
+from dbt.adapters.zlayout.text_grid import aligned_lines
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.summary import CommitSummary
     from dbt.adapters.zlayout.timeline.cleaning import CleanResult
 
 _HISTORY = ("version", "committed at", "operation", "rows", "+files", "-files", "bytes added")
+_NUMBERS = (0, 3, 4, 5, 6)
 
 
 def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
@@ -28,7 +30,7 @@ def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bo
         )
         for row in rows
     ]
-    return "\n".join([table, *_table([_HISTORY, *cells])])
+    return "\n".join([table, *aligned_lines([_HISTORY, *cells], right=_NUMBERS)])
 
 
 def rollback_report(table: str, to_version: int, done: CommitSummary, *, as_json: bool) -> str:
@@ -57,18 +59,6 @@ def clean_report(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: 
         if dry_run:
             lines += [f"  {path}" for path in result.paths]
     return "\n".join(lines)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        # Words to the left, numbers to the right.
-        "  ".join(
-            cell.ljust(width) if column in (1, 2) else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _number(value: int | None) -> str:

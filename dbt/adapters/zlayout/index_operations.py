@@ -7,13 +7,12 @@ from typing import Any
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.index_reports import refresh_line, refresh_report, verify_report
 from dbt.adapters.zlayout.node_lookup import table_of, tables_of
-from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.spark.refresh import Refreshed
 from dbt.adapters.zlayout.sql_literals import quoted_identifier
@@ -48,10 +47,8 @@ class IndexOperations(SessionHolder):
     @available.parse_list
     def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> list[dict[str, Any]]:
         """Wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
-        if not isinstance(relation, ZlayoutRelation) and relation.lstrip().startswith("("):
-            raise CompilationError("zlayout_index_exact looks at a whole table; take its `where` (or `limit`) away")
         with as_dbt_errors():
-            name = relation if isinstance(relation, str) else relation.catalog_name
+            name = whole_table(relation, "zlayout_index_exact")
             rows: list[dict[str, Any]] = ZTable.for_name(self.session(), name).verify(data).to_pylist()
             return rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt.adapters.spark.relation import SparkRelation
+from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.sql_literals import quoted_identifier
 
@@ -22,3 +23,20 @@ class ZlayoutRelation(SparkRelation):
     def catalog_name(self) -> str:
         """``schema.identifier`` in backquotes: the table itself, also where dbt renders a limited subquery of it."""
         return ".".join(quoted_identifier(part) for part in (self.schema, self.identifier) if part)
+
+
+def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
+    """The table that a test looks at, as the catalog names it.
+
+    Args:
+        relation: A relation, or a name.
+        test: The name of the test, for the message.
+
+    Raises:
+        CompilationError: The test has a ``where``, so that dbt hands it a subquery.
+    """
+    if isinstance(relation, ZlayoutRelation):
+        return relation.catalog_name
+    if relation.lstrip().startswith("("):
+        raise CompilationError(f"{test} looks at a whole table; take its `where` (or `limit`) away")
+    return relation

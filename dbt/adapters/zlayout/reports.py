@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.clustering_report import clustering_text
+
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.inspect import Explanation
+    from dbt.adapters.zlayout.table_measures import ClusteringInformation
 
 
 def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, verbose: bool = False) -> str:
@@ -19,12 +22,15 @@ def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, ve
     return "\n\n".join(explanation.to_text(verbose=verbose) for explanation in explanations)
 
 
-def information_report(information: Mapping[str, Any], *, as_json: bool) -> str:
-    """The state of one table."""
+def information_report(
+    information: Mapping[str, Any], layout: ClusteringInformation | None = None, *, as_json: bool
+) -> str:
+    """The state of one table, and how its files are laid out."""
     if as_json:
-        return json_text(information)
+        return json_text({**information, "clustering": None if layout is None else layout.to_dict()})
     width = max(map(len, information), default=0)
-    return "\n".join(f"{key.replace('_', ' '):<{width}}  {_readable(value)}" for key, value in information.items())
+    lines = [f"{key.replace('_', ' '):<{width}}  {_readable(value)}" for key, value in information.items()]
+    return "\n".join(lines if layout is None else [*lines, "", clustering_text(layout)])
 
 
 def json_text(value: Any) -> str:

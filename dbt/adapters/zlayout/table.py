@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.table_clustering import TableClustering
 from dbt.adapters.zlayout.table_history import TableHistory
 from dbt.adapters.zlayout.table_index_care import TableIndexCare
+from dbt.adapters.zlayout.table_measures import TableMeasures
 from dbt.adapters.zlayout.table_writes import TableWrites
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class ZTable(TableHistory, TableIndexCare, TableClustering, TableWrites):
+class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, TableWrites):
     """A table with an index of its files: managed by this package, or written by others and indexed here.
 
     Attributes:

@@ -128,8 +128,54 @@ def test_the_info_operation_prints_the_report_of_the_models_table(macro_stage: A
         "operations/zlayout_info.sql", adapter=adapter, graph=SimpleNamespace(nodes={}), print=printed.append
     )
     stage.call("zlayout_info", "m")
-    assert adapter.calls[-1] == ("information_report", "`s`.`m`", False)
-    assert printed == ["the report"]
+    assert adapter.calls[-1] == ("information_report", "`s`.`m`", None, False)
+    stage.call("zlayout_info", "m", columns=["a"], json=True)
+    assert adapter.calls[-1] == ("information_report", "`s`.`m`", ["a"], True)
+    assert printed == ["the report"] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [({}, None), ({"columns": ["a", "b"]}, ["a", "b"]), ({"column_name": "a"}, "a")],
+)
+def test_the_test_of_a_depth_selects_what_was_measured(macro_stage: Any, arguments: dict[str, Any], asked: Any) -> None:
+    row = {"columns": "a", "average_depth": 7.5, "at_most": 2.0, "what_to_do": "it's time to rebuild"}
+    adapter = Recorder(depth_problems=[row], string_literal=string_literal)
+    stage = macro_stage("tests/zlayout_depth_at_most.sql", adapter=adapter)
+    assert stage.call("test_zlayout_depth_at_most", model=_TABLE, max=2, **arguments) == (
+        "select 'a' as `columns`, cast(7.5 as double) as average_depth, cast(2.0 as double) as at_most, "
+        "'it\\'s time to rebuild' as what_to_do"
+    )
+    assert adapter.calls[0] == ("depth_problems", _TABLE, 2, asked)
+
+
+def test_the_test_of_a_predicate_selects_what_was_skipped(macro_stage: Any) -> None:
+    row = {
+        "predicate": "a = 'x'",
+        "skipped_percent": 12.5,
+        "at_least": 90.0,
+        "kept_files": 7,
+        "total_files": 8,
+        "what_to_do": "cluster it",
+    }
+    adapter = Recorder(pruning_problems=[row], string_literal=string_literal)
+    stage = macro_stage("tests/zlayout_prunes_at_least.sql", adapter=adapter)
+    assert stage.call("test_zlayout_prunes_at_least", model=_TABLE, predicate="a = 'x'", percent=90) == (
+        "select 'a = \\'x\\'' as predicate, cast(12.5 as double) as skipped_percent, cast(90.0 as double) as at_least, "
+        "cast(7 as bigint) as kept_files, cast(8 as bigint) as total_files, 'cluster it' as what_to_do"
+    )
+    assert adapter.calls[0] == ("pruning_problems", _TABLE, "a = 'x'", 90)
+
+
+@pytest.mark.parametrize(
+    ("test", "arguments"),
+    [("zlayout_depth_at_most", {"max": 2}), ("zlayout_prunes_at_least", {"predicate": "true", "percent": 90})],
+)
+def test_the_tests_of_a_layout_select_nothing_where_it_is_good(
+    macro_stage: Any, test: str, arguments: dict[str, Any]
+) -> None:
+    stage = macro_stage(f"tests/{test}.sql", adapter=Recorder(depth_problems=[], pruning_problems=[]))
+    assert stage.call(f"test_{test}", model=_TABLE, **arguments).endswith("where false")
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,18 @@ def _floats(array: pa.Array) -> npt.NDArray[Any]:
         array = pc.fill_null(array, 0.0)
     numbers = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0  # adding turns -0.0 into 0.0
     numbers[np.isnan(numbers)] = np.nan  # one sign and payload for all of them
-    bits: npt.NDArray[np.int64] = numbers.view(np.int64)
-    ordered: npt.NDArray[np.int64] = bits ^ ((bits >> np.int64(63)) & _MAGNITUDE)
-    return ordered
+    return _order_of_bits(numbers.view(np.int64))
+
+
+def floats_of(ordered: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The floats that `comparable` made int64 of."""
+    return _order_of_bits(ordered).view(np.float64)
+
+
+def _order_of_bits(bits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Bits of floats as integers of the same order, and back again."""
+    turned: npt.NDArray[np.int64] = bits ^ ((bits >> np.int64(63)) & _MAGNITUDE)
+    return turned
 
 
 def _words(array: pa.Array) -> npt.NDArray[np.uint64]:

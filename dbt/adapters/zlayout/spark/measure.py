@@ -7,9 +7,11 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.keys import comparable
+from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_stats
 from dbt.adapters.zlayout.index.column_stats import column_paths
-from dbt.adapters.zlayout.layout.depth import overlap_depth
+from dbt.adapters.zlayout.index.merge import fields_of
+from dbt.adapters.zlayout.layout.depth import box_overlap
+from dbt.adapters.zlayout.layout.spans import believed, spans_of
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 
@@ -22,16 +24,12 @@ def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Seq
         partitions: The partition of each file; files of different ones share nothing.
     """
     names = column_paths(column_stats.schema)
-    unknown = np.zeros(column_stats.num_rows, dtype=bool)
     numbers: dict[Hashable, int] = {}
     partition = np.array([numbers.setdefault(each, len(numbers)) for each in partitions], dtype=np.int64)
-    lows, highs = [], []
-    for key in keys:
-        if key not in names:
-            continue
-        stats = column_stats.column(names[key]).combine_chunks()
-        low, high = comparable(stats.field("min")), comparable(stats.field("max"))
-        unknown |= low.nulls | high.nulls
-        lows.append(low.values)
-        highs.append(high.values)
-    return overlap_depth(lows, highs, unknown, partition)
+    stats = {key: column_stats.column(names[key]).combine_chunks() for key in keys if key in names}
+    spans = []
+    for key, each in stats.items():
+        bounds = bounds_of_stats(fields_of(each))
+        facts = believed(AlignedStatistics(each.field("value_count"), {key: bounds}), {key: bounds.type})
+        spans.append(spans_of(facts[key], bounds.type, len(each)))
+    return box_overlap([each.low for each in spans], [each.high for each in spans], partition).average_depth

@@ -19,3 +19,8 @@
   {% set relation = api.Relation.create(schema=target.schema, identifier=identifier) %}
   {% do print(tojson(adapter.explain_pruning(relation, predicate))) %}
 {% endmacro %}
+
+{% macro layout_of(identifier, columns=none, predicate=none) %}
+  {% set relation = api.Relation.create(schema=target.schema, identifier=identifier) %}
+  {% do print(tojson(adapter.clustering_information(relation, columns, predicate))) %}
+{% endmacro %}

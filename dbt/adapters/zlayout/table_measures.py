@@ -1,0 +1,119 @@
+"""The layout of a ``ZTable``, measured: how its files overlap, and what conditions read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.layout.measures import Clustering
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.explain import explain_predicate, nothing_matches
+from dbt.adapters.zlayout.spark.measure_table import measure_table
+from dbt.adapters.zlayout.spark.opened import OpenTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class PredicateFiles:
+    """What a given predicate reads.
+
+    Attributes:
+        predicate: A condition, as in a WHERE clause.
+        total_files: Files of the table.
+        kept_files: Those that are read.
+        kept_rows: Rows of these.
+        kept_bytes: Size of these.
+    """
+
+    predicate: str
+    total_files: int
+    kept_files: int
+    kept_rows: int
+    kept_bytes: int
+
+    @property
+    def skipped_percent(self) -> float:
+        """Share of the files that are not read, 0 … 100; 100 for a table without files."""
+        return 100.0 * (1 - self.kept_files / self.total_files) if self.total_files else 100.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "skipped_percent": self.skipped_percent}
+
+
+@dataclass(frozen=True)
+class ClusteringInformation(Clustering):
+    """The layout of one version of a table.
+
+    Attributes:
+        table: ``schema.table``.
+        version: Of the snapshot.
+        managed: Whether the table is managed here, or only indexed.
+        zorder: Its clustering keys.
+        predicate: What the given predicate reads; None where none was given.
+        problems: What is wrong with the index, if anything; such files count as unknown.
+    """
+
+    table: str
+    version: int
+    managed: bool
+    zorder: tuple[str, ...]
+    predicate: PredicateFiles | None
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON; docs/clustering.md has the schema."""
+        return {
+            "table": self.table,
+            "version": self.version,
+            "managed": self.managed,
+            "zorder": list(self.zorder),
+            **super().to_dict(),
+            "predicate": None if self.predicate is None else self.predicate.to_dict(),
+            "problems": list(self.problems),
+        }
+
+
+class TableMeasures:
+    """Methods that measure the layout."""
+
+    name: str
+    _spark: SparkSession
+    _opened: OpenTable
+
+    def clustering_information(
+        self, columns: Sequence[str] | str | None = None, *, predicate: str | None = None
+    ) -> ClusteringInformation:
+        """How well the files are laid out, from the index alone: overlaps, depths, and what conditions would read.
+
+        Args:
+            columns: Which to look at, such as ``['a', 'b.c']``; by default the clustering keys, and for a table without
+                keys all columns with statistics.
+            predicate: Also say what this condition reads.
+
+        Raises:
+            ConfigError: A column does not exist or has no statistics.
+        """
+        opened = self._opened
+        measured = measure_table(opened, columns, self.name)
+        return ClusteringInformation(
+            **vars(measured),
+            table=self.name,
+            version=opened.version,
+            managed=opened.managed,
+            zorder=tuple(format_column_path(tuple(path)) for path in opened.snapshot.layout.get("zorder", [])),
+            predicate=None if predicate is None else self._files_of(predicate),
+            problems=tuple(opened.index.problems),
+        )
+
+    def _files_of(self, predicate: str) -> PredicateFiles:
+        name = Catalog(self._spark).name(self.name)
+        scan = explain_predicate(self._spark, name, predicate) or nothing_matches(name, self._opened)
+        kept = scan.opened.files.filter(pa.array(scan.filters.plan.candidates))
+        return PredicateFiles(predicate, len(scan.opened.files), len(kept), kept.total_rows, kept.total_bytes)

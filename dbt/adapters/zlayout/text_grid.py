@@ -1,0 +1,28 @@
+"""Rows of cells as lines of text, each column as wide as its widest cell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+
+def aligned_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """Lines with two spaces between the columns.
+
+    Args:
+        rows: Cells; as many a row.
+        right: The columns whose cells stand at the right, as numbers do.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def ruled_lines(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """The same under a head and a rule."""
+    rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return aligned_lines([head, rule, *rows], right=right)
