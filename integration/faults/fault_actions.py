@@ -163,6 +163,10 @@ def _clean(spark, name: str, seed: int) -> int:
     return table.version
 
 
+def _refresh_index(spark, name: str, seed: int) -> int:
+    return _open(spark, name).refresh_index().version
+
+
 def _drop(spark, name: str, seed: int) -> None:
     drop_table(spark, *name.split("."))
 
@@ -210,6 +214,7 @@ ACTIONS = (
     Action("merge_partitioned", "partitioned", _merge, lambda rows, seed: _keyed(rows, seed, doubles=True)),
     Action("rollback", "kept", _rollback, lambda *_: counted(FIRST)),
     Action("clean", "kept", _clean, _same),
+    Action("refresh_index", "sparse", _refresh_index, _same),
     Action("drop", "plain", _drop, _gone),
     Action("rename", "plain", _rename, _same),
     Action("adopt", "foreign", _adopt, _same),
