@@ -277,6 +277,23 @@ def test_columns_change_as_the_policy_says(spark):
     assert table.index_status().num_rows == 0
 
 
+def test_hudi_19645_rows_of_files_older_than_a_column_are_null_in_it(spark):
+    table = table_of(spark, "z.younger", "select id k from range(10)")
+    table.append(spark.sql("select 10L k, 'a' x union all select 11, null"), on_schema_change="append_new_columns")
+    table.append(spark.sql("select 12L k, 'b' x"))
+    for condition, rows, read in [
+        ("x is null", 11, 2),
+        ("x <=> null", 11, 2),
+        ("x is not null", 2, 2),
+        ("x = 'a'", 1, 1),
+    ]:
+        assert spark.table("z.younger").where(condition).count() == rows, condition
+        kept = [each for each in table.explain(condition).files["verdict"].to_pylist() if each != "SKIP"]
+        assert len(kept) == read, condition
+    old = table.explain("x is null").files
+    assert "ALL_ROWS" in old["verdict"].to_pylist()
+
+
 def test_a_dropped_column_does_not_come_back_to_life(spark):
     table = table_of(spark, "z.zombie", "select id k, 'old' x from range(10)", partition_by=[])
     table.append(spark.sql("select 10L k"), on_schema_change="sync_all_columns")
