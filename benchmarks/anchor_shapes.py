@@ -1,7 +1,8 @@
 """Which filters Delta, Iceberg and Hudi make use of, by the shape that Spark's optimizer leaves.
 
-The rules are read from their sources; docs/comparison.md names file and function of each. A rule says whether the shape is translated into a condition
-on a file's bounds and counts at all, for a column that has them; what the answer is for a file is not asked.
+The rules are read from their sources; docs/comparison.md names file and function of each. A rule says whether the shape
+is translated into a condition on a file's bounds and counts at all, for a column that has them; what the answer is for
+a file is not asked.
 """
 
 # ruff: noqa: PLR0911 - one return a rule
