@@ -12,7 +12,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check-machine demo test lint format types unit integration docs build lock clean
+.PHONY: help venv check-machine demo test lint format types unit mutation integration docs build lock clean
 
 help: ## this list
 	@echo "make …"
@@ -51,6 +51,9 @@ types: venv ## mypy --strict
 
 unit: venv ## unit tests, laws, architecture; no Spark
 	$(BIN)/python -m pytest -q tests
+
+mutation: venv ## mutants of predicate/ and pruning/ against the unit tests and laws; hours, or ARGS="leaves verdict"
+	$(BIN)/python tests/mutation/mutants.py $(ARGS)
 
 integration: check-machine venv ## suites on a real Spark, each in a process of its own
 	@set -e; for suite in $(SUITES); do echo "== $$suite"; PYTHONPATH=$$suite $(BIN)/python -m pytest -q -W default -W "ignore:unclosed:ResourceWarning" "$$suite"; done

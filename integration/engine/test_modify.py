@@ -189,6 +189,63 @@ def test_replace_where_and_delete(spark):
         table.delete("nope = 1")
 
 
+PARTS = """
+    select case when id < 30 then id when id < 60 then null else id end k,
+      case when id between 60 and 89 then double('NaN') when id = 95 then null else id / 2 end x,
+      case when id % 30 < 15 then concat('a', id) else 'b' end t, date_add(date'2024-01-01', cast(id as int)) d,
+      case id div 30 when 0 then 'zero' when 1 then 'nulls' when 2 then 'nan' else 'mixed' end part
+    from range(120)
+"""
+CONDITIONS = [
+    "k < 30", "k >= 60", "k is null", "k is not null", "not (k < 60)", "x > 10", "x > 1000", "isnan(x)", "x <> 5", "not (x > 10)",
+    "x <= 60 or x is null", "t like 'a%'", "d < date'2024-02-15'", "year(d) = 2024", "part = 'nan'", "part <> 'nan' and k > 3",
+    "part = 'nulls' or x > 10", "k in (select 7)", "k + 1 > 60", "coalesce(k, 0) = 0", "rand(5) < 0.5 and false", "true", "false", "k < null",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_delete_takes_and_a_count_counts_what_plain_spark_would(spark, condition):
+    name = f"z.wholly_{CONDITIONS.index(condition)}"
+    table = table_of(spark, name, PARTS, partition_by=["part"], zorder=["d"])
+    every = spark.sql(PARTS)
+    matching = every.where(condition).count()
+    assert table.count(condition) == matching
+    assert table.delete(condition).rows_deleted == matching
+    assert same_rows(spark.table(name), every.where(f"not coalesce(({condition}), false)"))
+    assert ZTable.for_name(spark, name).count() == 120 - matching
+
+
+def test_files_that_match_whole_are_neither_read_nor_written(spark):
+    query = "select id k, case when id div 100 = 3 then null else id * 1.0D end x, id div 100 part from range(500)"
+    table = table_of(spark, "z.unread", query, partition_by=["part"], zorder=["k"])
+    root = Path(table.location.removeprefix("file://"))
+    for path in files_of(table):
+        if not path.startswith("part=4/"):
+            (root / path).write_bytes(bytes((root / path).stat().st_size))
+    assert (table.count("k < 400"), table.count("k < 100"), table.count("x is null"), table.count()) == (
+        400,
+        100,
+        100,
+        500,
+    )
+    done = table.delete("k < 200 or x is null")
+    assert (done.rows_deleted, done.files_added, done.files_removed) == (300, 0, 3)
+    done = table.replace_where(spark.sql("select 250L k, 1.0D x, 2L part"), "k between 200 and 449")
+    assert (done.rows_deleted, done.rows_inserted) == (150, 1)
+    assert same_rows(
+        spark.table("z.unread"), spark.sql(f"select * from ({query}) where k >= 450 union all select 250, 1, 2")
+    )
+    with pytest.raises(ConfigError, match="condition 'nope = 1' does not fit"):
+        table.count("nope = 1")
+
+
+def test_a_table_that_others_write_is_counted_as_it_lies(spark):
+    spark.sql("create table z.lying using parquet as select id k from range(10)")
+    table = ZTable.adopt(spark, "z.lying")
+    spark.sql("insert into z.lying select id + 5 from range(10)")
+    assert (table.count(), table.count("k >= 5"), table.count("k > 100")) == (20, 15, 0)
+
+
 def test_columns_change_as_the_policy_says(spark):
     table = table_of(spark, "z.columns", "select id k, cast(id as int) v, 'x' gone from range(10)", zorder=["k"])
     wider = spark.sql("select 10L k, 5000000000 v, 'n' fresh")
@@ -218,6 +275,23 @@ def test_columns_change_as_the_policy_says(spark):
     expected |= {10: (1, None, None), 11: (2, "n", None), 12: (5000000000, "m", None), 13: (3, "m", "back")}
     assert rows == expected
     assert table.index_status().num_rows == 0
+
+
+def test_hudi_19645_rows_of_files_older_than_a_column_are_null_in_it(spark):
+    table = table_of(spark, "z.younger", "select id k from range(10)")
+    table.append(spark.sql("select 10L k, 'a' x union all select 11, null"), on_schema_change="append_new_columns")
+    table.append(spark.sql("select 12L k, 'b' x"))
+    for condition, rows, read in [
+        ("x is null", 11, 2),
+        ("x <=> null", 11, 2),
+        ("x is not null", 2, 2),
+        ("x = 'a'", 1, 1),
+    ]:
+        assert spark.table("z.younger").where(condition).count() == rows, condition
+        kept = [each for each in table.explain(condition).files["verdict"].to_pylist() if each != "SKIP"]
+        assert len(kept) == read, condition
+    old = table.explain("x is null").files
+    assert "ALL_ROWS" in old["verdict"].to_pylist()
 
 
 def test_a_dropped_column_does_not_come_back_to_life(spark):

@@ -173,6 +173,10 @@ def _cluster_pending(spark, name: str, seed: int) -> int:
     return table.cluster(pending=True).version
 
 
+def _refresh_index(spark, name: str, seed: int) -> int:
+    return _open(spark, name).refresh_index().version
+
+
 def _drop(spark, name: str, seed: int) -> None:
     drop_table(spark, *name.split("."))
 
@@ -222,6 +226,7 @@ ACTIONS = (
     Action("clean", "kept", _clean, _same),
     Action("cluster", "plain", _cluster, _same),
     Action("cluster_pending", "plain", _cluster_pending, _same),
+    Action("refresh_index", "sparse", _refresh_index, _same),
     Action("drop", "plain", _drop, _gone),
     Action("rename", "plain", _rename, _same),
     Action("adopt", "foreign", _adopt, _same),

@@ -12,6 +12,7 @@ import fault_actions
 from fault_points import changes, logged
 from fault_rows import Rows, frame_of, rows_of
 
+from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.table import ZTable
@@ -142,9 +143,14 @@ class Bench:
         elif template != "nothing":
             settings = {"retain_hours": 24} if template == "kept" else {}
             settings |= {"partition_by": ["p"]} if template == "partitioned" else {}
+            settings |= {"zorder": ["k"], "stats_columns": ["k"]} if template == "sparse" else {}
             table = fault_actions.write(spark, name, fault_actions.FIRST, **settings)
             for number in range(9 if template == "long" else 1):
                 table.append(frame_of(spark, [(50_000 + number, number)]))
+            if template == "sparse":
+                # From here on all columns have statistics; those of the files before are for a refresh.
+                wider = parse_table_config({"zorder": ["k"], "target_file_size": "16kb", "retain_hours": 0})
+                table.append(frame_of(spark, [(60_000, 0)]), settings=wider)
             if template == "kept":
                 table.delete("k < 100")
                 table.merge(frame_of(spark, [(k, -k) for k in range(50, 150)]), "k")

@@ -19,7 +19,11 @@ from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description
 from dbt.adapters.zlayout.spark.summary import CommitSummary
+<<<<<<< HEAD
 from dbt.adapters.zlayout.table_clustering import TableClustering
+=======
+from dbt.adapters.zlayout.spark.whole_files import count_rows, filtered
+>>>>>>> issue5-rest
 from dbt.adapters.zlayout.table_history import TableHistory
 from dbt.adapters.zlayout.table_index_care import TableIndexCare
 from dbt.adapters.zlayout.table_measures import TableMeasures
@@ -199,6 +203,23 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         name = Catalog(self._spark).name(self.name)
         scan = explain_predicate(self._spark, name, predicate_sql)
         return explanation_of(scan or nothing_matches(name, self._opened))
+
+    def count(self, predicate_sql: str = "true") -> int:
+        """Rows that meet a condition; files that it meets wholly, or nowhere, are counted by the index alone.
+
+        A table that others write is counted by Spark, as it lies.
+
+        Args:
+            predicate_sql: A condition, as in a WHERE clause.
+
+        Raises:
+            ConfigError: The condition does not fit the table.
+        """
+        catalog = Catalog(self._spark)
+        if self._opened.managed:
+            return count_rows(catalog, self._opened, predicate_sql, self.name)
+        rows = self._spark.table(catalog.name(self.name).sql)
+        return filtered(rows, predicate_sql, self.name).count()
 
     def index_status(self) -> pa.Table:
         """Where files, index and folder disagree.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
@@ -336,6 +337,21 @@ def test_a_prefix_matches_files_whose_interval_meets_that_of_the_prefix(
     assert verdict(starts_with("b"), bounds(TEXT, low, high)) is expected
 
 
+@pytest.mark.parametrize("exact", [(True, False), (False, True), (False, False)])
+def test_a_claim_about_all_rows_needs_both_bounds_exact(exact: tuple[bool, bool]) -> None:
+    def column(kind: pa.DataType, low: Any, high: Any) -> ColumnBounds:
+        found = bounds(kind, low, high)
+        flags = {name: pa.array([each]) for name, each in zip(("minimum_exact", "maximum_exact"), exact, strict=True)}
+        return dataclasses.replace(found, **flags)
+
+    assert verdict(x(Op.EQ, 5, INT), column(INT, 5, 5)) is READ
+    assert verdict(x(Op.NE, 5, INT), column(INT, 5, 5)) is READ
+    assert verdict(among([5], INT), column(INT, 5, 5)) is READ
+    assert verdict(Not(among([5], INT)), column(INT, 5, 5)) is READ
+    assert verdict(Not(among([5, 30], INT)), column(INT, 10, 20)) is READ
+    assert verdict(starts_with("b"), column(TEXT, "ba", "bz")) is READ
+
+
 def test_hudi_18791_a_prefix_whose_last_character_has_no_successor_loses_no_file() -> None:
     top = "\U0010ffff"
     assert verdict(starts_with(top), bounds(TEXT, top + "a", top + "b")) is ALL_ROWS
@@ -498,6 +514,6 @@ def test_not_of_something_unknown_keeps_the_file() -> None:
 
 
 def test_not_in_of_the_tree_itself_is_understood() -> None:
-    listed = NotIn(Column(("x",), INT), pa.array([5], INT))
+    listed = NotIn(Column(("x",), INT), pa.array([5], INT), has_null=False)
     assert verdict(listed, bounds(INT, 5, 5)) is SKIP
     assert verdict(Not(listed), bounds(INT, 5, 5)) is ALL_ROWS

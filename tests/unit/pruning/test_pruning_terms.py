@@ -39,7 +39,7 @@ from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
 SKIP, READ, ALL_ROWS = Verdict
 INT, LONG, DOUBLE, DATE, TEXT = pa.int32(), pa.int64(), pa.float64(), pa.date32(), pa.string()
 WALL, INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
-HOUR_US = 3_600_000_000
+HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 
 
 @dataclass
@@ -205,6 +205,33 @@ def test_a_constant_is_a_term_too() -> None:
     assert columns_of(And((compare(five, Op.EQ, 5), compare(YEAR, Op.EQ, 1)))) == {("x",)}
 
 
+def test_hudi_19445_a_cast_that_wraps_loses_no_file() -> None:
+    # The reported case: 2^32 + 1 becomes 1, and 2^31 - 1 between the two stays what it is.
+    narrowed = of(LONG, f.Convert(INT))
+    wrapping = bounds(LONG, 1, 4_294_967_297)
+    assert verdict(compare(narrowed, Op.GT, 100), x=wrapping) is READ
+    assert verdict(compare(narrowed, Op.EQ, 2_147_483_647), x=wrapping) is READ
+    assert verdict(compare(narrowed, Op.LT, 0), x=wrapping) is READ
+    assert verdict(compare(narrowed, Op.GT, 100), x=bounds(LONG, 1, 100)) is SKIP
+    assert verdict(compare(narrowed, Op.GT, 100), x=bounds(LONG, 101, 2_147_483_647)) is ALL_ROWS
+
+
+def test_hudi_19445_a_negative_factor_swaps_the_bounds() -> None:
+    times = of(INT, f.Times(INT, -1))
+    assert verdict(compare(times, Op.LT, 5), x=bounds(INT, -10, 0)) is READ
+    assert verdict(compare(times, Op.LT, 0), x=bounds(INT, -10, 0)) is SKIP
+
+
+def test_hudi_19645_a_file_without_a_statistic_may_hold_nulls() -> None:
+    column, negated = Column(("x",), INT), Not(IsNull(Column(("x",), INT)))
+    unknown = bounds(INT, None, None, nulls=None)
+    assert verdict(IsNull(column)) is READ
+    assert verdict(IsNull(column), x=unknown) is READ
+    assert verdict(Compare(Op.EQ_NULL_SAFE, column, pa.scalar(None, INT)), x=unknown) is READ
+    assert verdict(negated, x=unknown) is READ
+    assert verdict(IsNull(column), x=bounds(INT, None, None, nulls=10)) is ALL_ROWS
+
+
 def test_delta_6755_a_missing_statistic_spoils_its_own_conjunct_only() -> None:
     known, missing = compare(Column(("x",), INT), Op.GT, 50), compare(Column(("y",), INT), Op.EQ, 3)
     here = bounds(INT, 1, 5)
@@ -216,6 +243,51 @@ def test_delta_6755_a_missing_statistic_spoils_its_own_conjunct_only() -> None:
     assert verdict(And((known, missing)), x=here, y=bounds(INT, None, None, nulls=None)) is SKIP
     report = prune(And((missing, known)), OneFile({("x",): here})).conjuncts
     assert [(each.usable, each.skips) for each in report] == [(False, 0), (True, 1)]
+
+
+def test_the_last_day_of_a_month_is_a_step() -> None:
+    last = of(DATE, f.LastDay(DATE))
+    assert verdict(compare(last, Op.EQ, 18_658), x=bounds(DATE, 18_632, 18_647)) is ALL_ROWS
+    assert verdict(compare(last, Op.EQ, 18_659), x=bounds(DATE, 18_632, 18_647)) is SKIP
+    assert verdict(compare(last, Op.GT, 18_658), x=bounds(DATE, 18_632, 2**31 - 32)) is READ
+    assert verdict(compare(of(WALL, f.LastDay(DATE)), Op.EQ, 18_659), x=bounds(WALL, 0, 1)) is READ
+
+
+@pytest.mark.parametrize(("toward_zero", "low", "high"), [(True, -1, 0), (False, -2, -1)])
+def test_seconds_since_1970_are_cut_off_toward_zero_or_downward(toward_zero: bool, low: int, high: int) -> None:
+    seconds = of(INSTANT, f.Ticks(LONG, 1_000_000, toward_zero))
+    here = bounds(INSTANT, -1_500_000, -500_000)
+    assert [verdict(compare(seconds, Op.EQ, each), x=here) for each in (low - 1, low, high, high + 1)] == [
+        SKIP, READ, READ, SKIP,
+    ]  # fmt: skip
+    assert verdict(compare(seconds, Op.EQ, -1), x=bounds(INSTANT, -1_000_000, -1_000_000)) is ALL_ROWS
+    assert verdict(compare(seconds, Op.EQ, 1), x=bounds(INSTANT, 1_000_000, 1_999_999)) is ALL_ROWS
+    days = of(DATE, f.Ticks(INT, DAY_US, toward_zero))
+    assert verdict(compare(days, Op.EQ, 7), x=bounds(DATE, 7, 7)) is ALL_ROWS
+    assert verdict(compare(of(LONG, f.Ticks(LONG, 1, toward_zero)), Op.EQ, 7), x=bounds(LONG, 8, 8)) is READ
+
+
+def test_a_time_of_seconds_is_known_until_it_overflows() -> None:
+    limit = (2**63 - 1) // 1_000_000
+    time = of(LONG, f.FromTicks(INSTANT, 1_000_000))
+    assert verdict(compare(time, Op.EQ, 5_000_000), x=bounds(LONG, 5, 5)) is ALL_ROWS
+    assert verdict(compare(time, Op.LT, 5_000_000), x=bounds(LONG, 5, limit)) is SKIP
+    assert verdict(compare(time, Op.GE, limit * 1_000_000), x=bounds(LONG, limit, limit)) is ALL_ROWS
+    assert verdict(compare(time, Op.LT, 5), x=bounds(LONG, 5, limit + 1)) is READ
+    assert verdict(compare(time, Op.LE, -limit * 1_000_000), x=bounds(LONG, -limit, -limit)) is ALL_ROWS
+    assert verdict(compare(time, Op.GT, 5), x=bounds(LONG, -limit - 1, 0)) is READ
+    assert verdict(compare(of(INT, f.FromTicks(DATE, DAY_US)), Op.EQ, 7), x=bounds(INT, 7, 7)) is ALL_ROWS
+    assert verdict(compare(of(LONG, f.FromTicks(DATE, DAY_US)), Op.EQ, 7), x=bounds(LONG, 8, 8)) is READ
+    assert verdict(compare(of(DOUBLE, f.FromTicks(INSTANT, 1_000_000)), Op.EQ, 7), x=bounds(DOUBLE, 8, 8)) is READ
+
+
+def test_a_report_tells_a_function_without_a_rule_from_a_column_without_statistics() -> None:
+    divided = compare(of(pa.decimal128(10, 2), f.Over(pa.decimal128(16, 6), 2)), Op.GT, 1)
+    here = bounds(pa.decimal128(10, 2), 1, 5)
+    (known,) = prune(divided, OneFile({("x",): here})).conjuncts
+    assert known.why_not == "(x / 2) says nothing that bounds of its argument could bound"
+    (other,) = prune(divided, OneFile({("x",): bounds(INT, 1, 5)})).conjuncts
+    assert other.why_not == "statistics of column `x` are of type int32, the column of decimal128(10, 2)"
 
 
 def test_a_report_says_why_a_function_is_of_no_use() -> None:

@@ -95,7 +95,7 @@ class NotIn(Expr):
 
     operand: Term
     values: pa.Array
-    has_null: bool = False
+    has_null: bool
 
     def sql(self) -> str:
         """Returns ``operand NOT IN (…)``, a long list abbreviated."""

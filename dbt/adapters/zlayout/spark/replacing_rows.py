@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.pruning.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog import canonical
 from dbt.adapters.zlayout.spark.files_written import FileReport
-from dbt.adapters.zlayout.spark.jobs import short_message
 from dbt.adapters.zlayout.spark.rewriting import FILE, Rewrite, RowCounts, Target, nothing_removed
 from dbt.adapters.zlayout.spark.schema_change import cast_to
+from dbt.adapters.zlayout.spark.whole_files import filtered, verdict_of_files
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def append(frame: DataFrame) -> Rewrite:
 def delete(target: Target, condition: str, *, frame: DataFrame | None = None) -> Rewrite:
     """Plans the delete of rows, and the insert of others in their place.
 
+    Files of which the index says that every row meets the condition, or none, are not read.
+
     Args:
         target: The table.
         condition: SQL, as in a WHERE clause; a row of which it is not TRUE stays.
@@ -39,25 +41,26 @@ def delete(target: Target, condition: str, *, frame: DataFrame | None = None) ->
     Raises:
         ConfigError: The condition does not fit the table.
     """
-    matching = _where(target, target.rows_with_file(), condition)
-    found = matching.groupBy(FILE).agg(functions.count("*").alias("rows")).collect()
-    hits = {canonical(row[FILE]): row["rows"] for row in found}
-    gone = target.mask(list(hits))
+    found = verdict_of_files(target.opened, filtered(target.rows(), condition, target.subject))
+    whole = found == Verdict.ALL_ROWS
+    hits = _hits(target, condition, found == Verdict.READ)
+    touched = target.mask(list(hits))
     counted = dict(zip(target.opened.file_uris(), target.opened.files["row_count"].to_pylist(), strict=True))
-    partly = gone & np.array([hits.get(uri, 0) < rows for uri, rows in counted.items()], dtype=bool)
+    partly = touched & np.array([hits.get(uri, 0) < rows for uri, rows in counted.items()], dtype=bool)
     rows = frame
     if partly.any():
         kept = cast_to(target.rows(partly).where(f"not coalesce(({condition}), false)"), target.layout.schema_json)
         rows = kept if frame is None else kept.unionByName(frame)
-    stay, deleted = target.row_count(partly) - sum(hits[uri] for uri in _uris(target, partly)), sum(hits.values())
+    gone, deleted = touched | whole, sum(hits.values()) + target.row_count(whole)
+    stay = target.row_count(partly) - sum(hits[uri] for uri in _uris(target, partly))
 
     def claims(added: DataFiles) -> str | None:
-        meets = _where(target, target.rows_of(added), condition).limit(1).count()
+        meets = filtered(target.rows_of(added), condition, target.subject).limit(1).count()
         return f"it wrote rows that meet {condition}" if meets else None
 
     return Rewrite(
         rows=rows,
-        removes=(lambda _: target.paths(gone)) if hits else nothing_removed,
+        removes=(lambda _: target.paths(gone)) if gone.any() else nothing_removed,
         counts=lambda written, _: RowCounts(inserted=written - stay, deleted=deleted),
         # A delete alone may count as done before the other commit; rows that come in their place may not.
         claims=None if frame is None else claims,
@@ -102,13 +105,13 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
     return Rewrite(frame, removes, lambda written, before: RowCounts(inserted=written, deleted=before), claims)
 
 
-def _where(target: Target, rows: DataFrame, condition: str) -> DataFrame:
-    try:
-        return rows.where(condition)
-    except (AnalysisException, ParseException) as error:
-        raise ConfigError(
-            [f"condition {condition!r} does not fit the table: {short_message(error).splitlines()[0]}"], target.subject
-        ) from error
+def _hits(target: Target, condition: str, files: np.ndarray) -> dict[str, int]:
+    """By the URI of each file that holds such rows, how many."""
+    if not files.any():
+        return {}
+    matching = target.rows_with_file(None if files.all() else files).where(condition)
+    found = matching.groupBy(FILE).agg(functions.count("*").alias("rows")).collect()
+    return {canonical(row[FILE]): row["rows"] for row in found}
 
 
 def _uris(target: Target, files: np.ndarray) -> list[str]:
