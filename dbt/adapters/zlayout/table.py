@@ -19,11 +19,8 @@ from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description
 from dbt.adapters.zlayout.spark.summary import CommitSummary
-<<<<<<< HEAD
-from dbt.adapters.zlayout.table_clustering import TableClustering
-=======
 from dbt.adapters.zlayout.spark.whole_files import count_rows, filtered
->>>>>>> issue5-rest
+from dbt.adapters.zlayout.table_clustering import TableClustering
 from dbt.adapters.zlayout.table_history import TableHistory
 from dbt.adapters.zlayout.table_index_care import TableIndexCare
 from dbt.adapters.zlayout.table_measures import TableMeasures
