@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import subprocess
+from itertools import cycle
 
 import fault_actions
 import pytest
@@ -42,14 +43,17 @@ def fail(bench, fault: str, name: str, number: int, seed: int) -> str | None:
 def test_a_writer_that_meets_an_error_leaves_a_whole_version(bench, seed, request):
     rng = random.Random(seed + 1)
     runs = Runs(request.config, "error")
-    points = [
-        (fault, action.name, number)
-        for fault in SAYS
+    changing = [
+        (action.name, number)
         for action in fault_actions.ACTIONS
         for number, change in enumerate(bench.dry(action.name, action.template), 1)
         if " catalog " not in change
     ]
-    wanted = points if runs.full else rng.sample(points, SAMPLE)
+    if runs.full:
+        # Each change meets one of the errors, in turn.
+        wanted = [(fault, *point) for fault, point in zip(cycle(SAYS), changing, strict=False)]
+    else:
+        wanted = [(rng.choice(list(SAYS)), *point) for point in rng.sample(changing, SAMPLE)]
     runs.each(wanted, lambda fault, name, number: fail(bench, fault, name, number, rng.randrange(10**6)))
     runs.check()
 
