@@ -30,6 +30,10 @@ def test_a_sum_of_decimals_rounds_half_away_from_zero_as_spark_does() -> None:
     assert sums.value.to_pylist() == [Decimal("1.01"), Decimal("-1.01")]
 
 
+def test_an_amount_of_round_thousands_is_added_whole() -> None:
+    assert decimal_sum(narrow("1.25"), Decimal("1E+3"), NARROW).value.to_pylist() == [Decimal("1001.25")]
+
+
 def test_a_product_of_decimals_is_known_while_all_of_its_digits_are_had() -> None:
     side = pa.array([Decimal(3), None], WIDE)
     factor = Decimal("0." + "0" * 36 + "2")

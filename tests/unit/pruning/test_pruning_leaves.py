@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -337,13 +338,27 @@ def test_a_prefix_matches_files_whose_interval_meets_that_of_the_prefix(
     assert verdict(starts_with("b"), bounds(TEXT, low, high)) is expected
 
 
+def one_sided(kind: pa.DataType, low: Any, high: Any, *, exact: tuple[bool, bool]) -> ColumnBounds:
+    """Bounds of which the lower, the upper or both are exact."""
+    flags = {name: pa.array([each]) for name, each in zip(("minimum_exact", "maximum_exact"), exact, strict=True)}
+    return dataclasses.replace(bounds(kind, low, high), **flags)
+
+
+@pytest.mark.parametrize("op", [Op.GT, Op.GE, Op.NE])
+def test_a_claim_that_all_rows_are_above_needs_an_exact_minimum(op: Op) -> None:
+    assert verdict(x(op, 5, INT), one_sided(INT, 10, 20, exact=(True, False))) is ALL_ROWS
+    assert verdict(x(op, 5, INT), one_sided(INT, 10, 20, exact=(False, True))) is READ
+
+
+@pytest.mark.parametrize("op", [Op.LT, Op.LE, Op.NE])
+def test_a_claim_that_all_rows_are_below_needs_an_exact_maximum(op: Op) -> None:
+    assert verdict(x(op, 30, INT), one_sided(INT, 10, 20, exact=(False, True))) is ALL_ROWS
+    assert verdict(x(op, 30, INT), one_sided(INT, 10, 20, exact=(True, False))) is READ
+
+
 @pytest.mark.parametrize("exact", [(True, False), (False, True), (False, False)])
 def test_a_claim_about_all_rows_needs_both_bounds_exact(exact: tuple[bool, bool]) -> None:
-    def column(kind: pa.DataType, low: Any, high: Any) -> ColumnBounds:
-        found = bounds(kind, low, high)
-        flags = {name: pa.array([each]) for name, each in zip(("minimum_exact", "maximum_exact"), exact, strict=True)}
-        return dataclasses.replace(found, **flags)
-
+    column = partial(one_sided, exact=exact)
     assert verdict(x(Op.EQ, 5, INT), column(INT, 5, 5)) is READ
     assert verdict(x(Op.NE, 5, INT), column(INT, 5, 5)) is READ
     assert verdict(among([5], INT), column(INT, 5, 5)) is READ
