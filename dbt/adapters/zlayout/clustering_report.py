@@ -36,9 +36,9 @@ def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] |
     if not found.managed:
         advice = f"other tools write this table: have them sort by {columns}, or build a model on it with zorder"
     elif set(found.columns) <= set(found.zorder):
-        advice = "build the model with --full-refresh, which cuts its files anew"
+        advice = "cluster the table: dbt run-operation zlayout_cluster, or clustering='inline' in the model"
     else:
-        advice = f"list {columns} in zorder and build the model with --full-refresh, or leave the test to its keys"
+        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or leave the test to its keys"
     return {"columns": columns, "average_depth": round(found.average_depth, 4), "at_most": most, "what_to_do": advice}
 
 

@@ -101,7 +101,7 @@ def test_information_ends_with_the_layout_as_text_and_as_json() -> None:
 @pytest.mark.parametrize(
     ("changes", "advice"),
     [
-        ({}, "build the model with --full-refresh"),
+        ({}, "dbt run-operation zlayout_cluster"),
         ({"zorder": ("day",)}, "list day, city in zorder"),
         ({"managed": False}, "have them sort by day, city"),
     ],
