@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from dbt.adapters.zlayout.pruning.images.decimals import decimal_product, decimal_sum
-from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, FARTHEST_US, micros_of, near
+from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, FARTHEST_US, integer_limits, micros_of, near
 
 NARROW, WIDE = pa.decimal128(10, 2), pa.decimal128(38, 0)
 
@@ -50,9 +50,15 @@ def test_far_dates_and_times_are_held_where_microseconds_do_not_overflow() -> No
     days = pa.array([farthest, farthest + 1, -farthest, -farthest - 2, 0], pa.int32()).cast(pa.date32())
     assert near(days).tolist() == [True, False, True, False, True]
     assert micros_of(days).tolist()[::4] == [farthest * DAY_US, 0]
-    assert abs(int(micros_of(days)[1])) <= FARTHEST_US
+    assert all(abs(int(each)) < FARTHEST_US + DAY_US for each in micros_of(days))
     times = pa.array([FARTHEST_US, FARTHEST_US + 1, -FARTHEST_US, -FARTHEST_US - 1], pa.int64()).cast(
         pa.timestamp("us")
     )
     assert near(times).tolist() == [True, False, True, False]
     assert micros_of(times).tolist()[0] == FARTHEST_US
+
+
+def test_the_ends_of_integer_types() -> None:
+    assert integer_limits(pa.int8()) == (-128, 127)
+    assert integer_limits(pa.date32()) == (-(2**31), 2**31 - 1)
+    assert integer_limits(pa.timestamp("us")) == (-(2**63), 2**63 - 1)
