@@ -37,7 +37,7 @@ bo|not bo|bo = false|bo <=> true|bo is distinct from false|coalesce(bo, false)|c
 if(i > 5, s like 'a%', x > 2)|case when i < 0 then true when bo then x > 1 end|not (case when i < 0 then true when bo then x > 1 end)|if(bo, i > 3, null)|not if(bo, i > 3, null)
 s like 'a%'|s like 'ab_%'|s like 'ber%n'|s like 'a\\\\%b%'|s like '%n'|s like '_b%'|not s like 'a%'|not s like 'Ber_in'|s ilike 'ber%'|not s ilike 'be%'|upper(s) like 'BER%'|startswith(lower(s), 'be')|s like 'abc'|s like ''|s like '%'|s rlike '^a'|contains(s, 'b')|endswith(s, 'n')|s like any ('a%', 'k%')|s like all ('a%', '%x')
 s is null|st is null|st.v is null|year(d) is null|i + 1 is null|coalesce(i, 5) is null|i is not null and l is null|x is null or isnan(x)|ts is null|hour(ts) is not null
-g = 7 or i > 50|g between 3 and 20 and (g = 4 or s > 'b')|i < l|d < cast(ts as date)|i = b|true|false|null|i = null|not (i <=> null)|i in (1, null)|i not in (1, null)|s in ('a', 'b', null)
+g = 7 or i > 50|g between 3 and 20 and (g = 4 or s > 'b')|i < l|d < cast(ts as date)|i = b|true|false|cast(null as boolean)|i = null|not (i <=> null)|i in (1, null)|i not in (1, null)|s in ('a', 'b', null)
 length(s) > 2|sqrt(x) > 1|exp(x) > 2|bi = cast('a' as binary)|bi > cast('b' as binary)|bi like 'a%'
 """
 

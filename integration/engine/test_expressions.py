@@ -68,7 +68,7 @@ def known_values(rows):
 
 def counted(rows, predicates):
     """For each predicate: each file's rows, and those of them that match."""
-    counts = [f"count(case when coalesce({each}, false) then 1 end) c{number}" for number, each in enumerate(predicates)]
+    counts = [f"count(case when {each} then 1 end) c{number}" for number, each in enumerate(predicates)]
     grouped = rows.selectExpr("*", "input_file_name() uri").groupBy("uri")
     made = grouped.agg(expr("count(*) n"), *map(expr, counts)).collect()
     return {
