@@ -166,7 +166,8 @@ class Planner:
             along=along,
             spans=spans.tolist(),
         )
-        return model, forecast(sample, model, self._partition_key(group), rows, size)
+        # As the rows spell it: a folder that others made may spell the same value otherwise.
+        return model, forecast(sample, model, keys[0] if keys else (), rows, size)
 
     def _files_after(self, group: FileGroup) -> int:
         model, sizes = self.survey.cost_model, self.survey.size_bytes[group.files]
