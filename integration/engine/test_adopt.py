@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from comparing import same_rows
 
@@ -82,6 +84,18 @@ def test_a_table_taken_over_becomes_managed_and_keeps_its_rows(spark, plain, par
     assert again.version == 1
     assert again.location == table.location
     assert same_rows(spark.table(plain), spark.sql(ROWS))
+
+
+def test_files_that_came_after_the_session_looked_are_taken_over(spark, plain, tmp_path):
+    folder = tmp_path / "loaded"
+    folder.mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), folder / "first.parquet")
+    spark.sql(f"create table {plain} (id bigint) using parquet location '{folder}'")
+    assert spark.table(plain).count() == 2
+    pq.write_table(pa.table({"id": [3]}), folder / "second.parquet")
+    table = ZTable.adopt(spark, plain, managed=True)
+    assert len(table.snapshot().files) == 2
+    assert sorted(row.id for row in spark.table(plain).collect()) == [1, 2, 3]
 
 
 def test_a_build_under_the_name_of_an_indexed_table_leaves_its_files_alone(spark, plain, tmp_path):

@@ -139,6 +139,8 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
 
 def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:
     """A managed table reads exactly what is committed, so this must be what Spark reads today."""
+    # What the session remembers of the files may be older than they are.
+    catalog.forget_relation(name)
     listed = {str(each) for each in spark_relation(catalog, name).location().inputFiles()}
     ours = {canonical(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}
     different = {canonical(uri) for uri in listed} ^ ours
