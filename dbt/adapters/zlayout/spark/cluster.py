@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -93,10 +93,7 @@ class Clustering:
             UnsupportedError: The table is only indexed.
             WriteError: Rows could not be read or written; what was not committed is as it was.
         """
-        started = time.perf_counter()
-        opened = self._opened()
-        planner = self._planner(opened)
-        return self._carried_out(planner, planner.choose(self._eligible(opened)), started)
+        return self._carried_out(lambda planner: planner.choose(self._eligible(planner.survey.opened)))
 
     def run_scheduled(self) -> ClusterSummary:
         """Carries out the plans that wait on the timeline; groups whose files have changed since are dropped.
@@ -105,16 +102,14 @@ class Clustering:
             UnsupportedError: The table is only indexed.
             WriteError: Rows could not be read or written; the plans stay.
         """
-        started = time.perf_counter()
-        opened = self._opened()
-        planner = self._planner(opened)
-        plans = list_scheduled(opened.store)
-        groups = self._scheduled_groups(opened, plans)
-        done = self._carried_out(planner, groups, started)
-        withdraw_scheduled(opened.store, plans)
+        store = self._opened().store
+        plans = list_scheduled(store)
+        done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, plans))
+        withdraw_scheduled(store, plans)
         return done
 
     def _scheduled_groups(self, opened: OpenTable, plans: Sequence[Any]) -> list[FileGroup]:
+        self._dropped.clear()
         found: list[FileGroup] = []
         paths = opened.files["path"].combine_chunks()
         taken = np.zeros(len(paths), bool)
@@ -159,45 +154,66 @@ class Clustering:
         chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
         return chosen
 
-    def _carried_out(self, planner: Planner, groups: Sequence[FileGroup], started: float) -> ClusterSummary:
-        opened = planner.survey.opened
-        plan = planner.cut(groups)
-        summary = ClusterSummary.of_plan(plan.told)
-        for batch in self._batches(plan.groups):
-            done = self._commit(plan, batch)
-            if done is not None:
-                summary = summary.plus(*done)
-        summary = replace(summary, groups_dropped=tuple(self._dropped))
+    def _carried_out(self, choose: Callable[[Planner], list[FileGroup]]) -> ClusterSummary:
+        started = time.perf_counter()
+        planner = self._planner(self._opened())
+        groups = choose(planner)
+        summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
         if summary.groups_done:
-            opened = self._shown(summary.version)
-            planner = self._planner(opened)
-        state = planner.survey.state()
-        return replace(summary, after=state, dry_run=False, seconds=round(time.perf_counter() - started, 3))
+            planner = self._planner(self._shown(summary.version))
+        return replace(
+            summary,
+            after=planner.survey.state(),
+            groups_dropped=tuple(self._dropped),
+            dry_run=False,
+            seconds=round(time.perf_counter() - started, 3),
+        )
+
+    def _done(
+        self, planner: Planner, groups: Sequence[FileGroup], choose: Callable[[Planner], list[FileGroup]]
+    ) -> ClusterSummary:
+        """Rewrites groups; from the first look into their files on, a transaction keeps them from being cleaned."""
+        opened = planner.survey.opened
+        timeline = Timeline(opened.store)
+        with timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
+            if transaction.base is not None and transaction.base.version != opened.version:
+                planner = self._planner(replace(opened, snapshot=transaction.base))
+                groups = choose(planner)
+            plan = planner.cut(groups)
+            first, *others = self._batches(plan.groups)
+            summary = self._committed_of(timeline, plan, first, transaction, ClusterSummary.of_plan(plan.told))
+        for batch in others:
+            with timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
+                summary = self._committed_of(timeline, plan, batch, transaction, summary)
+        return summary
 
     def _batches(self, groups: Sequence[CutGroup]) -> list[list[CutGroup]]:
-        """Groups that are committed together."""
-        if not groups:
-            return []
+        """Groups that are committed together; one batch at least."""
         count = min(self.config.max_commits, len(groups)) if self.config.partial_progress else 1
-        return [list(groups[number::count]) for number in range(count)]
+        return [list(groups[number::count]) for number in range(count)] or [[]]
 
-    def _commit(self, plan: CutPlan, batch: Sequence[CutGroup]) -> tuple[Any, ...] | None:
-        """Rewrites groups and commits those whose files nobody has touched meanwhile; None where that is none."""
-        timeline = Timeline(plan.survey.opened.store)
-        with timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
-            batch = self._untouched(batch, transaction.base.files["path"] if transaction.base is not None else None)
-            written = self._writer().write_all(plan, batch, transaction)
-            for _ in range(_COMMIT_TRIES):
-                written = self._still_untouched(timeline, written)
-                if not written:
-                    return None
-                try:
-                    return self._committed(plan, written, transaction)
-                except ConflictError as conflict:
-                    if not self._lost_some(timeline, written):
-                        self._dropped += [_dropped(cut, _gist(conflict)) for cut, _ in written]
-                        return None
-        return None
+    def _committed_of(
+        self,
+        timeline: Timeline,
+        plan: CutPlan,
+        batch: Sequence[CutGroup],
+        transaction: Transaction,
+        summary: ClusterSummary,
+    ) -> ClusterSummary:
+        """Rewrites groups and commits those whose files nobody has touched meanwhile."""
+        batch = self._untouched(batch, transaction.base.files["path"] if transaction.base is not None else None)
+        written = self._writer().write_all(plan, batch, transaction)
+        for _ in range(_COMMIT_TRIES):
+            written = self._still_untouched(timeline, written)
+            if not written:
+                break
+            try:
+                return summary.plus(*self._committed(plan, written, transaction))
+            except ConflictError as conflict:
+                if not self._lost_some(timeline, written):
+                    self._dropped += [_dropped(cut, str(conflict)) for cut, _ in written]
+                    break
+        return summary
 
     def _committed(self, plan: CutPlan, written: Sequence[WrittenGroup], transaction: Transaction) -> tuple[Any, ...]:
         survey, layout, store = plan.survey, plan.survey.layout, plan.survey.opened.store
@@ -269,7 +285,3 @@ def _all_in(paths: Sequence[str], live: pa.ChunkedArray) -> bool:
 
 def _dropped(cut: CutGroup, why: str) -> DroppedGroup:
     return DroppedGroup(cut.told.partition, len(cut.told.paths), why)
-
-
-def _gist(conflict: ConflictError) -> str:
-    return str(conflict)

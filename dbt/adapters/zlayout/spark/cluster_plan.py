@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, PlannedGroup
 from dbt.adapters.zlayout.layout.forecast import Forecast, forecast
@@ -20,7 +21,7 @@ from dbt.adapters.zlayout.layout.key_space import boxes_of
 from dbt.adapters.zlayout.layout.plan import Candidates, Knobs, plan_groups
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster_survey import Survey
-from dbt.adapters.zlayout.spark.jobs import Progress, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import Progress, short_message, workers_find_this_python
 from dbt.adapters.zlayout.spark.key_sample import key_sample
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.relations import frame_of
@@ -194,7 +195,12 @@ class Planner:
     def _key_sample(self, rows: DataFrame) -> Staged:
         layout = self.survey.layout
         settings = ParquetSettings(layout.config.writing.compression, layout.data_json, str(self.catalog.spark.version))
-        return key_sample(rows, layout.data_schema, layout.keys, layout.partition_by, settings, self.progress)
+        try:
+            return key_sample(rows, layout.data_schema, layout.keys, layout.partition_by, settings, self.progress)
+        except Exception as error:
+            raise WriteError(
+                f"{self.survey.opened.location}: {short_message(error)}; the table is as it was"
+            ) from error
 
     def _cut(self, group: FileGroup, model: CurveModel | None, came: Forecast | None) -> CutGroup:
         survey, mask = self.survey, self._mask(group)

@@ -55,7 +55,7 @@ class GroupWriter:
         layout = plan.survey.layout
         # Rows that are staged on the way share one folder.
         staged = not layout.keys or layout.config.writing.writer == "spark"
-        if staged or self.at_once == 1 or len(groups) == 1:
+        if staged or self.at_once == 1 or len(groups) <= 1:
             return [self._write(plan, transaction, number, len(groups), cut) for number, cut in numbered]
         with ThreadPoolExecutor(min(self.at_once, len(groups))) as pool:
             waiting = [
