@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
-from dbt.adapters.zlayout.curve.keys import comparable
+from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.quantiles import Boundaries
 
 
@@ -65,3 +66,11 @@ def test_a_dictionary_gets_the_ranks_of_its_plain_values() -> None:
 def test_very_many_boundaries_need_wider_ranks() -> None:
     boundaries = boundaries_of(list(range(70_000)), 1 << 17)
     assert boundaries.ranks_of(pa.array([69_999])).tolist() == [70_000]
+
+
+@pytest.mark.parametrize("low", [0, -700, np.iinfo(np.int64).max - 999, np.iinfo(np.int64).min])
+def test_numbers_close_together_have_the_ranks_that_a_search_finds(low: int) -> None:
+    values = (np.random.default_rng(3).integers(0, 1000, 5_000) + low).astype(np.int64)
+    boundaries = Boundaries.of_sample(Comparable(values[:400], np.zeros(400, bool)), 50)
+    found = boundaries.ranks(Comparable(values, np.zeros(len(values), bool)))
+    assert found.tolist() == (np.searchsorted(boundaries.values, values, side="right") + 1).tolist()
