@@ -31,7 +31,9 @@ PACKAGE = ROOT / "dbt" / "adapters" / "zlayout"
 WITHOUT = {"__init__", "reasons", "literals", "scan", "prune", "statistics"}
 QUICK = ["tests/unit/predicate", "tests/unit/pruning"]
 LIMIT_SECONDS = 600
-SLOW = ["tests/properties/test_image_laws.py", "tests/properties/test_pruning_laws.py"]
+# By folder: what notices there that the quick tests do not.
+LAWS = {"images": "tests/properties/test_image_laws.py"}
+OTHER_LAWS = "tests/properties/test_pruning_laws.py"
 
 Mutation = Callable[[ast.AST], None]
 
@@ -148,14 +150,15 @@ def run_one(path: Path | None, number: int, tests: Sequence[str]) -> bool:
 def survivors_of(path: Path, numbers: Sequence[int]) -> list[int]:
     """Those mutants of a module that neither the quick nor the slow tests notice."""
     left = [number for number in numbers if not run_one(path, number, QUICK)]
-    return [number for number in left if not run_one(path, number, SLOW)]
+    laws = LAWS.get(path.parent.name, OTHER_LAWS)
+    return [number for number in left if not run_one(path, number, [laws])]
 
 
 def main(arguments: Sequence[str]) -> int:
     step = int(arguments[1]) if arguments[:1] == ["--every"] else 1
     names = arguments[2:] if arguments[:1] == ["--every"] else arguments
     os.chdir(ROOT)
-    if run_one(None, 0, [*QUICK, *SLOW]):
+    if run_one(None, 0, [*QUICK, *LAWS.values(), OTHER_LAWS]):
         print("the tests fail without any mutant")
         return 1
     tried = survived = position = 0
