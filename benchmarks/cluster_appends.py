@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from changes import session
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
@@ -19,25 +20,6 @@ QUERIES = {
     "spread": "select hash(id, 3) as t, hash(id, 7) % 100000 as k, cast(hash(id, 9) as string) note from range({}, {})",
 }
 APPENDS, SHARE = 10, 0.02
-
-
-def session(folder):
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "4g")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", str(folder))
-        .config("spark.hadoop.javax.jdo.option.ConnectionURL", "jdbc:derby:memory:bench;create=true")
-        .enableHiveSupport()
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("OFF")
-    spark.sql("create schema bench")
-    return spark
 
 
 def bounds(table):

@@ -1,7 +1,9 @@
 """Clustering: what is rewritten and what is not, that rows stay, and that writers win."""
 
 import threading
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from comparing import same_checksum, same_rows
 from test_modify import EVERY_TYPE, files_of
@@ -15,6 +17,7 @@ from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
 ROWS = (
     "select id, cast(hash(id) % 1000 as int) a, cast(hash(id, 1) % 1000 as int) b, cast(id as string) t from range({})"
 )
+IN_PARTS = "select id, cast(id % 3 as int) part from range({}, {})"
 SHIFTED = ROWS.replace("range({})", "range({}, {})")
 
 
@@ -27,6 +30,14 @@ def table_of(spark, name, query, **settings):
 def appended(spark, table, count, rows=4_000, first=100_000):
     for number in range(count):
         table.append(spark.sql(SHIFTED.format(first + number * rows, first + (number + 1) * rows)))
+    return table
+
+
+def in_small_files(spark, name, query=IN_PARTS, **settings):
+    """Eight writes of ten rows each, spread over three partitions."""
+    table = table_of(spark, name, query.format(0, 10), partition_by=["part"], **{"zorder": ["id"], **settings})
+    for number in range(1, 8):
+        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
     return table
 
 
@@ -89,9 +100,7 @@ def test_every_type_is_the_same_afterwards_and_so_are_comments_and_columns(spark
 def test_small_files_are_put_together_within_their_partition(spark, writer):
     name = f"z.cl_small_{writer}"
     query = "select id, cast(id % 3 as string) part, concat('x', id) t from range({}, {})"
-    table = table_of(spark, name, query.format(0, 10), zorder=[], partition_by=["part"], writer=writer)
-    for number in range(1, 8):
-        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    table = in_small_files(spark, name, query, zorder=[], writer=writer)
     before = spark.table(name).localCheckpoint()
     done = table.cluster()
     assert (done.files_removed, done.files_added) == (24, 3)
@@ -103,10 +112,7 @@ def test_small_files_are_put_together_within_their_partition(spark, writer):
 
 def test_where_chooses_the_partitions(spark):
     name = "z.cl_where"
-    query = "select id, cast(id % 3 as int) part from range({}, {})"
-    table = table_of(spark, name, query.format(0, 10), zorder=["id"], partition_by=["part"])
-    for number in range(1, 8):
-        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    table = in_small_files(spark, name)
     done = table.cluster(where="part = 1")
     assert [group.partition for group in done.groups] == ["part=1"]
     assert table.cluster(where="part = 99").bytes_rewritten == 0
@@ -160,10 +166,7 @@ def test_rows_beyond_the_stored_boundaries_get_new_ones(spark):
 
 def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
     name = "z.cl_race"
-    query = "select id, cast(id % 3 as int) part from range({}, {})"
-    table = table_of(spark, name, query.format(0, 10), zorder=["id"], partition_by=["part"])
-    for number in range(1, 8):
-        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    table = in_small_files(spark, name)
     other = ZTable.for_name(spark, name)
     original, done_once = GroupWriter.write_all, threading.Event()
 
@@ -172,23 +175,22 @@ def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
         if not done_once.is_set():
             done_once.set()
             other.delete("id = 1")
-            other.append(spark.sql(query.format(1000, 1010)))
+            other.append(spark.sql(IN_PARTS.format(1000, 1010)))
         return found
 
     monkeypatch.setattr(GroupWriter, "write_all", written)
     done = table.cluster()
     assert (done.groups_done, [each.partition for each in done.groups_dropped]) == (2, ["part=1"])
-    expected = spark.sql(f"select * from ({query.format(0, 80)}) where id <> 1 union all {query.format(1000, 1010)}")
+    expected = spark.sql(
+        f"select * from ({IN_PARTS.format(0, 80)}) where id <> 1 union all {IN_PARTS.format(1000, 1010)}"
+    )
     assert same_rows(spark.table(name), expected)
     assert table.index_status().num_rows == 0
 
 
 def test_partial_progress_commits_group_by_group(spark):
     name = "z.cl_partial"
-    query = "select id, cast(id % 3 as int) part from range({}, {})"
-    table = table_of(spark, name, query.format(0, 10), zorder=["id"], partition_by=["part"])
-    for number in range(1, 8):
-        table.append(spark.sql(query.format(10 * number, 10 * number + 10)))
+    table = in_small_files(spark, name)
     version = table.version
     lines = []
     done = table.cluster(partial_progress=True, max_commits=2, progress=lines.append)
@@ -255,3 +257,57 @@ def test_a_wrong_setting_is_named(spark, settings, message):
     table = table_of(spark, "z.cl_settings", ROWS.format(10))
     with pytest.raises(ConfigError, match=message):
         table.cluster(**settings)
+
+
+LARGE = (
+    "select id, cast(pmod(hash(id), 100000) as int) a, cast(pmod(hash(id, 1), 5000) as bigint) b, "
+    "cast(pmod(hash(id, 2), 10000000) / 100 as decimal(12, 2)) price, date_add(date'1500-01-01', int(id % 300000)) day, "
+    "timestamp_micros(hash(id, 3) * 1000000L) at, if(id % 7 = 0, null, concat('text ', hash(id, 4))) t, "
+    "element_at(array('x', 'ä', null), 1 + cast(id % 3 as int)) word, double(hash(id, 5)) / 3 share, "
+    "cast(hash(id, 6) % 30000 as smallint) small, cast(concat('b', hash(id, 7)) as binary) bytes, "
+    "named_struct('x', hash(id, 8), 'l', array(id)) st, if(id % 11 = 0, float('nan'), float(id)) f from range({}, {})"
+)
+
+
+def encodings_of(table):
+    root = Path(table.location.removeprefix("file://"))
+    groups = [pq.read_metadata(root / path).row_group(0) for path in table.snapshot().files["path"].to_pylist()]
+    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
+    return {(each.path_in_schema, encoding) for each in columns for encoding in each.encodings}
+
+
+@pytest.mark.parametrize("partition_by", [[], ["word"]])
+def test_large_groups_are_read_by_arrow_and_hold_the_same_rows(spark, partition_by):
+    name = f"z.cl_large_{len(partition_by)}"
+    table = table_of(
+        spark, name, LARGE.format(0, 90_000), zorder=["b", "day"], target_file_size="4mb", partition_by=partition_by
+    )
+    table.append(spark.sql(LARGE.format(90_000, 150_000)))
+    plain = spark.sql(LARGE.format(0, 150_000)).localCheckpoint()
+    assert same_checksum(spark.table(name).select(*plain.columns), plain)
+    done = table.cluster(rewrite_all=True, verify=True)
+    assert done.rows == 150_000
+    assert ("id", "DELTA_BINARY_PACKED") in encodings_of(table)
+    assert same_checksum(spark.table(name).select(*plain.columns), plain)
+    for condition in (
+        "b = 77",
+        "day < '1500-03-01' and b > 4000",
+        "t = 'text 5'",
+        "at is null or word = 'ä'",
+        "f > 1e9",
+    ):
+        found = spark.table(name).select(*plain.columns).where(condition)
+        assert same_checksum(found, plain.where(condition)), condition
+    assert table.cluster().bytes_rewritten == 0
+    assert table.verify(data=True).num_rows == 0
+
+
+def test_files_that_lack_a_column_are_rewritten_too(spark):
+    table = table_of(spark, "z.cl_lacks", ROWS.format(20_000))
+    wider = spark.sql(SHIFTED.format(20_000, 40_000)).selectExpr("*", "id * 2 as twice")
+    table.append(wider, on_schema_change="append_new_columns")
+    before = spark.table("z.cl_lacks").localCheckpoint()
+    done = table.cluster(rewrite_all=True, verify=True)
+    assert done.rows == 40_000
+    assert same_rows(spark.table("z.cl_lacks"), before)
+    assert spark.table("z.cl_lacks").where("twice is null").count() == 20_000

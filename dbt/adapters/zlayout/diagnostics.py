@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.clustering_report import depth_problem, problem_line, pruning_problem
+from dbt.adapters.zlayout.config.scalars import as_number
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.node_lookup import table_of
@@ -121,10 +122,7 @@ def _number_between(value: object, least: float, most: float | None, name: str) 
     Raises:
         CompilationError: It is none, or out of bounds.
     """
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # what fits no float
-    except (TypeError, ValueError):
-        number = math.nan
+    number = as_number(value)
     if least <= number <= (math.inf if most is None else most):
         return number
     allowed = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dbt.adapters.zlayout.config.reclustering import RECLUSTERING_KEYS, ReclusteringConfig
+from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, ReclusteringConfig
 from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
 from dbt.adapters.zlayout.table import ZTable
 from dbt.adapters.zlayout.timeline.action import Operation
 
-_OF_THE_RUN = ("clustering", "cluster_every")
 _WHOLE = (Operation.OVERWRITE.value, Operation.CLUSTERING.value)
 
 
 def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The keywords of ``ZTable.cluster`` that a model's config sets, and those that a call gives in their place."""
-    keys = [key for key in RECLUSTERING_KEYS if key not in _OF_THE_RUN]
-    found = {key: config[key] for key in keys if config.get(key) is not None}
+    found = {key: config[key] for key in CLUSTER_SETTINGS if config.get(key) is not None}
     found |= {key: value for key, value in (given or {}).items() if value is not None}
     if "cluster_max_bytes" in found:
         found.setdefault("max_bytes", found["cluster_max_bytes"])
@@ -32,14 +30,14 @@ def recluster(
 
     Args:
         table: At its newest version.
-        wanted: When to do it.
+        wanted: When to do it; its mode is not 'off'.
         settings: From `cluster_settings`.
         tell: Gets a line now and then.
 
     Returns:
         What was done; None where it is not time yet, nothing was worth it, or a plan was written for later.
     """
-    if wanted.mode == "off" or _commits_since_clustering(table, wanted.every) < wanted.every:
+    if _commits_since_clustering(table, wanted.every) < wanted.every:
         return None
     if wanted.mode == "deferred":
         planned = table.schedule_clustering(progress=tell, **settings)

@@ -161,6 +161,10 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         zorder: Sequence[str] | str = (),
         managed: bool = False,
         stats_columns: int | Sequence[str] = 32,
+        curve: str = "zorder",
+        target_file_size: str | int = "128mb",
+        row_group_rows: int | None = None,
+        compression: str = "zstd",
     ) -> ZTable:
         """Indexes an existing Parquet table from its footers, without rewriting it.
 
@@ -171,6 +175,10 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             managed: Also take over the table: only files that this package commits are read from then on. Without it
                 other tools go on writing, and a file that the index does not know is read.
             stats_columns: The first so many columns get statistics, or these.
+            curve: As for `write`, for what is written in future; so are the others.
+            target_file_size: As for `write`.
+            row_group_rows: As for `write`.
+            compression: As for `write`.
 
         Raises:
             TableNotFoundError: There is no such table.
@@ -178,7 +186,15 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             ConfigError: A column does not exist or cannot be a key.
         """
         found = Catalog(spark).name(name)
-        config = parse_table_config(_given({"zorder": zorder, "stats_columns": stats_columns}), subject=str(found))
+        settings: dict[str, object] = {
+            "zorder": zorder,
+            "stats_columns": stats_columns,
+            "curve": curve,
+            "target_file_size": target_file_size,
+            "row_group_rows": row_group_rows,
+            "compression": compression,
+        }
+        config = parse_table_config(_given(settings), subject=str(found))
         opened, done = adopt_table(spark, found, config, managed=managed)
         return cls(spark, str(found), opened, done)
 

@@ -6,18 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config.known_keys import near_misses
-from dbt.adapters.zlayout.config.reclustering import RECLUSTERING_KEYS, parse_reclustering
+from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, parse_reclustering
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster import Clustering
 from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.session import open_entry
+from dbt.adapters.zlayout.spark.session import open_managed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_SETTINGS = frozenset(RECLUSTERING_KEYS) - {"clustering", "cluster_every"}
 
 
 class TableClustering:
@@ -70,7 +68,7 @@ class TableClustering:
         if dry_run:
             return ClusterSummary.of_dry_run(work.plan())
         done = work.run_scheduled() if pending else work.run()
-        self._see_newest()
+        _, self._opened = open_managed(self._spark, work.name)
         return done
 
     def schedule_clustering(
@@ -107,17 +105,12 @@ class TableClustering:
         problems = [
             sentence
             for key in settings
-            if key not in _SETTINGS
+            if key not in CLUSTER_SETTINGS
             for sentence in near_misses([key], ())
-            or [f"`{key}` is no setting; there are {', '.join(sorted(_SETTINGS))}"]
+            or [f"`{key}` is no setting; there are {', '.join(sorted(CLUSTER_SETTINGS))}"]
         ]
         raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
         config = parse_reclustering(raw, problems)
         if problems:
             raise ConfigError(problems, self.name)
         return Clustering(self._spark, Catalog(self._spark).name(self.name), config, where, progress)
-
-    def _see_newest(self) -> None:
-        entry = Catalog(self._spark).find(Catalog(self._spark).name(self.name))
-        opened = open_entry(self._spark, entry) if entry is not None else None
-        self._opened = opened or self._opened

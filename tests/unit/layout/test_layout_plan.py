@@ -3,26 +3,13 @@
 import numpy as np
 import pytest
 
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.key_space import Boxes
-from dbt.adapters.zlayout.layout.plan import Candidates, Knobs, plan_groups
+from dbt.adapters.zlayout.layout.plan import Candidates, plan_groups
 
 TARGET = 1000
 MODEL = CostModel.of(TARGET, 1800, 2, "zorder")
-
-
-def knobs(**changed):
-    return Knobs(
-        **{
-            "target_bytes": TARGET,
-            "min_file_bytes": 750,
-            "max_file_bytes": 1800,
-            "max_group_bytes": 10**9,
-            "min_input_files": 5,
-            "min_gain": 0.2,
-            **changed,
-        }
-    )
 
 
 def grid(side):
@@ -43,7 +30,7 @@ def plan(boxes, sizes=None, partition=None, eligible=None, model=MODEL, **change
     sizes = np.full(count, TARGET) if sizes is None else np.array(sizes)
     partition = np.zeros(count, np.int64) if partition is None else np.array(partition)
     eligible = np.ones(count, bool) if eligible is None else eligible
-    return plan_groups(Candidates(boxes, sizes, partition, eligible), model, knobs(**changed))
+    return plan_groups(Candidates(boxes, sizes, partition, eligible), model, ReclusteringConfig(**changed))
 
 
 def everywhere(count):

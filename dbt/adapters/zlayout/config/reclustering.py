@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.file_sizing import parse_size
-from dbt.adapters.zlayout.config.scalars import parse_boolean, parse_choice, parse_integer
+from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_choice, parse_integer
 
 ClusteringMode = Literal["off", "inline", "deferred"]
 
@@ -27,6 +26,8 @@ RECLUSTERING_KEYS = (
     "rewrite_all",
     "verify",
 )
+# Those that say how a clustering works, and not when a model has one.
+CLUSTER_SETTINGS = tuple(key for key in RECLUSTERING_KEYS if key not in ("clustering", "cluster_every"))
 
 _MIN_FILE_SHARE, _MAX_FILE_SHARE = 0.75, 1.8
 
@@ -120,12 +121,7 @@ def _optional_size(key: str, raw: Mapping[str, object], problems: list[str]) -> 
 def _parse_gain(value: object, problems: list[str], default: float) -> float:
     if value is None:
         return default
-    share = math.nan
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        try:
-            share = float(value)
-        except ValueError:
-            share = math.nan
+    share = as_number(value)
     if not 0 < share < 1:
         problems.append(f"cluster_min_gain: {value!r} is not a share between 0 and 1, such as 0.2")
         return default

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.config.scalars import parse_integer
+from dbt.adapters.zlayout.config.scalars import as_number, parse_integer
 
 _DEFAULT_VERSIONS = 3
 _DEFAULT_HOURS = 24.0
@@ -36,12 +35,7 @@ def parse_retention(raw: Mapping[str, object], problems: list[str]) -> Retention
 def _parse_hours(value: object, problems: list[str]) -> float:
     if value is None:
         return _DEFAULT_HOURS
-    hours = math.nan
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        try:
-            hours = float(value)
-        except ValueError:
-            hours = math.nan
+    hours = as_number(value)
     if not 0 <= hours <= 1_000_000:
         problems.append(f"retain_hours: {value!r} is not a number of hours from 0 to 1,000,000")
         return _DEFAULT_HOURS

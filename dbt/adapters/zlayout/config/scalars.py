@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -19,6 +20,16 @@ def as_integer(value: object) -> int | None:
     if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
         return int(value)
     return None
+
+
+def as_number(value: object) -> float:
+    """The number that a setting means, or NaN, which lies within no limits; True is no number here either."""
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    return math.nan
 
 
 def parse_integer(key: str, value: object, problems: list[str], *, default: int, low: int, high: int) -> int:

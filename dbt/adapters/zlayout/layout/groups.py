@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.key_space import Boxes, Floats
 
@@ -72,27 +73,12 @@ class _Part:
         return FileGroup(files, float(self.gain[number]), float(self.cost[number]), reason)
 
 
-@dataclass(frozen=True)
-class GroupLimits:
-    """What a group must keep to.
-
-    Attributes:
-        min_gain: Share of a group's cost that its rewrite must save; each file that it takes in must pay as much.
-        max_group_bytes: Largest group.
-        max_bytes: All groups together; None for no limit.
-    """
-
-    min_gain: float
-    max_group_bytes: int
-    max_bytes: int | None
-
-
 def overlapping_groups(
     boxes: Boxes,
     size_bytes: npt.NDArray[np.int64],
     partitions: Sequence[npt.NDArray[np.int64]],
     model: CostModel,
-    limits: GroupLimits,
+    wanted: ReclusteringConfig,
 ) -> list[FileGroup]:
     """The groups that are worth their bytes, most gain for a byte first; none spans two partitions.
 
@@ -101,26 +87,26 @@ def overlapping_groups(
         size_bytes: int64[n], of all files.
         partitions: Positions of each partition's files.
         model: Weighs reading.
-        limits: What a group must keep to.
+        wanted: Of it ``min_gain``, which each file of a group must pay of its cost, ``max_group_bytes`` and the budget.
     """
     if not model.weights:
         return []
     low, high = np.zeros(len(model.weights)), np.ones(len(model.weights))
-    wholes = [_part(boxes, size_bytes, files, model, limits, low, high) for files in partitions]
-    groups = [part.group(number) for part, number in _within_budget(wholes, limits)]
+    wholes = [_part(boxes, size_bytes, files, model, wanted, low, high) for files in partitions]
+    groups = [part.group(number) for part, number in _within_budget(wholes, wanted)]
     return sorted(groups, key=lambda group: -group.gain / max(1, int(size_bytes[group.files].sum())))
 
 
-def _within_budget(wholes: Sequence[_Part], limits: GroupLimits) -> list[tuple[_Part, int]]:
-    chosen = _best(wholes, 0.0, limits.min_gain)
-    if limits.max_bytes is None or _bytes(chosen) <= limits.max_bytes:
+def _within_budget(wholes: Sequence[_Part], wanted: ReclusteringConfig) -> list[tuple[_Part, int]]:
+    chosen = _best(wholes, 0.0, wanted.min_gain)
+    if wanted.max_bytes is None or _bytes(chosen) <= wanted.max_bytes:
         return chosen
     low, high = 0.0, 1.0
     best: list[tuple[_Part, int]] = []
     for _ in range(_PRICE_STEPS):
         price = (low + high) / 2
-        chosen = _best(wholes, price, limits.min_gain)
-        if _bytes(chosen) > limits.max_bytes:
+        chosen = _best(wholes, price, wanted.min_gain)
+        if _bytes(chosen) > wanted.max_bytes:
             low = price
         else:
             best, high = chosen, price
@@ -140,7 +126,7 @@ def _part(
     size_bytes: npt.NDArray[np.int64],
     files: npt.NDArray[np.int64],
     model: CostModel,
-    limits: GroupLimits,
+    wanted: ReclusteringConfig,
     low: Floats,
     high: Floats,
     depth: int = 0,
@@ -154,7 +140,7 @@ def _part(
     total = np.cumsum(sizes[ranked]).astype(float)
     sides = np.maximum.accumulate(inner.high[:, ranked], axis=1) - np.minimum.accumulate(inner.low[:, ranked], axis=1)
     ends = _steps(share[ranked])
-    ends = ends[total[ends - 1] <= min(limits.max_group_bytes, limits.max_bytes or limits.max_group_bytes)]
+    ends = ends[total[ends - 1] <= min(wanted.max_group_bytes, wanted.max_bytes or wanted.max_group_bytes)]
     before = np.cumsum(cost)[ends - 1]
     after = model.least_cost(sides[:, ends - 1], total[ends - 1], np.cumsum(model.most_files(sizes[ranked]))[ends - 1])
     halves: tuple[_Part, ...] = ()
@@ -163,7 +149,7 @@ def _part(
         middle = (low[key] + high[key]) / 2
         sides_of_middle = (inner.high[key] <= middle, inner.low[key] >= middle)
         halves = tuple(
-            _part(boxes, size_bytes, files[inside], model, limits, *_half(low, high, key, left=number == 0), depth + 1)
+            _part(boxes, size_bytes, files[inside], model, wanted, *_half(low, high, key, left=number == 0), depth + 1)
             for number, inside in enumerate(sides_of_middle)
             if inside.sum() >= 2
         )

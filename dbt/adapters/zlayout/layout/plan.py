@@ -8,35 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.layout.cost import CostModel
-from dbt.adapters.zlayout.layout.groups import FileGroup, GroupLimits, overlapping_groups
+from dbt.adapters.zlayout.layout.groups import FileGroup, overlapping_groups
 from dbt.adapters.zlayout.layout.key_space import Boxes
 from dbt.adapters.zlayout.layout.packing import large_file_groups, small_file_groups, whole_groups
-
-
-@dataclass(frozen=True)
-class Knobs:
-    """What a clustering run may do.
-
-    Attributes:
-        target_bytes: Wanted size of a file.
-        min_file_bytes: Files below this are small.
-        max_file_bytes: Files above this are too large.
-        max_group_bytes: Largest group of files that are rewritten together.
-        min_input_files: So many small files are put together even if they fill no file.
-        min_gain: Share of the bytes that queries read of a group that its rewrite must save, 0 … 1.
-        max_bytes: Bytes that a run may rewrite; None for no limit.
-        rewrite_all: Rewrite every file, gain or not.
-    """
-
-    target_bytes: int
-    min_file_bytes: int
-    max_file_bytes: int
-    max_group_bytes: int
-    min_input_files: int
-    min_gain: float
-    max_bytes: int | None = None
-    rewrite_all: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,45 +40,46 @@ class Candidates:
         return (members for members in np.split(ordered, changes) if len(members))
 
 
-def plan_groups(candidates: Candidates, model: CostModel, knobs: Knobs) -> list[FileGroup]:
+def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringConfig) -> list[FileGroup]:
     """Chooses what to rewrite: overlapping files by gain, then files of a wrong size, as far as the budget goes.
+
+    Args:
+        candidates: The files.
+        model: Weighs reading; says which size is wanted, and which is too large.
+        wanted: What is worth it.
 
     Returns:
         Groups without a file in common, in the order in which they should be rewritten.
     """
     sizes = candidates.size_bytes
-    if knobs.rewrite_all:
+    if wanted.rewrite_all:
         every = [
             group
             for files in candidates.partitions()
-            for group in whole_groups(candidates.boxes, sizes, files, max_group_bytes=knobs.max_group_bytes)
+            for group in whole_groups(candidates.boxes, sizes, files, max_group_bytes=wanted.max_group_bytes)
         ]
-        return _affordable(every, sizes, knobs.max_bytes)
-    limits = GroupLimits(knobs.min_gain, knobs.max_group_bytes, knobs.max_bytes)
-    chosen = overlapping_groups(candidates.boxes, sizes, list(candidates.partitions()), model, limits)
+        return _affordable(every, sizes, wanted.max_bytes)
+    chosen = overlapping_groups(candidates.boxes, sizes, list(candidates.partitions()), model, wanted)
     taken = np.zeros(len(sizes), dtype=bool)
     for group in chosen:
         taken[group.files] = True
+    min_file_bytes, _ = wanted.file_limits(model.target_bytes)
     sized = [
         group
         for files in candidates.partitions(without=taken)
-        for group in _of_wrong_size(candidates.boxes, sizes, files, knobs)
+        for group in (
+            *small_file_groups(
+                candidates.boxes,
+                sizes,
+                files,
+                min_file_bytes=min_file_bytes,
+                target_bytes=model.target_bytes,
+                min_input_files=wanted.min_input_files,
+            ),
+            *large_file_groups(sizes, files, max_file_bytes=model.max_file_bytes),
+        )
     ]
-    return _affordable([*chosen, *sized], sizes, knobs.max_bytes)
-
-
-def _of_wrong_size(
-    boxes: Boxes, size_bytes: npt.NDArray[np.int64], files: npt.NDArray[np.int64], knobs: Knobs
-) -> Iterator[FileGroup]:
-    yield from small_file_groups(
-        boxes,
-        size_bytes,
-        files,
-        min_file_bytes=knobs.min_file_bytes,
-        target_bytes=knobs.target_bytes,
-        min_input_files=knobs.min_input_files,
-    )
-    yield from large_file_groups(size_bytes, files, max_file_bytes=knobs.max_file_bytes)
+    return _affordable([*chosen, *sized], sizes, wanted.max_bytes)
 
 
 def _affordable(

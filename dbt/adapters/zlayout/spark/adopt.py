@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema import checked_schema
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary
-from dbt.adapters.zlayout.spark.table_layout import tracked_of
+from dbt.adapters.zlayout.spark.table_layout import kept_settings, tracked_of
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -85,12 +85,7 @@ def adopt_table(
     depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
     with timeline.begin(Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
         index = put_slices(store, transaction.instant, counted, statistics)
-        wanted = config.statistics.columns
-        layout = {
-            "zorder": [list(key) for key in keys],
-            "curve": config.clustering.curve,
-            "stats_columns": wanted if isinstance(wanted, int) else [list(path) for path in wanted],
-        }
+        layout = kept_settings(config)
         summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
         change = Change(
             adds=counted,

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import key_table
+from dbt.adapters.zlayout.spark.encodings import Encodings
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
 from dbt.adapters.zlayout.spark.parquet_file import ParquetFile, ParquetSettings, float_paths, ordered_by, with_nan
-from dbt.adapters.zlayout.spark.route import PartitionKey
 from dbt.adapters.zlayout.spark.stage import table_of
 from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group, scratch_name
@@ -115,11 +116,11 @@ class _Writer:
     def _flush(self) -> Iterator[FileReport]:
         if not self._held:
             return
-        rows = pa.concat_tables(self._held)
+        rows = pa.concat_tables(self._held).unify_dictionaries()
         self._held, self._held_rows, self._held_bytes = [], 0, 0
         if self._model is not None:
             rows = ordered_by(rows, self._model.curve_values(key_table(rows, self._build.keys).columns))
-        file = self._file
+        file, most_rows = self._file, self._build.row_group_rows * 2
         self._nan_paths |= with_nan(rows, self._float_paths)
         if file is not None and (
             file.bytes_so_far() > _OVERSIZE * self._build.target_file_bytes
@@ -130,10 +131,12 @@ class _Writer:
         if file is None:
             build = self._build
             local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
-            file = ParquetFile(local, build.schema, build.settings, build.tracking.required, self._nan_paths)
+            data = rows.select(build.schema.names)
+            encodings = Encodings.of(data.slice(0, most_rows), build.settings.codec)
+            file = ParquetFile(local, data.schema, build.settings, build.tracking.required, self._nan_paths, encodings)
         self._file = file
-        for start in range(0, rows.num_rows, self._build.row_group_rows * 2):
-            file.write_row_group(rows.slice(start, self._build.row_group_rows * 2))
+        for start in range(0, rows.num_rows, most_rows):
+            file.write_row_group(rows.slice(start, most_rows))
 
     def _close(self, file: ParquetFile) -> FileReport:
         self._file = None

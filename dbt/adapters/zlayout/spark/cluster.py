@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.errors import AnalysisException, ParseException
 
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, scheduled_groups
 from dbt.adapters.zlayout.layout.groups import FileGroup
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
@@ -27,12 +27,12 @@ from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.session import open_entry
+from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
@@ -125,15 +125,7 @@ class Clustering:
         return found
 
     def _opened(self) -> OpenTable:
-        catalog = Catalog(self.spark)
-        entry = catalog.find(self.name)
-        opened = open_entry(self.spark, entry) if entry is not None else None
-        if opened is None or not opened.managed:
-            raise UnsupportedError(
-                f"{self.name} is only indexed: others write its files, so they cannot be rewritten here; take it over "
-                f"with ZTable.adopt(spark, '{self.name}', managed=True, zorder=[…]), or build it with this adapter"
-            )
-        return opened
+        return open_managed(self.spark, self.name)[1]
 
     def _planner(self, opened: OpenTable) -> Planner:
         layout = TableLayout.of(config_of(opened.snapshot), opened.schema_json, str(self.name))
@@ -160,10 +152,10 @@ class Clustering:
         groups = choose(planner)
         summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
         if summary.groups_done:
-            planner = self._planner(self._shown(summary.version))
+            planner = self._planner(self._shown())
         return replace(
             summary,
-            after=planner.survey.state(),
+            after=planner.survey.state,
             groups_dropped=tuple(self._dropped),
             dry_run=False,
             seconds=round(time.perf_counter() - started, 3),
@@ -201,22 +193,26 @@ class Clustering:
         summary: ClusterSummary,
     ) -> ClusterSummary:
         """Rewrites groups and commits those whose files nobody has touched meanwhile."""
-        batch = self._untouched(batch, transaction.base.files["path"] if transaction.base is not None else None)
-        written = self._writer().write_all(plan, batch, transaction)
+        live = transaction.base.files["path"] if transaction.base is not None else pa.chunked_array([], pa.string())
+        batch = [cut for cut in batch if self._is_whole(cut, live)]
+        written = self._untouched(timeline, self._writer().write_all(plan, batch, transaction))
         for _ in range(_COMMIT_TRIES):
-            written = self._still_untouched(timeline, written)
             if not written:
                 break
             try:
-                return summary.plus(*self._committed(plan, written, transaction))
+                return self._committed(plan, written, transaction, summary)
             except ConflictError as conflict:
-                if not self._lost_some(timeline, written):
+                left = self._untouched(timeline, written)
+                if len(left) == len(written):
                     self._dropped += [_dropped(cut, str(conflict)) for cut, _ in written]
                     break
+                written = left
         return summary
 
-    def _committed(self, plan: CutPlan, written: Sequence[WrittenGroup], transaction: Transaction) -> tuple[Any, ...]:
-        survey, layout, store = plan.survey, plan.survey.layout, plan.survey.opened.store
+    def _committed(
+        self, plan: CutPlan, written: Sequence[WrittenGroup], transaction: Transaction, summary: ClusterSummary
+    ) -> ClusterSummary:
+        layout, store = plan.survey.layout, plan.survey.opened.store
         reports = [report for _, files in written for report in files]
         removes = tuple(path for cut, _ in written for path in cut.told.paths)
         adds = DataFiles.of([each.file for each in reports], layout.partition_by)
@@ -224,63 +220,47 @@ class Clustering:
         if plan.curve is not None:
             curve = curve_path(transaction.instant, "arrow")
             store.put(curve, plan.curve.to_bytes())
-        removed_bytes = sum(cut.told.size_bytes for cut, _ in written)
         figures = {
             "rows": adds.total_rows,
             "files_added": len(adds),
             "files_removed": len(removes),
             "bytes_added": adds.total_bytes,
-            "bytes_removed": removed_bytes,
-            "groups": len(written),
         }
-        change = Change(adds=adds, removes=removes, curve=curve, summary=figures)
-        statistics = statistics_of(reports, layout.tracked)
-        index = IndexUpdate(survey.opened.store, transaction.instant, adds, statistics, removes)
+        removed_bytes = sum(cut.told.size_bytes for cut, _ in written)
+        told = {**figures, "bytes_removed": removed_bytes, "groups": len(written)}
+        change = Change(adds=adds, removes=removes, curve=curve, summary=told)
+        index = IndexUpdate(store, transaction.instant, adds, statistics_of(reports, layout.tracked), removes)
         commit = transaction.commit(change, index=index)
-        return commit.version, len(written), len(adds), len(removes), removed_bytes, adds.total_bytes, adds.total_rows
+        return summary.plus(commit.version, **figures, bytes_rewritten=removed_bytes, groups_done=len(written))
 
     def _writer(self) -> GroupWriter:
         config = self.config
         return GroupWriter(self.spark, str(self.name), config.max_concurrent_groups, config.verify, self.progress)
 
-    def _untouched(self, batch: Sequence[CutGroup], live: pa.ChunkedArray | None) -> list[CutGroup]:
-        kept = []
-        for cut in batch:
-            if live is not None and _all_in(cut.told.paths, live):
-                kept.append(cut)
-            else:
-                self._dropped.append(_dropped(cut, "its files have changed since the plan was made"))
-        return kept
-
-    def _still_untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:
+    def _untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:
         """The groups that can be committed; new files of the others go."""
         live = timeline.snapshot().files["path"]
         kept = []
         for cut, files in written:
-            if _all_in(cut.told.paths, live):
+            if self._is_whole(cut, live):
                 kept.append((cut, files))
             else:
-                self._dropped.append(_dropped(cut, "another writer changed its rows meanwhile"))
                 timeline.store.delete(each.file.path for each in files)
         return kept
 
-    def _lost_some(self, timeline: Timeline, written: Iterable[tuple[CutGroup, Any]]) -> bool:
-        live = timeline.snapshot().files["path"]
-        return not all(_all_in(cut.told.paths, live) for cut, _ in written)
+    def _is_whole(self, cut: CutGroup, live: pa.ChunkedArray) -> bool:
+        """Whether all files of a group are still there; a group of which one is gone is dropped."""
+        paths = pa.array(cut.told.paths, pa.string())
+        if pc.all(pc.is_in(paths, value_set=live.combine_chunks())).as_py():
+            return True
+        self._dropped.append(_dropped(cut, "another writer changed its rows meanwhile"))
+        return False
 
-    def _shown(self, version: int) -> OpenTable:
-        catalog = Catalog(self.spark)
-        entry = catalog.find(self.name)
-        opened = self._opened()
-        if entry is not None and opened.version >= version:
-            show(catalog, self.name, entry, opened, Description.of(entry), None)
-        retention = config_of(opened.snapshot).retention
-        clean(Timeline(opened.store), retention.versions, retention.hours, int(time.time() * 1000))
+    def _shown(self) -> OpenTable:
+        entry, opened = open_managed(self.spark, self.name)
+        show(Catalog(self.spark), self.name, entry, opened, Description.of(entry), None)
+        clean_as_kept(Timeline(opened.store), opened.snapshot)
         return opened
-
-
-def _all_in(paths: Sequence[str], live: pa.ChunkedArray) -> bool:
-    return bool(pc.all(pc.is_in(pa.array(paths, pa.string()), value_set=live.combine_chunks())).as_py())
 
 
 def _dropped(cut: CutGroup, why: str) -> DroppedGroup:

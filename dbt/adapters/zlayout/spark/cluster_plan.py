@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,23 +11,17 @@ import numpy.typing as npt
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
-from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, PlannedGroup
 from dbt.adapters.zlayout.layout.forecast import Forecast, forecast
 from dbt.adapters.zlayout.layout.groups import FileGroup
 from dbt.adapters.zlayout.layout.key_space import boxes_of
-from dbt.adapters.zlayout.layout.plan import Candidates, Knobs, plan_groups
+from dbt.adapters.zlayout.layout.plan import Candidates, plan_groups
+from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.cluster_sample import KeySampler, SampledKeys
 from dbt.adapters.zlayout.spark.cluster_survey import Survey
-from dbt.adapters.zlayout.spark.jobs import Progress, short_message, workers_find_this_python
-from dbt.adapters.zlayout.spark.key_sample import key_sample
-from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.relations import frame_of
-from dbt.adapters.zlayout.spark.staged import Staged
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from dbt.adapters.zlayout.spark.jobs import Progress, workers_find_this_python
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +34,7 @@ class CutGroup:
         model: The curve with the group's cuts; None in a table without keys.
         forecast: The files that will come of it; None likewise.
         told: The group as a plan shows it.
+        source: The files as Arrow reads them; None where Spark has to.
     """
 
     files: npt.NDArray[np.bool_]
@@ -48,6 +42,7 @@ class CutGroup:
     model: CurveModel | None
     forecast: Forecast | None
     told: PlannedGroup
+    source: ArrowSource | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,27 +84,14 @@ class Planner:
         Args:
             eligible: bool[n], files that may be rewritten.
         """
-        survey, config = self.survey, self.config
-        target = survey.layout.config.file_sizing.target_file_bytes
-        low, high = config.file_limits(target)
-        knobs = Knobs(
-            target_bytes=target,
-            min_file_bytes=low,
-            max_file_bytes=high,
-            max_group_bytes=config.max_group_bytes,
-            min_input_files=config.min_input_files,
-            min_gain=config.min_gain,
-            max_bytes=config.max_bytes,
-            rewrite_all=config.rewrite_all,
-        )
-        partition = survey.opened.partition_of_file
-        candidates = Candidates(survey.boxes, survey.size_bytes, partition, eligible)
-        return plan_groups(candidates, survey.cost_model, knobs)
+        survey = self.survey
+        candidates = Candidates(survey.boxes, survey.size_bytes, survey.opened.partition_of_file, eligible)
+        return plan_groups(candidates, survey.cost_model, self.config)
 
     def outline(self, groups: Sequence[FileGroup]) -> ClusterPlan:
         """A plan from the index alone: how many files come of each group is reckoned from its size."""
         cuts = [self._cut(group, None, None) for group in groups]
-        state = self.survey.state()
+        state = self.survey.state
         return ClusterPlan(self.survey.opened.version, tuple(each.told for each in cuts), state, state)
 
     def cut(self, groups: Sequence[FileGroup]) -> CutPlan:
@@ -122,18 +104,28 @@ class Planner:
             return CutPlan(survey, tuple(cuts), None, self._told(cuts, ()))
         workers_find_this_python(self.catalog.spark)
         outgrown = survey.outgrown()
-        curve = None
+        curve = whole = None
         if survey.stored is None or outgrown:
-            curve = self._whole_curve()
+            self._tell("sampling the keys of the whole table for a new curve")
+            whole = self._sampler.sample(survey.opened.all_files())
+            curve = self._curve(whole, survey.cost_model.target_bytes)
         along = curve or survey.stored
         cuts = []
         for number, group in enumerate(groups, 1):
-            self._tell(f"sampling the keys of group {number:,} of {len(groups):,} ({len(group.files):,} files)")
-            model, came = self._sampled(group, along)
-            cut = self._cut(group, model, came)
+            if whole is None or len(group.files) < len(survey.rows):
+                self._tell(f"sampling the keys of group {number:,} of {len(groups):,} ({len(group.files):,} files)")
+                keys = self._sampler.sample(self._mask(group))
+            else:
+                keys = whole
+            model, came = self._cut_along(group, keys, along)
+            cut = replace(self._cut(group, model, came), source=keys.source)
             if self._is_worth_it(cut):
                 cuts.append(cut)
         return CutPlan(survey, tuple(cuts), curve if cuts else None, self._told(cuts, outgrown if cuts else ()))
+
+    @property
+    def _sampler(self) -> KeySampler:
+        return KeySampler(self.catalog, self.survey, self.progress)
 
     def _tell(self, line: str) -> None:
         if self.progress is not None:
@@ -147,60 +139,42 @@ class Planner:
             return (len(cut.forecast) < before) if cut.told.reason == "small" else (len(cut.forecast) > before)
         return True
 
-    def _sampled(self, group: FileGroup, along: CurveModel | None) -> tuple[CurveModel, Forecast]:
-        survey, layout = self.survey, self.survey.layout
-        mask = self._mask(group)
-        rows, size = int(survey.rows[mask].sum()), int(survey.size_bytes[mask].sum())
-        staged = self._key_sample(frame_of(self.catalog, survey.opened, mask))
-        sample, keys = staged.key_sample(len(layout.partition_by))
-        boxes = survey.boxes
+    def _cut_along(self, group: FileGroup, keys: SampledKeys, along: CurveModel | None) -> tuple[CurveModel, Forecast]:
+        boxes = self.survey.boxes
         spans = boxes.high[:, group.files].max(axis=1) - boxes.low[:, group.files].min(axis=1)
-        model = CurveModel.build(
-            sample,
-            layout.keys,
-            layout.config.clustering.curve,
-            total_rows=rows,
-            bytes_per_row=size / max(1, rows),
-            target_file_bytes=round(size / self._files_after(group)),
-            row_group_rows=layout.config.file_sizing.row_group_rows,
-            partition_keys=keys,
-            along=along,
-            spans=spans.tolist(),
-        )
+        target_bytes = round(keys.size_bytes / self._files_after(group, keys.shrinks_to))
+        model = self._curve(keys, target_bytes, along=along, spans=spans.tolist())
         # As the rows spell it: a folder that others made may spell the same value otherwise.
-        return model, forecast(sample, model, keys[0] if keys else (), rows, size)
+        partition = keys.partitions[0] if keys.partitions else ()
+        return model, forecast(keys.sample, model, partition, keys.rows, keys.size_bytes)
 
-    def _files_after(self, group: FileGroup) -> int:
-        model, sizes = self.survey.cost_model, self.survey.size_bytes[group.files]
+    def _files_after(self, group: FileGroup, shrinks_to: float = 1.0) -> int:
+        model, sizes = (
+            self.survey.cost_model,
+            np.rint(self.survey.size_bytes[group.files] * shrinks_to).astype(np.int64),
+        )
         return int(model.files_for(np.array([float(sizes.sum())]), np.array([model.most_files(sizes).sum()]))[0])
 
-    def _whole_curve(self) -> CurveModel:
-        """Boundaries for all rows of the table, from one light pass over its keys."""
-        self._tell("sampling the keys of the whole table for a new curve")
-        survey, layout = self.survey, self.survey.layout
-        staged = self._key_sample(frame_of(self.catalog, survey.opened))
-        sample, keys = staged.key_sample(len(layout.partition_by))
-        rows, size = int(survey.rows.sum()), int(survey.size_bytes.sum())
+    def _curve(
+        self,
+        keys: SampledKeys,
+        target_bytes: int,
+        along: CurveModel | None = None,
+        spans: Sequence[float] | None = None,
+    ) -> CurveModel:
+        layout = self.survey.layout
         return CurveModel.build(
-            sample,
+            keys.sample,
             layout.keys,
             layout.config.clustering.curve,
-            total_rows=rows,
-            bytes_per_row=size / max(1, rows),
-            target_file_bytes=layout.config.file_sizing.target_file_bytes,
+            total_rows=keys.rows,
+            bytes_per_row=keys.size_bytes / max(1, keys.rows),
+            target_file_bytes=target_bytes,
             row_group_rows=layout.config.file_sizing.row_group_rows,
-            partition_keys=keys,
+            partition_keys=keys.partitions,
+            along=along,
+            spans=spans,
         )
-
-    def _key_sample(self, rows: DataFrame) -> Staged:
-        layout = self.survey.layout
-        settings = ParquetSettings(layout.config.writing.compression, layout.data_json, str(self.catalog.spark.version))
-        try:
-            return key_sample(rows, layout.data_schema, layout.keys, layout.partition_by, settings, self.progress)
-        except Exception as error:
-            raise WriteError(
-                f"{self.survey.opened.location}: {short_message(error)}; the table is as it was"
-            ) from error
 
     def _cut(self, group: FileGroup, model: CurveModel | None, came: Forecast | None) -> CutGroup:
         survey, mask = self.survey, self._mask(group)
@@ -221,7 +195,7 @@ class Planner:
     def _saved(self, mask: npt.NDArray[np.bool_], came: Forecast) -> float | None:
         """The share of the bytes that queries read of a group which its forecast files save."""
         survey = self.survey
-        before = float(survey.cost_model.cost(survey.boxes, survey.size_bytes)[mask].sum())
+        before = float(survey.cost[mask].sum())
         stay = ~mask
         bounds = [each.take(stay).plus(other) for each, other in zip(survey.bounds, came.bounds, strict=True)]
         boxes = boxes_of(bounds, np.concatenate([survey.rows[stay], came.rows]), survey.marks)
@@ -235,9 +209,11 @@ class Planner:
         for cut in cuts:
             gone |= cut.files
         came = [(cut.partition, cut.forecast.bounds, cut.forecast.rows) for cut in cuts if cut.forecast is not None]
-        before = survey.state()
-        if survey.layout.keys:
-            after = survey.state(gone, came)
+        before = survey.state
+        if not cuts:
+            after = before
+        elif survey.layout.keys:
+            after = survey.state_after(gone, came)
         else:
             files = before.files - int(gone.sum()) + sum(cut.told.files_after for cut in cuts)
             after = replace(before, files=files, files_read=float(files))

@@ -97,27 +97,9 @@ class ClusterSummary:
         """The same after."""
         return self.after.files_read
 
-    def plus(
-        self,
-        version: int,
-        groups: int,
-        files_added: int,
-        files_removed: int,
-        bytes_rewritten: int,
-        bytes_added: int,
-        rows: int,
-    ) -> ClusterSummary:
-        """With one more commit."""
-        return replace(
-            self,
-            version=version,
-            groups_done=self.groups_done + groups,
-            files_added=self.files_added + files_added,
-            files_removed=self.files_removed + files_removed,
-            bytes_rewritten=self.bytes_rewritten + bytes_rewritten,
-            bytes_added=self.bytes_added + bytes_added,
-            rows=self.rows + rows,
-        )
+    def plus(self, version: int, **figures: int) -> ClusterSummary:
+        """With one more commit, whose figures are added to those of the same name."""
+        return replace(self, version=version, **{name: getattr(self, name) + more for name, more in figures.items()})
 
     def __getitem__(self, name: str) -> Any:
         """A figure by its name, as in `to_dict`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.cluster_plan import LayoutState, layout_state
 from dbt.adapters.zlayout.layout.cost import CostModel
-from dbt.adapters.zlayout.layout.key_space import Boxes, KeyBounds, boxes_of, fullest_bucket
+from dbt.adapters.zlayout.layout.key_space import Boxes, Floats, KeyBounds, boxes_of, fullest_bucket
 from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.schema import type_at
@@ -93,23 +94,32 @@ class Survey:
             if fullest_bucket(key, self.rows, marks) * files > _MOST_FILES_IN_A_BUCKET
         )
 
-    def state(
+    @cached_property
+    def cost(self) -> Floats:
+        """float64[n]: bytes that a query reads of each file, on average."""
+        return self.cost_model.cost(self.boxes, self.size_bytes)
+
+    @cached_property
+    def state(self) -> LayoutState:
+        """The layout in three numbers."""
+        return layout_state(self.bounds, self.rows, self.opened.partition_of_file, self.cost_model, self.marks)
+
+    def state_after(
         self,
-        without: npt.NDArray[np.bool_] | None = None,
-        more: list[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]] | None = None,
+        gone: npt.NDArray[np.bool_],
+        came: Sequence[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]],
     ) -> LayoutState:
-        """The layout in three numbers, as it is or would be.
+        """The same as it would be.
 
         Args:
-            without: bool[n], files that are gone.
-            more: Files that come: number of their partition, bounds of each key, rows.
+            gone: bool[n], files that go.
+            came: Files that come: number of their partition, bounds of each key, rows.
         """
-        stay = np.ones(len(self.rows), bool) if without is None else ~without
-        partition, rows = self.opened.partition_of_file[stay], self.rows[stay]
-        bounds = [each.take(stay) for each in self.bounds]
-        for number, keys, came in more or []:
-            partition = np.concatenate([partition, np.full(len(came), number)])
-            rows = np.concatenate([rows, came])
+        partition, rows = self.opened.partition_of_file[~gone], self.rows[~gone]
+        bounds = [each.take(~gone) for each in self.bounds]
+        for number, keys, more in came:
+            partition = np.concatenate([partition, np.full(len(more), number)])
+            rows = np.concatenate([rows, more])
             bounds = [each.plus(other) for each, other in zip(bounds, keys, strict=True)]
         return layout_state(bounds, rows, partition, self.cost_model, self.marks)
 

@@ -78,9 +78,11 @@ class GroupWriter:
         survey, layout = plan.survey, plan.survey.layout
         catalog = Catalog(self.spark)
         rows = cast_to(frame_of(catalog, survey.opened, cut.files), layout.schema_json)
-        written = FileWriter(self.spark, self.subject, layout).write(
-            survey.opened.store, transaction, rows, cuts=cut.model
-        )
+        writer, store = FileWriter(self.spark, self.subject, layout), survey.opened.store
+        if cut.source is not None and cut.model is not None:
+            written = writer.rewrite(store, transaction, cut.source, cut.model)
+        else:
+            written = writer.write(store, transaction, rows, cuts=cut.model)
         count = sum(each.file.row_count for each in written.files)
         if count != cut.told.rows:
             raise WriteError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message, workers_find_this_python
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DEFAULT_ROW_GROUP_ROWS = 1 << 17
+
+
+def needs_spark(layout: TableLayout, spark: SparkSession) -> bool:
+    """Whether Spark's own writer has to write a table's files, since Arrow shall not or cannot."""
+    return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json, str(spark.version))
 
 
 @dataclass(frozen=True)
@@ -69,24 +75,35 @@ class FileWriter:
         Raises:
             WriteError: The query failed, or a required column holds nulls.
         """
-        workers_find_this_python(self.spark)
         build = self._build(store, transaction)
+        if needs_spark(self.layout, self.spark):
+            return self._written(lambda: self._spark_writer(build).write(self._columns_of_table(frame)))
+        return self._written(lambda: self._arrow_writer(build).write(self._plain_frame(frame), cuts, along))
+
+    def rewrite(self, store: Store, transaction: Transaction, source: ArrowSource, cuts: CurveModel) -> Written:
+        """Writes the rows of files anew; nothing is visible yet.
+
+        Args:
+            store: The table's folder.
+            transaction: What the rows are written for.
+            source: The files.
+            cuts: A curve with cuts for their rows.
+
+        Raises:
+            WriteError: Rows could not be read or written.
+        """
+        return self._written(lambda: self._arrow_writer(self._build(store, transaction)).rewrite(source, cuts))
+
+    def _written(self, write: Callable[[], Written]) -> Written:
+        workers_find_this_python(self.spark)
         try:
-            if self._needs_spark():
-                written = self._spark_writer(build).write(self._columns_of_table(frame))
-            else:
-                written = self._arrow_writer(build).write(self._plain_frame(frame), cuts, along)
+            written = write()
         except ZlayoutError:
             raise
         except Exception as error:
             raise WriteError(f"{self.subject}: {short_message(error)}; the table is as it was before") from error
         self._check_required(written.files)
         return written
-
-    def _needs_spark(self) -> bool:
-        return self.layout.config.writing.writer == "spark" or not arrow_carries(
-            self.layout.data_json, str(self.spark.version)
-        )
 
     def _build(self, store: Store, transaction: Transaction) -> Build:
         layout, sizing = self.layout, self.layout.config.file_sizing

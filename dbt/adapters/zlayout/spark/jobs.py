@@ -46,6 +46,11 @@ def writing_session(spark: SparkSession) -> SparkSession:
     return session
 
 
+def a_task_each(session: SparkSession, count: int) -> DataFrame:
+    """The numbers from 0 on, each in a partition of its own."""
+    return session.range(0, count, 1, count)
+
+
 def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
     """The same rows as a DataFrame of another session, whose settings plan what follows; the query runs once, later."""
     native: Any = frame._jdf

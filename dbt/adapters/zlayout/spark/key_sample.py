@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.jobs import Progress, run
+from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
+from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, rewrite_session, run
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.schema import quoted
-from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage
+from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, sample_files
 from dbt.adapters.zlayout.spark.staged import Staged
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _SAMPLE_ROWS = 1 << 18
 
@@ -41,21 +43,64 @@ def key_sample(
     Returns:
         A sample, and counts; no rows, and nothing of their size.
     """
-    tops = list(dict.fromkeys(path[0] for path in keys))
+    tops = _tops(keys)
     data = [functions.col(quoted(name)) for name in tops]
     folders = [functions.col(quoted(name)).cast("string") for name in partition_by]
     narrow = rows.select(*(each.alias(f"c{number}") for number, each in enumerate([*data, *folders])))
     spark = rows.sparkSession
-    stage = Stage(
-        schema=pa.schema(
-            [*(data_schema.field(name) for name in tops), *((name, pa.string()) for name in partition_by)]
-        ),
+    text = [pa.field(name, pa.string()) for name in partition_by]
+    schema = pa.schema([*(data_schema.field(name) for name in tops), *text])
+    stage = _stage(spark, schema, keys, partition_by, settings)
+    return Staged.of(run(spark, "layout", progress, narrow.mapInArrow(stage.__call__, RESULT_SCHEMA).collect))
+
+
+def key_sample_of_files(
+    spark: SparkSession,
+    source: ArrowSource,
+    keys: tuple[ColumnPath, ...],
+    settings: ParquetSettings,
+    target_file_bytes: int,
+    progress: Progress | None,
+) -> Staged:
+    """The same from files that Arrow reads; of one partition.
+
+    Args:
+        spark: The session.
+        source: The files.
+        keys: The clustering keys.
+        settings: How files are written.
+        target_file_bytes: Of which size.
+        progress: Takes a line now and then.
+
+    Returns:
+        A sample, and the bytes that a row would take; no rows.
+    """
+    schema = pa.schema([source.schema.field(name) for name in _tops(keys)])
+    sample = partial(sample_files, _stage(spark, schema, keys, (), settings, target_file_bytes), source)
+    numbers = a_task_each(rewrite_session(spark), len(source.units))
+    return Staged.of(run(spark, "layout", progress, numbers.mapInArrow(sample, RESULT_SCHEMA).collect))
+
+
+def _tops(keys: tuple[ColumnPath, ...]) -> list[str]:
+    return list(dict.fromkeys(path[0] for path in keys))
+
+
+def _stage(
+    spark: SparkSession,
+    schema: pa.Schema,
+    keys: tuple[ColumnPath, ...],
+    partition_by: tuple[str, ...],
+    settings: ParquetSettings,
+    target_file_bytes: int = 0,
+) -> Stage:
+    return Stage(
+        schema=schema,
         root_uri="",
         folder="",
         keys=keys,
         partition_by=partition_by,
         sample_rows=max(1024, _SAMPLE_ROWS // max(2, int(spark.sparkContext.defaultParallelism))),
         settings=settings,
+        target_file_bytes=target_file_bytes,
         keeps_rows=False,
     )
-    return Staged.of(run(spark, "layout", progress, narrow.mapInArrow(stage.__call__, RESULT_SCHEMA).collect))

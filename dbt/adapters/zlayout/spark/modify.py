@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import statistics_of
@@ -25,13 +25,13 @@ from dbt.adapters.zlayout.spark.rewriting import Rewrite, Target
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import described
 from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange, SchemaPlan, aligned, cast_to, plan_schema
-from dbt.adapters.zlayout.spark.session import open_entry
+from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
@@ -105,10 +105,10 @@ class _Modifying:
 
     def run(self) -> tuple[OpenTable, CommitSummary]:
         started = time.perf_counter()
-        entry, opened = self._managed()
+        entry, opened = open_managed(self.spark, self.wanted.name)
         if self._rewrites_old_files(opened):
             self._rewrite_old_files(entry, opened)
-            entry, opened = self._managed()
+            entry, opened = open_managed(self.spark, self.wanted.name)
         action = _ACTIONS.get(self.wanted.operation, Action.COMMIT)
         with Timeline(opened.store).begin(action, self.wanted.operation) as transaction:
             if transaction.base is None:
@@ -121,17 +121,6 @@ class _Modifying:
             opened = self._show(entry, opened, transaction.committed.version)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, replace(summary, phases={**summary.phases, **self.phases})
-
-    def _managed(self) -> tuple[Entry, OpenTable]:
-        entry = self.catalog.find(self.wanted.name)
-        opened = open_entry(self.spark, entry) if entry is not None else None
-        if entry is None or opened is None:
-            raise TableNotFoundError(f"{self.subject} is no table of dbt-zlayout; build its model first")
-        if not opened.managed:
-            raise UnsupportedError(
-                f"{self.subject} is only indexed: others write it; take it over with ZTable.adopt(..., managed=True)"
-            )
-        return entry, opened
 
     def _schema(self, opened: OpenTable) -> SchemaPlan:
         """What becomes of the columns; asked before and within the transaction, for the same version as a rule."""
@@ -247,8 +236,7 @@ class _Modifying:
             snapshot = timeline.snapshot(version)
             opened = replace(opened, snapshot=snapshot, entry_file=opened.store.stat(log_path(version)))
             show(self.catalog, self.wanted.name, entry, opened, self.wanted.description or Description.of(entry), None)
-            retention = config_of(snapshot).retention
-            clean(timeline, retention.versions, retention.hours, int(time.time() * 1000))
+            clean_as_kept(timeline, snapshot)
         return opened
 
 

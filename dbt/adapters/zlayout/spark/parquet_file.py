@@ -6,6 +6,7 @@ import io
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import at_path
+from dbt.adapters.zlayout.spark.encodings import FEWEST_ROWS, Encodings
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,17 @@ class ParquetSettings:
     schema_json: str
     spark_version: str
 
+    @property
+    def codec(self) -> dict[str, Any]:
+        """Codec and level, as ``ParquetWriter`` takes them."""
+        return {"compression": self.compression, "compression_level": 3 if self.compression == "zstd" else None}
+
     def open(
-        self, sink: object, schema: pa.Schema, without_statistics: Collection[ColumnPath] = ()
+        self,
+        sink: object,
+        schema: pa.Schema,
+        without_statistics: Collection[ColumnPath] = (),
+        encodings: Encodings | None = None,
     ) -> pq.ParquetWriter:
         """A writer for rows of a schema.
 
@@ -39,20 +50,23 @@ class ParquetSettings:
             sink: A path or a file.
             schema: Arrow types of the rows.
             without_statistics: Columns that get no bounds in the footer.
+            encodings: Of columns that shall have no dictionary.
         """
+        chosen = encodings is not None and bool(encodings.chosen)
+        leaves = _leaf_names(schema) if without_statistics or chosen else {}
         statistics: bool | list[str] = True
         if without_statistics:
-            statistics = [name for path, name in _leaf_names(schema).items() if path not in without_statistics]
+            statistics = [name for path, name in leaves.items() if path not in without_statistics]
         writer = pq.ParquetWriter(
             sink,
             schema,
-            compression=self.compression,
-            compression_level=3 if self.compression == "zstd" else None,
+            **self.codec,
             version="2.6",
             store_decimal_as_integer=True,
             write_page_index=True,
             write_statistics=statistics,
             store_schema=False,
+            **(encodings.options(list(leaves.values())) if encodings is not None and chosen else {}),
         )
         # Not by way of the schema: its metadata is dropped together with Arrow's own copy of the schema.
         writer.add_key_value_metadata(
@@ -116,6 +130,7 @@ class ParquetFile:
         required: Columns whose nulls are counted.
         without_statistics: Float columns that may hold NaN in this file. Spark orders NaN above every number, footers
             leave it out of their bounds, and Spark's reader trusts them: bounds beside a NaN would lose rows.
+        encodings: Of columns that shall have no dictionary.
     """
 
     def __init__(
@@ -125,9 +140,10 @@ class ParquetFile:
         settings: ParquetSettings,
         required: Sequence[str],
         without_statistics: frozenset[ColumnPath],
+        encodings: Encodings | None = None,
     ) -> None:
         self._local = local
-        self._writer = settings.open(str(self._local), schema, without_statistics)
+        self._writer = settings.open(str(self._local), schema, without_statistics, encodings)
         self._schema = schema
         self._floats = {path: FloatFacts() for path in float_paths(schema)}
         self.without_statistics = without_statistics
@@ -208,12 +224,28 @@ def _type_at(schema: pa.Schema, path: ColumnPath) -> pa.DataType:
     return kind
 
 
-def encoded_bytes_per_row(rows: pa.Table, settings: ParquetSettings, without: Sequence[str]) -> float:
-    """Bytes that a row takes in a file, measured by writing some."""
-    sink = io.BytesIO()
+def encoded_bytes_per_row(
+    rows: pa.Table, settings: ParquetSettings, target_file_bytes: int, without: Sequence[str] = ()
+) -> float:
+    """Bytes that a row takes in a file of the wanted size, measured by writing some rows.
+
+    Args:
+        rows: Some.
+        settings: How files are written.
+        target_file_bytes: Wanted size of a file: one of few rows is encoded as `Encodings` says for few.
+        without: Columns that files do not hold.
+    """
     kept = rows.drop_columns(list(without)) if without else rows
-    with settings.open(sink, kept.schema) as writer:
-        writer.write_table(kept)
+    per_row = _bytes_per_row(kept, settings, Encodings())
+    if target_file_bytes < FEWEST_ROWS * per_row:
+        return per_row
+    return _bytes_per_row(kept, settings, Encodings.of(kept, settings.codec))
+
+
+def _bytes_per_row(rows: pa.Table, settings: ParquetSettings, encodings: Encodings) -> float:
+    sink = io.BytesIO()
+    with settings.open(sink, rows.schema, (), encodings) as writer:
+        writer.write_table(rows)
     return len(sink.getvalue()) / max(1, int(rows.num_rows))
 
 

@@ -23,10 +23,10 @@ from dbt.adapters.zlayout.spark.schema import described
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
@@ -126,8 +126,7 @@ class _Replacing:
         opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
         show(self.catalog, name, entry, opened, self.wanted.description, statistics)
         forget_old_place(entry, table_file.table_id)
-        retention = layout.config.retention
-        clean(timeline, retention.versions, retention.hours, int(time.time() * 1000))
+        clean_as_kept(timeline, opened.snapshot)
         self.phases["publish"] = round(time.perf_counter() - publishing, 3)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, CommitSummary(

@@ -6,20 +6,22 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.columns import key_table, typed
 from dbt.adapters.zlayout.spark.stage import table_bytes
 from dbt.adapters.zlayout.store import open_store
 
 ROUTED_SCHEMA = "slot int, part string, file int, share int, leaf int, blob binary"
-PartitionKey = tuple["str | None", ...]
-
 _FLUSH_BYTES = 96 << 20
 _BLOB_BYTES = 4 << 20
 
@@ -59,36 +61,33 @@ class Route:
         wanted = (paths[position] for batch in incoming for position in batch.column(0).to_pylist())
         yield from self._route(staged_batches(root_uri, wanted))
 
+    def read(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Routes the rows of files; the incoming rows are numbers of the source's units."""
+        numbers = (number for batch in incoming for number in batch.column(0).to_pylist())
+        model = CurveModel.from_bytes(self.model)
+        for rows in _in_large_tables(source.tables(numbers)):
+            yield from self._emit(model, source.partition, rows.unify_dictionaries())
+
     def _route(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         model = CurveModel.from_bytes(self.model)
-        held: list[pa.RecordBatch] = []
-        held_bytes = 0
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            held.append(batch)
-            held_bytes += batch.nbytes
-            if held_bytes >= _FLUSH_BYTES:
-                yield from self._emit(model, pa.Table.from_batches(held, self.schema))
-                held, held_bytes = [], 0
-        if held:
-            yield from self._emit(model, pa.Table.from_batches(held, self.schema))
+        for rows in _in_large_tables(pa.Table.from_batches([batch], self.schema) for batch in batches):
+            for key, part in by_partition(rows, self.partition_by):
+                yield from self._emit(model, key, part)
 
-    def _emit(self, model: CurveModel, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        for key, part in by_partition(rows, self.partition_by):
-            placement = model.place(key_table(part, self.keys).columns, key)
-            order = np.argsort(placement.leaf, kind="stable")
-            leaves = placement.leaf[order]
-            starts = np.flatnonzero(np.r_[True, leaves[1:] != leaves[:-1]])
-            ends = np.r_[starts[1:], len(leaves)]
-            sorted_rows = part.take(pa.array(order))
-            files = placement.file[order]
-            text = json.dumps(key)
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-                run = sorted_rows.slice(start, end - start)
-                yield from self._blobs(run, text, int(files[start]), int(leaves[start]))
+    def _emit(self, model: CurveModel, key: PartitionKey, part: pa.Table) -> Iterator[pa.RecordBatch]:
+        placement = model.place(key_table(part, self.keys).columns, key)
+        order = np.argsort(_narrow(placement.leaf), kind="stable")
+        leaves = placement.leaf[order]
+        starts = np.flatnonzero(np.r_[True, leaves[1:] != leaves[:-1]])
+        ends = np.r_[starts[1:], len(leaves)]
+        [sorted_rows] = part.combine_chunks().take(pa.array(order)).combine_chunks().to_batches()
+        files = placement.file[order]
+        text = json.dumps(key)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            run = sorted_rows.slice(start, end - start)
+            yield from self._blobs(run, text, int(files[start]), int(leaves[start]))
 
-    def _blobs(self, run: pa.Table, text: str, file: int, leaf: int) -> Iterator[pa.RecordBatch]:
+    def _blobs(self, run: pa.RecordBatch, text: str, file: int, leaf: int) -> Iterator[pa.RecordBatch]:
         shares = self.shares.get((text, file), 1)
         pieces = max(1, -(-run.nbytes // _BLOB_BYTES))
         if run.num_rows >= shares:
@@ -97,7 +96,7 @@ class Route:
         first = int(np.random.default_rng().integers(shares))
         for number, start in enumerate(range(0, run.num_rows, rows)):
             share = (first + number) % shares
-            blob = table_bytes(run.slice(start, rows).combine_chunks())
+            blob = table_bytes(run.slice(start, rows))
             slot = self.slot_of.get((text, file, share))
             if slot is None:
                 slot = self.slots[zlib.crc32(f"{text}/{file}/{share}".encode()) % len(self.slots)]
@@ -112,6 +111,27 @@ class Route:
                 ],
                 names=["slot", "part", "file", "share", "leaf", "blob"],
             )
+
+
+def _in_large_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, in fewer tables that fit into a worker."""
+    held: list[pa.Table] = []
+    held_bytes = 0
+    for table in tables:
+        if not table.num_rows:
+            continue
+        held.append(table)
+        held_bytes += table.nbytes
+        if held_bytes >= _FLUSH_BYTES:
+            yield pa.concat_tables(held)
+            held, held_bytes = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _narrow(leaves: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    """The same numbers in two bytes where they fit: numpy sorts those by radix."""
+    return leaves.astype(np.uint16) if len(leaves) and int(leaves.max()) <= np.iinfo(np.uint16).max else leaves
 
 
 def by_partition(rows: pa.Table, partition_by: tuple[str, ...]) -> Iterator[tuple[PartitionKey, pa.Table]]:

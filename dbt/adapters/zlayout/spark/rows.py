@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.columns import key_table
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress, handed_over, rewrite_session, run
-from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, PartitionKey, Route, by_partition, staged_batches
+from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, handed_over, rewrite_session, run
+from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, Route, by_partition, staged_batches
 from dbt.adapters.zlayout.spark.slots import slot_keys
 from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, put_staged
 from dbt.adapters.zlayout.spark.staged import Staged, model_of
@@ -96,11 +98,23 @@ class RowWriter:
                 model = model_of(staged, self.build, self.curve, self.row_group_rows, along)
             route = self._route(model, staged.rows_by_partition)
             read = partial(route.staged, self.build.root_uri, staged.paths)
-            routed = _a_task_each(rewrite_session(self.spark), staged.paths).mapInArrow(read, ROUTED_SCHEMA)
+            routed = a_task_each(rewrite_session(self.spark), len(staged.paths)).mapInArrow(read, ROUTED_SCHEMA)
             files = self._rewrite(routed, model, len(route.slots))
             return self._complete(Written(files, model.to_bytes(), 2, self._phases), staged)
         finally:
             open_store(self.build.root_uri).delete_tree(self.staging)
+
+    def rewrite(self, source: ArrowSource, cuts: CurveModel) -> Written:
+        """Writes the rows of files that are there already.
+
+        Args:
+            source: The files.
+            cuts: A curve with cuts for their rows.
+        """
+        route = replace(self._route(cuts, {}), schema=source.schema)
+        routed = a_task_each(rewrite_session(self.spark), len(source.units))
+        files = self._rewrite(routed.mapInArrow(partial(route.read, source), ROUTED_SCHEMA), cuts, len(route.slots))
+        return Written(files, cuts.to_bytes(), 1, self._phases)
 
     def _stage(self, frame: DataFrame) -> Staged:
         sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
@@ -112,6 +126,7 @@ class RowWriter:
             self.build.partition_by,
             sample_rows if self.build.keys else 0,
             self.build.settings,
+            self.build.target_file_bytes,
         )
         with self._phase("query"):
             staged_frame = frame.mapInArrow(stage.__call__, RESULT_SCHEMA)
@@ -164,7 +179,7 @@ class RowWriter:
     def _unclustered(self, staged: Staged) -> tuple[FileReport, ...]:
         session = rewrite_session(self.spark)
         build = partial(_build_in_order, self.build, self.schema, staged.paths)
-        frame = _a_task_each(session, staged.paths).mapInArrow(build, REPORT_SCHEMA)
+        frame = a_task_each(session, len(staged.paths)).mapInArrow(build, REPORT_SCHEMA)
         with self._phase("write"):
             return _reports(run(session, "write", self.progress, frame.collect))
 
@@ -205,11 +220,6 @@ class RowWriter:
 
 def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], ...]:
     return tuple((value is not None, value or "") for value in part[0])
-
-
-def _a_task_each(session: SparkSession, paths: tuple[str, ...]) -> DataFrame:
-    """The positions of the paths, each in a partition of its own."""
-    return session.range(0, len(paths), 1, len(paths))
 
 
 def _build_in_order(

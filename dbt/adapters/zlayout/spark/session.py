@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrameReader
 
-from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
-from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import install, install_indexed, installed
 
@@ -112,6 +112,24 @@ def open_entry(spark: SparkSession, entry: Entry) -> OpenTable | None:
     if entry.provider != "parquet" or entry.location is None or entry.table_id is None:
         return None
     return OpenTable.newest(entry.location, str(spark.conf.get("spark.sql.session.timeZone")))
+
+
+def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, OpenTable]:
+    """The newest version of a table that is to be written, and its entry in the catalog.
+
+    Raises:
+        TableNotFoundError: There is no such table.
+        UnsupportedError: It is not managed.
+    """
+    entry = Catalog(spark).find(name)
+    opened = open_entry(spark, entry) if entry is not None else None
+    if entry is None or opened is None:
+        raise TableNotFoundError(f"{name} is no table of dbt-zlayout; build its model first")
+    if not opened.managed:
+        raise UnsupportedError(
+            f"{name} is only indexed: others write it; take it over with ZTable.adopt(spark, '{name}', managed=True)"
+        )
+    return entry, opened
 
 
 def _wrap(

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.columns import key_table, typed
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings, encoded_bytes_per_row
 from dbt.adapters.zlayout.store import Store, open_store
@@ -45,6 +46,7 @@ class Stage:
         partition_by: Names of the partition columns.
         sample_rows: Most rows that a task samples.
         settings: How files will be written, to measure their bytes a row.
+        target_file_bytes: Wanted size of a file, likewise.
         keeps_rows: Whether the rows are staged; without it only the sample and the counts come back.
     """
 
@@ -55,6 +57,7 @@ class Stage:
     partition_by: tuple[str, ...]
     sample_rows: int
     settings: ParquetSettings
+    target_file_bytes: int
     keeps_rows: bool = True
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -95,8 +98,14 @@ class Stage:
             rows, arrow_bytes = table.num_rows, table.nbytes
             path = f"{self.folder}/{uuid.uuid4().hex}.arrow"
             put_staged(store, path, table)
-            per_row = encoded_bytes_per_row(table.slice(0, _MEASURED_ROWS), self.settings, self.partition_by)
+            per_row = self.bytes_per_row(table)
         return _answer(path, rows, arrow_bytes, per_row, None, sample, counts)
+
+    def bytes_per_row(self, rows: pa.Table) -> float:
+        """What a row takes in a file, by the first of some rows."""
+        return encoded_bytes_per_row(
+            rows.slice(0, _MEASURED_ROWS), self.settings, self.target_file_bytes, self.partition_by
+        )
 
     def _inline(
         self, batches: list[pa.RecordBatch], sample: _Sample, counts: dict[tuple[str | None, ...], int]
@@ -159,6 +168,22 @@ class _Sample:
         self._kept, self._rows = [table.combine_chunks()], table.num_rows
 
 
+def sample_files(stage: Stage, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Samples the keys of some units of a source; of its first row group it also says what its rows would take.
+
+    Args:
+        stage: Which keys; it keeps no rows.
+        source: The files.
+        incoming: Numbers of the source's units.
+    """
+    numbers = [number for batch in incoming for number in batch.column(0).to_pylist()]
+    if 0 in numbers:
+        rows = next(source.tables([0]))
+        yield _answer(None, rows.num_rows, rows.nbytes, stage.bytes_per_row(rows), None, None, None)
+    batches = (batch for rows in source.tables(numbers, stage.schema.names) for batch in rows.to_batches())
+    yield from stage(batches)
+
+
 def put_staged(store: Store, path: str, rows: pa.Table) -> None:
     """Writes rows as a staged file: an Arrow file in batches of a few megabytes."""
     scratch = store.local_scratch() / scratch_name(str(staged_under(path)), "arrow")
@@ -170,11 +195,11 @@ def put_staged(store: Store, path: str, rows: pa.Table) -> None:
         scratch.unlink(missing_ok=True)
 
 
-def table_bytes(table: pa.Table) -> bytes:
+def table_bytes(table: pa.Table | pa.RecordBatch) -> bytes:
     """An Arrow stream of the table, compressed."""
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
-        writer.write_table(table)
+        writer.write(table)
     return sink.getvalue()
 
 

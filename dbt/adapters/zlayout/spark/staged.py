@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.spark.build import Build
-from dbt.adapters.zlayout.spark.route import PartitionKey
 from dbt.adapters.zlayout.spark.stage import table_of
 
 

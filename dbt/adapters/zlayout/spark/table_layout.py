@@ -89,8 +89,7 @@ class TableLayout:
 
     def sizing(self) -> dict[str, Any]:
         """What cuts depend on besides the keys."""
-        sizing = self.config.file_sizing
-        return {"target_file_bytes": sizing.target_file_bytes, "row_group_rows": sizing.row_group_rows}
+        return _sizing(self.config)
 
     def to_dict(self, drift: float) -> dict[str, Any]:
         """What a version keeps of it.
@@ -98,17 +97,7 @@ class TableLayout:
         Args:
             drift: How far the files are from what the cuts were made for, see `drift_of`.
         """
-        columns = self.config.statistics.columns
-        return {
-            "zorder": [list(path) for path in self.keys],
-            "curve": self.config.clustering.curve,
-            "sizing": self.sizing(),
-            "drift": drift,
-            "stats_columns": columns if isinstance(columns, int) else [list(path) for path in columns],
-            "compression": self.config.writing.compression,
-            "writer": self.config.writing.writer,
-            "retention": {"versions": self.config.retention.versions, "hours": self.config.retention.hours},
-        }
+        return {**kept_settings(self.config), "drift": drift}
 
 
 def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:
@@ -124,6 +113,20 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
     return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
 
 
+def kept_settings(config: TableConfig) -> dict[str, Any]:
+    """The settings as a version keeps them, for `config_of` to read."""
+    columns = config.statistics.columns
+    return {
+        "zorder": [list(path) for path in config.clustering.columns],
+        "curve": config.clustering.curve,
+        "sizing": _sizing(config),
+        "stats_columns": columns if isinstance(columns, int) else [list(path) for path in columns],
+        "compression": config.writing.compression,
+        "writer": config.writing.writer,
+        "retention": {"versions": config.retention.versions, "hours": config.retention.hours},
+    }
+
+
 def config_of(snapshot: Snapshot) -> TableConfig:
     """The settings that a version was written with; what it does not say has its default."""
     layout: Mapping[str, Any] = snapshot.layout
@@ -137,6 +140,11 @@ def config_of(snapshot: Snapshot) -> TableConfig:
         retention=RetentionConfig(**layout.get("retention", {})),
         writing=replace(WritingConfig(), **writing),
     )
+
+
+def _sizing(config: TableConfig) -> dict[str, Any]:
+    sizing = config.file_sizing
+    return {"target_file_bytes": sizing.target_file_bytes, "row_group_rows": sizing.row_group_rows}
 
 
 def _paths(listed: list[list[str]]) -> tuple[ColumnPath, ...]:
