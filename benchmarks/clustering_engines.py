@@ -1,0 +1,234 @@
+"""One engine clusters one data set: run by `clustering.py`, in an environment with Spark 3.5 and the engine's jar.
+
+Prints one line of JSON: seconds, bytes, the files that are live afterwards; of ours the worst memory of a worker.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+CODEC = "zstd"
+
+
+def session(lab, folder, jars, settings, master):
+    builder = (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "8g")
+        .config("spark.executor.memory", "3g")
+        .config("spark.local.dir", str(lab / "spark"))
+        .config("spark.sql.warehouse.dir", str(folder))
+        .config("spark.hadoop.javax.jdo.option.ConnectionURL", "jdbc:derby:memory:bench;create=true")
+        .config("spark.sql.parquet.compression.codec", CODEC)
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    )
+    builder = builder.config("spark.jars", ",".join(jars)) if jars else builder.enableHiveSupport()
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+class WorkerMemory(threading.Thread):
+    """The largest resident set that any Python worker of Spark had, in MiB."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.most = 0
+        self.done = threading.Event()
+
+    def run(self):
+        while not self.done.wait(0.2):
+            for process in Path("/proc").glob("[0-9]*"):
+                # A process may end while it is looked at.
+                with contextlib.suppress(OSError):
+                    if b"pyspark.daemon" in (process / "cmdline").read_bytes():
+                        lines = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+                        self.most = max(self.most, int(lines.get("VmHWM", "0 kB").split()[0]) >> 10)
+
+
+def timed(action):
+    start = time.perf_counter()
+    outcome = action()
+    return time.perf_counter() - start, outcome
+
+
+def parquet_bytes(folder):
+    return sum(each.stat().st_size for each in Path(folder).rglob("*.parquet"))
+
+
+def local(path):
+    return unquote(path.removeprefix("file://").removeprefix("file:"))
+
+
+def delta(work, rows, keys, files, _):
+    spark = session(
+        work.lab,
+        work.out,
+        work.jars,
+        {
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        },
+        work.master,
+    )
+    folder = f"{work.out}/t"
+    spark.read.parquet(rows).write.format("delta").save(folder)
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(parquet_bytes(folder) // files))
+    seconds, _ = timed(lambda: spark.sql(f"OPTIMIZE delta.`{folder}` ZORDER BY ({', '.join(keys)})").collect())
+    return seconds, [local(each) for each in spark.read.format("delta").load(folder).inputFiles()], {}
+
+
+def iceberg(work, rows, keys, files, _):
+    spark = session(
+        work.lab,
+        work.out,
+        work.jars,
+        {
+            "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+            "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+            "spark.sql.catalog.ice.type": "hadoop",
+            "spark.sql.catalog.ice.warehouse": str(work.out),
+        },
+        work.master,
+    )
+    writer = spark.read.parquet(rows).writeTo("ice.db.t").using("iceberg")
+    writer.tableProperty("write.parquet.compression-codec", CODEC).create()
+    size = spark.sql("select sum(file_size_in_bytes) from ice.db.t.files").collect()[0][0]
+    options = (
+        f"'rewrite-all', 'true', 'target-file-size-bytes', '{size // files}', "
+        f"'max-file-size-bytes', '{int(1.8 * size / files)}'"
+    )
+    call = (
+        "CALL ice.system.rewrite_data_files(table => 'db.t', strategy => 'sort', "
+        f"sort_order => 'zorder({','.join(keys)})', options => map({options}))"
+    )
+    seconds, _ = timed(lambda: spark.sql(call).collect())
+    return seconds, [local(row[0]) for row in spark.sql("select file_path from ice.db.t.files").collect()], {}
+
+
+def hudi(work, rows, keys, files, identifier):
+    spark = session(
+        work.lab,
+        work.out,
+        work.jars,
+        {
+            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+            "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+            "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+        },
+        work.master,
+    )
+    folder = f"{work.out}/t"
+    options = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.operation": "bulk_insert",
+        "hoodie.datasource.write.recordkey.field": identifier,
+        "hoodie.datasource.write.precombine.field": identifier,
+        "hoodie.populate.meta.fields": "false",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+        "hoodie.bulkinsert.sort.mode": "NONE",
+        "hoodie.parquet.compression.codec": CODEC,
+    }
+    spark.read.parquet(rows).write.format("hudi").options(**options).mode("overwrite").save(folder)
+    size = parquet_bytes(folder)
+    settings = {
+        "hoodie.clustering.plan.strategy.target.file.max.bytes": size // files,
+        "hoodie.clustering.plan.strategy.small.file.limit": 2 * size,
+        "hoodie.clustering.plan.strategy.max.bytes.per.group": 2 * size,
+        "hoodie.parquet.max.file.size": size // files,
+        "hoodie.metadata.enable": "true",
+    }
+    call = (
+        f"CALL run_clustering(path => '{folder}', order => '{','.join(keys)}', order_strategy => 'z-order', "
+        f"op => 'scheduleAndExecute', options => '{','.join(f'{key}={value}' for key, value in settings.items())}')"
+    )
+    seconds, _ = timed(lambda: spark.sql(call).collect())
+    return seconds, [local(each) for each in spark.read.format("hudi").load(folder).inputFiles()], {}
+
+
+def live(table):
+    root = local(table.location)
+    return [f"{root}/{path}" for path in table.snapshot().files["path"].to_pylist()]
+
+
+def ours(work, rows, keys, files, _):
+    """The same: Spark writes the table, it is taken over, and all of it is clustered."""
+    from dbt.adapters.zlayout.table import ZTable
+
+    spark = session(work.lab, work.out, [], {}, work.master)
+    spark.sql(f"create schema b location '{work.out}/b'")
+    spark.read.parquet(rows).write.saveAsTable("b.t", format="parquet", path=f"{work.out}/t")
+    size = parquet_bytes(f"{work.out}/t")
+    table = ZTable.adopt(spark, "b.t", zorder=keys, managed=True, target_file_size=size // files)
+    memory = WorkerMemory()
+    memory.start()
+    seconds, _ = timed(lambda: table.cluster(rewrite_all=True, min_file_size=0))
+    memory.done.set()
+    return seconds, live(table), {"worker_mib": memory.most}
+
+
+def query(work, rows, keys, files, _):
+    """A table from a query: Spark's plain write after a repartition, ours on the first build, ours with its cuts."""
+    from dbt.adapters.zlayout.table import ZTable
+
+    spark = session(work.lab, work.out, [], {}, work.master)
+    spark.sql(f"create schema b location '{work.out}/b'")
+    frame = spark.read.parquet(rows)
+
+    def plain():
+        frame.repartition(files).write.mode("overwrite").parquet(f"{work.out}/plain")
+
+    def build():
+        return ZTable.write(spark, "b.t", frame, zorder=keys, target_file_size=size // files)
+
+    plain()
+    size = parquet_bytes(f"{work.out}/plain")
+    first, _ = timed(build)
+    again, table = timed(build)
+    bare, _ = timed(plain)
+    return (
+        first,
+        live(table),
+        {"plain": bare, "first": first, "again": again, "passes": table.last_commit["data_passes"]},
+    )
+
+
+ENGINES = {each.__name__: each for each in (ours, delta, iceberg, hudi, query)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=ENGINES)
+    parser.add_argument("rows", help="folder of Parquet files")
+    parser.add_argument("--keys", required=True)
+    parser.add_argument("--identifier", required=True)
+    parser.add_argument("--files", type=int, required=True)
+    parser.add_argument("--lab", type=Path, required=True)
+    parser.add_argument("--jars", default="")
+    parser.add_argument("--master", default="local[2]")
+    work = parser.parse_args()
+    work.jars = [each for each in work.jars.split(",") if each]
+    work.out = work.lab / f"table_{work.engine}"
+    shutil.rmtree(work.out, ignore_errors=True)
+    seconds, files, more = ENGINES[work.engine](work, work.rows, work.keys.split(","), work.files, work.identifier)
+    size = sum(Path(each).stat().st_size for each in files)
+    told = {"engine": work.engine, "seconds": round(seconds, 1), "files": files, "bytes": size, **more}
+    print("RESULT " + json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
