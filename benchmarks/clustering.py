@@ -7,11 +7,15 @@ PyPI, lineitem from tpchgen-cli. Engines run one after the other, each in a proc
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -36,6 +40,7 @@ KEYS = {
 }
 ENGINES = ["ours", "delta", "iceberg", "hudi"]
 WAYS_FROM_A_QUERY = {"first build": "first", "with its cuts": "again"}
+MASTER_PORT = 17_077
 EVENTS_A_FILE = 1_000_000
 
 
@@ -210,14 +215,44 @@ def run(engine, rows, name, files, lab, master="local[2]"):
     return json.loads(lines[-1].removeprefix("RESULT "))
 
 
-def compare(name, rows, files, engines, lab):
+@contextlib.contextmanager
+def standalone(lab, workers):
+    """A Spark master and workers of one core each, in processes of their own; yields the master's URL."""
+    if not workers:
+        yield "local[2]"
+        return
+    home = subprocess.run(
+        [environment(lab), "-c", "import pyspark; print(pyspark.__path__[0])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    url = f"spark://127.0.0.1:{MASTER_PORT}"
+    deploy = [f"{home}/bin/spark-class", "org.apache.spark.deploy"]
+    master = [f"{deploy[1]}.master.Master", "--host", "127.0.0.1", "--port", str(MASTER_PORT), "--webui-port", "0"]
+    worker = [f"{deploy[1]}.worker.Worker", "-c", "1", "-m", "4g", "--webui-port", "0", "-d", str(lab / "work"), url]
+    started = []
+    try:
+        for arguments in (master, *[worker] * workers):
+            with (lab / "standalone.log").open("ab") as log:
+                started.append(
+                    subprocess.Popen([deploy[0], *arguments], stdout=log, stderr=log, start_new_session=True)
+                )
+            time.sleep(5)
+        yield url
+    finally:
+        for process in started:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def compare(name, rows, files, engines, lab, master):
     keys = KEYS[name][0]
     wanted = queries(rows, keys, 300, seed=files)
     print(f"\n**{name}**, about {files} files\n")
     print("| engine | seconds | files | MB | rows opened by file | by row group | worker MiB |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for engine in engines:
-        found = run(engine, rows, name, files, lab)
+        found = run(engine, rows, name, files, lab, master)
         by_file, by_group = bounds_of(found["files"], keys)
         cells = [engine, found["seconds"], len(found["files"]), round(found["bytes"] / 1e6)]
         cells += [f"{100 * opened(parts, wanted):.1f} %" for parts in (by_file, by_group)]
@@ -241,6 +276,9 @@ def main():
     parser.add_argument("--files", type=int, nargs="+", default=[32])
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
     parser.add_argument("--sets", nargs="+", default=list(KEYS), choices=list(KEYS))
+    parser.add_argument(
+        "--workers", type=int, default=0, help="of a standalone Spark cluster, a core each; 0 is local[2]"
+    )
     parser.add_argument("--no-query", action="store_true", help="without tables from queries")
     given = parser.parse_args()
     given.lab = given.lab.absolute()
@@ -249,7 +287,8 @@ def main():
         scale = int(given.scale) if given.scale == int(given.scale) else given.scale
         rows = make_lineitem(given.lab, scale) if name == "lineitem" else make_events(given.lab, given.events)
         for files in given.files:
-            compare(name, rows, files, given.engines, given.lab)
+            with standalone(given.lab, given.workers) as master:
+                compare(name, rows, files, given.engines, given.lab, master)
         if not given.no_query:
             from_query(name, rows, given.files[0], given.lab)
 

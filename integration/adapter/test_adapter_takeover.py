@@ -9,6 +9,7 @@ from dbt.adapters.zlayout import ZTable
 
 
 def test_a_plain_table_is_replaced_or_taken_under_management(dbt, spark, rows):
+    spark.sql("create schema if not exists main")
     for model in ("append_plain", "reader"):
         dbt.operation("drop_it", identifier=model)
     spark.sql(
