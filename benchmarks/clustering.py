@@ -55,7 +55,7 @@ def environment(lab):
                 [sys.executable, ROOT / ".ci/without_spark.py", ROOT / "requirements.lock"], stdout=sink, check=True
             )
         subprocess.run([*uv, "venv", "-q", "--python", sys.executable, lab / "env"], check=True)
-        install = [*uv, "pip", "install", "-q", "--no-deps", "--python", python]
+        install = [*uv, "pip", "install", "-q", "--compile-bytecode", "--no-deps", "--python", python]
         subprocess.run([*install, "--require-hashes", "-r", others, "-r", ROOT / ".ci/pyspark-3.5.lock"], check=True)
         subprocess.run([*install, "--editable", ROOT], check=True)
     return python

@@ -171,12 +171,23 @@ def ours(work, rows, keys, files, _):
 
     spark = session(work.lab, work.out, [], {}, work.master)
     spark.sql(f"create schema b location '{work.out}/b'")
-    spark.read.parquet(rows).write.saveAsTable("b.t", format="parquet", path=f"{work.out}/t")
-    size = parquet_bytes(f"{work.out}/t")
-    table = ZTable.adopt(spark, "b.t", zorder=keys, managed=True, target_file_size=size // files)
+    frame = spark.read.parquet(rows)
+    frame.write.parquet(f"{work.out}/t")
+
+    def adopted(target):
+        spark.sql("drop table if exists b.t")
+        for folder in (".zlayout", "_spark_metadata"):
+            shutil.rmtree(f"{work.out}/t/{folder}", ignore_errors=True)
+        spark.catalog.createTable("b.t", f"{work.out}/t", "parquet")
+        return ZTable.adopt(spark, "b.t", zorder=keys, managed=True, target_file_size=target)
+
+    # Files come out smaller than they went in: a plan tells how many they would be, and the target follows.
+    target = parquet_bytes(f"{work.out}/t") // files
+    target = target * adopted(target).cluster(rewrite_all=True, dry_run=True).groups[0].files_after // files
+    table = adopted(target)
     memory = WorkerMemory()
     memory.start()
-    seconds, _ = timed(lambda: table.cluster(rewrite_all=True, min_file_size=0))
+    seconds, _ = timed(lambda: table.cluster(rewrite_all=True, progress=lambda line: print(line, file=sys.stderr)))
     memory.done.set()
     return seconds, live(table), {"worker_mib": memory.most}
 

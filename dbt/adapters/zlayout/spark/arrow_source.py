@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.spark.columns import lower_half, short_decimal
 from dbt.adapters.zlayout.spark.footers import footers_found
 from dbt.adapters.zlayout.store import Store, open_store
 
+_CODED_TEXT = pa.dictionary(pa.int32(), pa.string())
+_MOST_BYTES_AT_ONCE = 128 << 20
+_BATCH_ROWS = 1 << 17
 _UNIT_BYTES = 48 << 20
 _SMALL_DICTIONARY_BYTES = 8 << 10
 _MOST_BYTES_A_VALUE = 2.0
@@ -31,7 +36,8 @@ class ArrowSource:
     Attributes:
         root_uri: Where the table lies.
         units: What a task reads: pieces of files, each a path and the numbers of its row groups.
-        schema: Arrow types of the rows; texts with few values have dictionaries.
+        schema: Arrow types of the rows; texts with few values have dictionaries, and decimals as few bytes as they
+            take in a file.
         partition: Of all files, as the rows spell its values.
     """
 
@@ -68,31 +74,65 @@ class ArrowSource:
             for name, kind in zip(schema.names, schema.types, strict=True)
             if pa.types.is_string(kind) and all(_has_small_dictionary(footer, name) for footer in known)
         ]
-        fields = [
-            field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.name in dictionaries else field
-            for field in schema
-        ]
+        kinds = [_CODED_TEXT if field.name in dictionaries else short_decimal(field.type) for field in schema]
         units = _units(paths, known, whole_files=store.local_path(paths[0]) is None)
-        return cls(store.root_uri, units, pa.schema(fields), tuple(value or None for value, _ in partition))
+        return cls(
+            store.root_uri,
+            units,
+            pa.schema(list(zip(schema.names, kinds, strict=True))),
+            tuple(value or None for value, _ in partition),
+        )
 
     def tables(self, numbers: Iterable[int], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows of some units, a table for each row group.
+        """The rows of some units, in tables of bounded length.
 
         Args:
             numbers: Of the units.
             columns: Those to read, in the order of ``schema``; None for all.
         """
-        store = open_store(self.root_uri)
         schema = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
-        dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
         for number in numbers:
             for path, groups in self.units[number]:
-                local = store.local_path(path)
-                source = pa.memory_map(str(local)) if local is not None else pa.BufferReader(store.read(path))
-                with source, pq.ParquetFile(source, read_dictionary=dictionaries) as file:
+                with self._opened(path, schema) as file:
                     for group in groups:
-                        rows = file.read_row_group(group, columns=columns, use_threads=False)
-                        yield rows.select(schema.names).cast(schema)
+                        for rows in _in_bounds(file, group, columns):
+                            yield _typed(rows, schema)
+
+    def first_rows(self, most_rows: int) -> pa.Table:
+        """Some rows of the first row group."""
+        path, groups = self.units[0][0]
+        with self._opened(path, self.schema) as file:
+            batches = file.iter_batches(most_rows, row_groups=groups[:1], use_threads=False)
+            return _typed(pa.Table.from_batches([next(batches)]), self.schema)
+
+    @contextlib.contextmanager
+    def _opened(self, path: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
+        store = open_store(self.root_uri)
+        local = store.local_path(path)
+        source = pa.memory_map(str(local)) if local is not None else pa.BufferReader(store.read(path))
+        dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+        with source, pq.ParquetFile(source, read_dictionary=dictionaries) as file:
+            yield file
+
+
+def _in_bounds(file: pq.ParquetFile, group: int, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+    """A row group at one go, which is fastest, unless another writer made it larger than a worker should hold."""
+    if file.metadata.row_group(group).total_byte_size <= _MOST_BYTES_AT_ONCE:
+        yield file.read_row_group(group, columns=columns, use_threads=False)
+        return
+    for batch in file.iter_batches(_BATCH_ROWS, [group], columns, use_threads=False):
+        yield pa.Table.from_batches([batch])
+
+
+def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema, in its types."""
+    return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_decimal64(kind) and pa.types.is_decimal128(column.type):
+        return pa.chunked_array([lower_half(chunk) for chunk in column.chunks], kind)
+    return column if column.type.equals(kind) else column.cast(kind)
 
 
 def _reads_alike(footer: pq.FileMetaData, schema: pa.Schema) -> bool:

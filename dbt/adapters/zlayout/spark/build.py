@@ -23,6 +23,8 @@ from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group, scra
 
 _ROW_GROUP_BYTES = 128 << 20
 _OVERSIZE = 1.5
+# What a leaf of a full row group holds at least, as cuts fall.
+_NEARLY_FULL = 0.6
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class _Writer:
         self._nan_paths: frozenset[ColumnPath] = frozenset()
 
     def add(self, leaf: int, rows: pa.Table) -> Iterator[FileReport]:
-        full = self._held_rows + rows.num_rows > 1.25 * self._build.row_group_rows
+        wanted = self._build.row_group_rows
+        full = self._held_rows >= _NEARLY_FULL * wanted or self._held_rows + rows.num_rows > 1.25 * wanted
         if self._held and ((full and leaf != self._leaf) or self._held_bytes + rows.nbytes > _ROW_GROUP_BYTES):
             yield from self._flush()
         self._leaf = leaf

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+_WRITES_SHORT_DECIMALS = int(pa.__version__.split(".")[0]) >= 22
+_DIGITS_OF_FOUR_BYTES, _DIGITS_OF_EIGHT_BYTES = 9, 18
 
 
 def at_path(rows: pa.Table | pa.RecordBatch, path: ColumnPath) -> pa.ChunkedArray | pa.Array:
@@ -20,7 +25,31 @@ def at_path(rows: pa.Table | pa.RecordBatch, path: ColumnPath) -> pa.ChunkedArra
 
 def key_table(rows: pa.Table | pa.RecordBatch, paths: Sequence[ColumnPath]) -> pa.Table:
     """The keys as columns named '0', '1', … in their order, whatever they are called in the table."""
-    return pa.table({str(number): at_path(rows, path) for number, path in enumerate(paths)})
+    return pa.table({str(number): _wide(at_path(rows, path)) for number, path in enumerate(paths)})
+
+
+def short_decimal(kind: pa.DataType) -> pa.DataType:
+    """The type of eight bytes for decimals that files hold as such; any other type as it is."""
+    short = pa.types.is_decimal128(kind) and _DIGITS_OF_FOUR_BYTES < kind.precision <= _DIGITS_OF_EIGHT_BYTES
+    if short and _WRITES_SHORT_DECIMALS:
+        return pa.decimal64(kind.precision, kind.scale)
+    return kind
+
+
+def lower_half(decimals: pa.Array) -> pa.Array:
+    """Decimals of 16 bytes that fit into eight as decimals of eight: their lower halves, which is all of them."""
+    if decimals.offset:
+        decimals = pa.concat_arrays([decimals])
+    halves = np.frombuffer(decimals.buffers()[1], np.int64, 2 * len(decimals))
+    lower = np.ascontiguousarray(halves[0 if sys.byteorder == "little" else 1 :: 2])
+    valid = decimals.buffers()[0] if decimals.null_count else None
+    return pa.Array.from_buffers(short_decimal(decimals.type), len(decimals), [valid, pa.py_buffer(lower)])
+
+
+def _wide(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """A key that was made short, in the type that curves are made for."""
+    kind = column.type
+    return column.cast(pa.decimal128(kind.precision, kind.scale)) if pa.types.is_decimal64(kind) else column
 
 
 def typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -15,6 +15,7 @@ FEWEST_ROWS = 1 << 14
 _MEASURED_ROWS = 1 << 14
 # A value that comes back so often makes a dictionary pay, whatever else could be done.
 _PLAINLY_REPEATED = 16
+_NEARLY_UNIQUE = 0.98
 # Another encoding costs readers more than plain values do: it has to save something.
 _WORTH = 0.95
 _MOST_DIGITS_OF_AN_INTEGER = 18
@@ -65,10 +66,15 @@ def _encoding(column: pa.ChunkedArray, compression: Mapping[str, Any]) -> str | 
     other = _other_encoding(kind)
     if other is None:
         return None
-    distinct, valid = pc.count_distinct(column).as_py(), len(column) - column.null_count
+    sample = column.slice((len(column) - _MEASURED_ROWS) // 2, _MEASURED_ROWS)
+    distinct, valid = pc.count_distinct(sample).as_py(), len(sample) - sample.null_count
     if distinct * _PLAINLY_REPEATED <= valid:
         return None
-    sample = column.slice((len(column) - _MEASURED_ROWS) // 2, _MEASURED_ROWS)
+    # Where next to none of a sample is met twice, next to none of all comes back often.
+    nearly_unique, valid = distinct > _NEARLY_UNIQUE * valid, len(column) - column.null_count
+    distinct = valid if nearly_unique else pc.count_distinct(column).as_py()
+    if distinct * _PLAINLY_REPEATED <= valid:
+        return None
     plain = _bytes_per_row(sample, "PLAIN", compression)
     best, size = "PLAIN", plain
     if other != "PLAIN":
@@ -83,7 +89,7 @@ def _encoding(column: pa.ChunkedArray, compression: Mapping[str, Any]) -> str | 
 def _other_encoding(kind: pa.DataType) -> str | None:
     types = pa.types
     whole = types.is_integer(kind) or types.is_date32(kind) or types.is_timestamp(kind) or types.is_duration(kind)
-    if whole or (types.is_decimal128(kind) and kind.precision <= _MOST_DIGITS_OF_AN_INTEGER):
+    if whole or (types.is_decimal(kind) and kind.precision <= _MOST_DIGITS_OF_AN_INTEGER):
         return "DELTA_BINARY_PACKED"
     if types.is_string(kind) or types.is_binary(kind):
         return "DELTA_LENGTH_BYTE_ARRAY"

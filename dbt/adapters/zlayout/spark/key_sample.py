@@ -50,7 +50,8 @@ def key_sample(
     spark = rows.sparkSession
     text = [pa.field(name, pa.string()) for name in partition_by]
     schema = pa.schema([*(data_schema.field(name) for name in tops), *text])
-    stage = _stage(spark, schema, keys, partition_by, settings)
+    tasks = max(2, int(spark.sparkContext.defaultParallelism))
+    stage = _stage(schema, keys, partition_by, settings, tasks)
     return Staged.of(run(spark, "layout", progress, narrow.mapInArrow(stage.__call__, RESULT_SCHEMA).collect))
 
 
@@ -76,7 +77,9 @@ def key_sample_of_files(
         A sample, and the bytes that a row would take; no rows.
     """
     schema = pa.schema([source.schema.field(name) for name in _tops(keys)])
-    sample = partial(sample_files, _stage(spark, schema, keys, (), settings, target_file_bytes), source)
+    # Tasks are of one size, but for the last: of twice as many rows as are wanted the smallest share decides.
+    tasks = max(2, len(source.units) // 2)
+    sample = partial(sample_files, _stage(schema, keys, (), settings, tasks, target_file_bytes), source)
     numbers = a_task_each(rewrite_session(spark), len(source.units))
     return Staged.of(run(spark, "layout", progress, numbers.mapInArrow(sample, RESULT_SCHEMA).collect))
 
@@ -86,11 +89,11 @@ def _tops(keys: tuple[ColumnPath, ...]) -> list[str]:
 
 
 def _stage(
-    spark: SparkSession,
     schema: pa.Schema,
     keys: tuple[ColumnPath, ...],
     partition_by: tuple[str, ...],
     settings: ParquetSettings,
+    tasks: int,
     target_file_bytes: int = 0,
 ) -> Stage:
     return Stage(
@@ -99,7 +102,7 @@ def _stage(
         folder="",
         keys=keys,
         partition_by=partition_by,
-        sample_rows=max(1024, _SAMPLE_ROWS // max(2, int(spark.sparkContext.defaultParallelism))),
+        sample_rows=max(1024, _SAMPLE_ROWS // tasks),
         settings=settings,
         target_file_bytes=target_file_bytes,
         keeps_rows=False,

@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.columns import key_table, typed
-from dbt.adapters.zlayout.spark.stage import table_bytes
+from dbt.adapters.zlayout.spark.stage import table_buffer
 from dbt.adapters.zlayout.store import open_store
 
 ROUTED_SCHEMA = "slot int, part string, file int, share int, leaf int, blob binary"
@@ -96,7 +96,7 @@ class Route:
         first = int(np.random.default_rng().integers(shares))
         for number, start in enumerate(range(0, run.num_rows, rows)):
             share = (first + number) % shares
-            blob = table_bytes(run.slice(start, rows))
+            blob = table_buffer(run.slice(start, rows))
             slot = self.slot_of.get((text, file, share))
             if slot is None:
                 slot = self.slots[zlib.crc32(f"{text}/{file}/{share}".encode()) % len(self.slots)]
@@ -107,7 +107,7 @@ class Route:
                     pa.array([file], pa.int32()),
                     pa.array([share], pa.int32()),
                     pa.array([leaf], pa.int32()),
-                    pa.array([blob], pa.binary()),
+                    _one_binary(blob),
                 ],
                 names=["slot", "part", "file", "share", "leaf", "blob"],
             )
@@ -132,6 +132,12 @@ def _in_large_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 def _narrow(leaves: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     """The same numbers in two bytes where they fit: numpy sorts those by radix."""
     return leaves.astype(np.uint16) if len(leaves) and int(leaves.max()) <= np.iinfo(np.uint16).max else leaves
+
+
+def _one_binary(content: pa.Buffer) -> pa.Array:
+    """An array with one value, which is not copied."""
+    ends = pa.array([0, content.size], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, content])
 
 
 def by_partition(rows: pa.Table, partition_by: tuple[str, ...]) -> Iterator[tuple[PartitionKey, pa.Table]]:

@@ -5,7 +5,6 @@ A task whose rows are few hands them over in its answer instead, so that a small
 
 from __future__ import annotations
 
-import io
 import json
 import uuid
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
@@ -144,6 +142,9 @@ class _Sample:
             return
         draws = self._rng.random(batch.num_rows)
         chosen = np.flatnonzero(draws < self._limit)
+        if len(chosen) > self.most_rows:
+            self._limit = float(np.partition(draws[chosen], self.most_rows - 1)[self.most_rows - 1])
+            chosen = chosen[draws[chosen] <= self._limit]
         if not len(chosen):
             return
         table = key_table(batch, self.keys)
@@ -162,9 +163,10 @@ class _Sample:
 
     def _shrink(self) -> None:
         table = pa.concat_tables(self._kept)
-        order = pc.select_k_unstable(table, self.most_rows, [("draw", "ascending")])
-        table = table.take(order)
-        self._limit = pc.max(table.column("draw")).as_py()
+        draws = table.column("draw").to_numpy()
+        kept = np.argpartition(draws, self.most_rows - 1)[: self.most_rows]
+        table = table.take(pa.array(kept))
+        self._limit = float(draws[kept].max())
         self._kept, self._rows = [table.combine_chunks()], table.num_rows
 
 
@@ -178,7 +180,7 @@ def sample_files(stage: Stage, source: ArrowSource, incoming: Iterable[pa.Record
     """
     numbers = [number for batch in incoming for number in batch.column(0).to_pylist()]
     if 0 in numbers:
-        rows = next(source.tables([0]))
+        rows = source.first_rows(_MEASURED_ROWS)
         yield _answer(None, rows.num_rows, rows.nbytes, stage.bytes_per_row(rows), None, None, None)
     batches = (batch for rows in source.tables(numbers, stage.schema.names) for batch in rows.to_batches())
     yield from stage(batches)
@@ -195,12 +197,18 @@ def put_staged(store: Store, path: str, rows: pa.Table) -> None:
         scratch.unlink(missing_ok=True)
 
 
-def table_bytes(table: pa.Table | pa.RecordBatch) -> bytes:
+def table_buffer(table: pa.Table | pa.RecordBatch) -> pa.Buffer:
     """An Arrow stream of the table, compressed."""
-    sink = io.BytesIO()
+    sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
         writer.write(table)
     return sink.getvalue()
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """The same as bytes."""
+    content: bytes = table_buffer(table).to_pybytes()
+    return content
 
 
 def table_of(blob: bytes) -> pa.Table:
