@@ -1,4 +1,5 @@
 import datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -118,3 +119,30 @@ def test_a_partition_must_be_spelled_as_its_type_prints_it(tmp_path, value, kind
     source = source_of(tmp_path, put(tmp_path, "a", rows_of(10)), partition=[(value, kind)])
     assert (source is not None) is read
     assert source is None or source.partition == (value,)
+
+
+def test_decimals_of_eight_bytes_and_their_nulls(tmp_path):
+    schema = pa.schema(
+        [("price", pa.decimal128(12, 2)), ("wide", pa.decimal128(30, 2)), ("small", pa.decimal128(7, 2))]
+    )
+    values = [Decimal("-1.50"), None, Decimal("99999.99")] * 40
+    rows = pa.table(dict.fromkeys(schema.names, values), schema=schema)
+    put(tmp_path, "a", rows, {}, store_decimal_as_integer=True)
+    source = source_of(tmp_path, "a", schema=schema)
+    assert source.schema.field("price").type == pa.decimal64(12, 2)
+    found = pa.concat_tables(source.tables([0]))
+    assert found.to_pydict() == rows.to_pydict()
+
+
+def test_a_row_group_larger_than_a_worker_comes_in_parts(tmp_path, monkeypatch):
+    put(tmp_path, "a", rows_of(90))
+    monkeypatch.setattr(arrow_source, "_MOST_BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(arrow_source, "_BATCH_ROWS", 40)
+    tables = list(source_of(tmp_path, "a").tables([0]))
+    assert [each.num_rows for each in tables] == [40, 40, 10]
+    assert pa.concat_tables(tables).cast(SCHEMA).equals(rows_of(90))
+
+
+def test_first_rows(tmp_path):
+    put(tmp_path, "a", rows_of(250))
+    assert source_of(tmp_path, "a").first_rows(60).cast(SCHEMA).equals(rows_of(250).slice(0, 60))
