@@ -84,7 +84,12 @@ class Process:
 def _identity(timeline: Timeline) -> Hashable:
     # The one thing that a timeline keeps between two calls.
     known = timeline._remembered
-    return known and (known.snapshot.version, known.snapshot.instant, tuple(known.snapshot.files["path"].to_pylist()))
+    if known is None:
+        return None
+    snapshot = known.snapshot
+    # Two histories may differ in a version between that changed nothing but the index.
+    index = tuple(sorted((part, tuple(paths)) for part, paths in snapshot.index.items()))
+    return snapshot.version, snapshot.instant, tuple(snapshot.files["path"].to_pylist()), index
 
 
 @contextmanager
