@@ -8,6 +8,7 @@ import pytest
 from dbt.adapters.zlayout.spark import arrow_source
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.store import open_store
+from dbt.adapters.zlayout.store.local import LocalStore
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("word", pa.string()), ("t.u", pa.binary())])
 BY_SPARK = {"org.apache.spark.version": "4.3.0"}
@@ -146,3 +147,13 @@ def test_a_row_group_larger_than_a_worker_comes_in_parts(tmp_path, monkeypatch):
 def test_first_rows(tmp_path):
     put(tmp_path, "a", rows_of(250))
     assert source_of(tmp_path, "a").first_rows(60).cast(SCHEMA).equals(rows_of(250).slice(0, 60))
+
+
+def test_files_that_are_not_on_this_machine_are_read_whole(tmp_path, monkeypatch):
+    names = [put(tmp_path, name, rows_of(250)) for name in "ab"]
+    monkeypatch.setattr(LocalStore, "local_path", lambda *_: None)
+    monkeypatch.setattr(arrow_source, "_UNIT_BYTES", 1)
+    source = source_of(tmp_path, *names)
+    assert source.units == ((("a", (0, 1, 2)),), (("b", (0, 1, 2)),))
+    assert pa.concat_tables(source.tables([1])).cast(SCHEMA).equals(rows_of(250))
+    assert source.first_rows(10).num_rows == 10
