@@ -311,3 +311,15 @@ def test_files_that_lack_a_column_are_rewritten_too(spark):
     assert done.rows == 40_000
     assert same_rows(spark.table("z.cl_lacks"), before)
     assert spark.table("z.cl_lacks").where("twice is null").count() == 20_000
+
+
+def test_files_without_rows_are_left_alone_or_go_with_others(spark):
+    spark.sql("create table z.cl_empty using parquet as select id, cast(id as string) t from range(0)")
+    table = ZTable.adopt(spark, "z.cl_empty", zorder=["id"], managed=True)
+    assert (len(table.snapshot().files), table.cluster(rewrite_all=True).bytes_rewritten) == (1, 0)
+    spark.sql("create table z.cl_partly using parquet as select id, cast(id as string) t from range(0)")
+    spark.range(10).selectExpr("id", "cast(id as string) t").write.insertInto("z.cl_partly")
+    table = ZTable.adopt(spark, "z.cl_partly", zorder=["id"], managed=True)
+    done = table.cluster(rewrite_all=True, verify=True)
+    assert (done.rows, done.files_added) == (10, 1)
+    assert spark.table("z.cl_partly").count() == 10

@@ -86,7 +86,9 @@ class Planner:
         """
         survey = self.survey
         candidates = Candidates(survey.boxes, survey.size_bytes, survey.opened.partition_of_file, eligible)
-        return plan_groups(candidates, survey.cost_model, self.config)
+        groups = plan_groups(candidates, survey.cost_model, self.config)
+        # Files without a row, as Spark leaves them, have no keys to cut along.
+        return [each for each in groups if not survey.layout.keys or survey.rows[each.files].any()]
 
     def outline(self, groups: Sequence[FileGroup]) -> ClusterPlan:
         """A plan from the index alone: how many files come of each group is reckoned from its size."""
