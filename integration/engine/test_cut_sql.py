@@ -19,7 +19,7 @@ def frame(spark):
 def test_leaves_in_sql_are_leaves_in_python(spark, frame, key, tmp_path):
     rows = frame.selectExpr(f"`{key}` c0")
     schema = arrow_schema(rows.schema.json())
-    stage = Stage(schema, str(tmp_path), "s", (("c0",),), (), 10_000, None, keeps_rows=False)
+    stage = Stage(schema, str(tmp_path), "s", (("c0",),), (), 10_000, None, 0, keeps_rows=False)
     answers = rows.mapInArrow(stage.__call__, RESULT_SCHEMA).collect()
     sample = pa.concat_tables([table_of(bytes(each.sample)) for each in answers if each.sample])
     model = CurveModel.build(
