@@ -92,7 +92,7 @@ def make_lineitem(lab, scale):
                 "-s",
                 str(scale),
                 "--tables=lineitem",
-                f"--parts={parts}",
+                parts,
                 f"--output-dir={folder}",
                 "--quiet",
             ],

@@ -20,21 +20,40 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 CODEC = "zstd"
 
 
-def session(lab, folder, jars, settings, master):
+SETTINGS = {
+    "delta": {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+    "iceberg": {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+    },
+    "hudi": {
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    },
+}
+
+
+def session(work):
     builder = (
-        SparkSession.builder.master(master)
+        SparkSession.builder.master(work.master)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "8g")
         .config("spark.executor.memory", "3g")
-        .config("spark.local.dir", str(lab / "spark"))
-        .config("spark.sql.warehouse.dir", str(folder))
+        .config("spark.local.dir", str(work.lab / "spark"))
+        .config("spark.sql.warehouse.dir", str(work.out))
         .config("spark.hadoop.javax.jdo.option.ConnectionURL", "jdbc:derby:memory:bench;create=true")
         .config("spark.sql.parquet.compression.codec", CODEC)
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     )
-    builder = builder.config("spark.jars", ",".join(jars)) if jars else builder.enableHiveSupport()
-    for key, value in settings.items():
+    builder = builder.config("spark.jars", work.jars) if work.jars else builder.enableHiveSupport()
+    for key, value in SETTINGS.get(work.engine, {}).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -73,37 +92,17 @@ def local(path):
     return unquote(path.removeprefix("file://").removeprefix("file:"))
 
 
-def delta(work, rows, keys, files, _):
-    spark = session(
-        work.lab,
-        work.out,
-        work.jars,
-        {
-            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        },
-        work.master,
-    )
-    folder = f"{work.out}/t"
+def delta(spark, out, rows, keys, files, _):
+    folder = f"{out}/t"
     spark.read.parquet(rows).write.format("delta").save(folder)
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(parquet_bytes(folder) // files))
     seconds, _ = timed(lambda: spark.sql(f"OPTIMIZE delta.`{folder}` ZORDER BY ({', '.join(keys)})").collect())
     return seconds, [local(each) for each in spark.read.format("delta").load(folder).inputFiles()], {}
 
 
-def iceberg(work, rows, keys, files, _):
-    spark = session(
-        work.lab,
-        work.out,
-        work.jars,
-        {
-            "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-            "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.ice.type": "hadoop",
-            "spark.sql.catalog.ice.warehouse": str(work.out),
-        },
-        work.master,
-    )
+def iceberg(spark, out, rows, keys, files, _):
+    # Read when the catalog is first named.
+    spark.conf.set("spark.sql.catalog.ice.warehouse", str(out))
     writer = spark.read.parquet(rows).writeTo("ice.db.t").using("iceberg")
     writer.tableProperty("write.parquet.compression-codec", CODEC).create()
     size = spark.sql("select sum(file_size_in_bytes) from ice.db.t.files").collect()[0][0]
@@ -119,20 +118,8 @@ def iceberg(work, rows, keys, files, _):
     return seconds, [local(row[0]) for row in spark.sql("select file_path from ice.db.t.files").collect()], {}
 
 
-def hudi(work, rows, keys, files, identifier):
-    spark = session(
-        work.lab,
-        work.out,
-        work.jars,
-        {
-            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-            "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-            "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-        },
-        work.master,
-    )
-    folder = f"{work.out}/t"
+def hudi(spark, out, rows, keys, files, identifier):
+    folder = f"{out}/t"
     options = {
         "hoodie.table.name": "t",
         "hoodie.datasource.write.operation": "bulk_insert",
@@ -165,24 +152,23 @@ def live(table):
     return [f"{root}/{path}" for path in table.snapshot().files["path"].to_pylist()]
 
 
-def ours(work, rows, keys, files, _):
+def ours(spark, out, rows, keys, files, _):
     """The same: Spark writes the table, it is taken over, and all of it is clustered."""
     from dbt.adapters.zlayout.table import ZTable
 
-    spark = session(work.lab, work.out, [], {}, work.master)
-    spark.sql(f"create schema b location '{work.out}/b'")
+    spark.sql(f"create schema b location '{out}/b'")
     frame = spark.read.parquet(rows)
-    frame.write.parquet(f"{work.out}/t")
+    frame.write.parquet(f"{out}/t")
 
     def adopted(target):
         spark.sql("drop table if exists b.t")
         for folder in (".zlayout", "_spark_metadata"):
-            shutil.rmtree(f"{work.out}/t/{folder}", ignore_errors=True)
-        spark.catalog.createTable("b.t", f"{work.out}/t", "parquet")
+            shutil.rmtree(f"{out}/t/{folder}", ignore_errors=True)
+        spark.catalog.createTable("b.t", f"{out}/t", "parquet")
         return ZTable.adopt(spark, "b.t", zorder=keys, managed=True, target_file_size=target)
 
     # Files come out smaller than they went in: a plan tells how many they would be, and the target follows.
-    target = parquet_bytes(f"{work.out}/t") // files
+    target = parquet_bytes(f"{out}/t") // files
     target = target * adopted(target).cluster(rewrite_all=True, dry_run=True).groups[0].files_after // files
     table = adopted(target)
     memory = WorkerMemory()
@@ -192,22 +178,21 @@ def ours(work, rows, keys, files, _):
     return seconds, live(table), {"worker_mib": memory.most}
 
 
-def query(work, rows, keys, files, _):
+def query(spark, out, rows, keys, files, _):
     """A table from a query: Spark's plain write after a repartition, ours on the first build, ours with its cuts."""
     from dbt.adapters.zlayout.table import ZTable
 
-    spark = session(work.lab, work.out, [], {}, work.master)
-    spark.sql(f"create schema b location '{work.out}/b'")
+    spark.sql(f"create schema b location '{out}/b'")
     frame = spark.read.parquet(rows)
 
     def plain():
-        frame.repartition(files).write.mode("overwrite").parquet(f"{work.out}/plain")
+        frame.repartition(files).write.mode("overwrite").parquet(f"{out}/plain")
 
     def build():
         return ZTable.write(spark, "b.t", frame, zorder=keys, target_file_size=size // files)
 
     plain()
-    size = parquet_bytes(f"{work.out}/plain")
+    size = parquet_bytes(f"{out}/plain")
     first, _ = timed(build)
     again, table = timed(build)
     bare, _ = timed(plain)
@@ -232,10 +217,11 @@ def main():
     parser.add_argument("--jars", default="")
     parser.add_argument("--master", default="local[2]")
     work = parser.parse_args()
-    work.jars = [each for each in work.jars.split(",") if each]
     work.out = work.lab / f"table_{work.engine}"
     shutil.rmtree(work.out, ignore_errors=True)
-    seconds, files, more = ENGINES[work.engine](work, work.rows, work.keys.split(","), work.files, work.identifier)
+    seconds, files, more = ENGINES[work.engine](
+        session(work), work.out, work.rows, work.keys.split(","), work.files, work.identifier
+    )
     size = sum(Path(each).stat().st_size for each in files)
     told = {"engine": work.engine, "seconds": round(seconds, 1), "files": files, "bytes": size, **more}
     print("RESULT " + json.dumps(told))

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.zlayout.spark.encodings import Encodings
+from dbt.adapters.zlayout.spark.encodings import DICTIONARIES, Encodings
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings, encoded_bytes_per_row
 
 SETTINGS = ParquetSettings("zstd", '{"type":"struct","fields":[]}', "4.3.0")
@@ -89,7 +89,7 @@ def test_chosen_encodings_are_smaller_than_dictionaries(chosen):
     for name in chosen:
         rows = ROWS.select([name])
         sizes = []
-        for encodings in (None, Encodings({name: chosen[name]})):
+        for encodings in (DICTIONARIES, Encodings({name: chosen[name]})):
             sink = io.BytesIO()
             with SETTINGS.open(sink, rows.schema, (), encodings) as writer:
                 writer.write_table(rows)

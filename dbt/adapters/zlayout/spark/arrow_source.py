@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
-from dbt.adapters.zlayout.spark.columns import lower_half, short_decimal
+from dbt.adapters.zlayout.index.footer import file_leaves
+from dbt.adapters.zlayout.index.parquet_values import writer_trust
+from dbt.adapters.zlayout.spark.columns import in_type, short_decimal
 from dbt.adapters.zlayout.spark.footers import footers_found
 from dbt.adapters.zlayout.store import Store, open_store
 
@@ -21,9 +23,6 @@ _BATCH_ROWS = 1 << 17
 _UNIT_BYTES = 48 << 20
 _SMALL_DICTIONARY_BYTES = 8 << 10
 _MOST_BYTES_A_VALUE = 2.0
-_SPARK_VERSION = b"org.apache.spark.version"
-_NEW_CALENDAR_SINCE = 3
-_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 Piece = tuple[str, tuple[int, ...]]
 Units = tuple[tuple[Piece, ...], ...]
@@ -63,17 +62,14 @@ class ArrowSource:
             days may be counted by the old calendar, it cannot be read here, or a partition's value is spelled in a way
             that its type does not print.
         """
+        if not all(_is_canonical(*each) for each in partition):
+            return None
         footers = footers_found(store, paths)
         known = [footer for footer in footers if footer is not None and _reads_alike(footer, schema)]
         if not any(footer.num_rows for footer in known) or len(known) < len(paths):
             return None
-        if not all(_is_canonical(*each) for each in partition):
-            return None
-        dictionaries = [
-            name
-            for name, kind in zip(schema.names, schema.types, strict=True)
-            if pa.types.is_string(kind) and all(_has_small_dictionary(footer, name) for footer in known)
-        ]
+        texts = {field.name for field in schema if pa.types.is_string(field.type)}
+        dictionaries = texts.intersection(*(_small_dictionaries(footer) for footer in known))
         kinds = [_CODED_TEXT if field.name in dictionaries else short_decimal(field.type) for field in schema]
         units = _units(paths, known, whole_files=store.local_path(paths[0]) is None)
         return cls(
@@ -126,13 +122,7 @@ def _in_bounds(file: pq.ParquetFile, group: int, columns: Sequence[str] | None) 
 
 def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a schema, in its types."""
-    return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_decimal64(kind) and pa.types.is_decimal128(column.type):
-        return pa.chunked_array([lower_half(chunk) for chunk in column.chunks], kind)
-    return column if column.type.equals(kind) else column.cast(kind)
+    return pa.table([in_type(rows.column(field.name), field.type) for field in schema], schema=schema)
 
 
 def _reads_alike(footer: pq.FileMetaData, schema: pa.Schema) -> bool:
@@ -145,12 +135,8 @@ def _reads_alike(footer: pq.FileMetaData, schema: pa.Schema) -> bool:
         return False
     if not all(_same_values(found.field(field.name).type, field.type) for field in schema):
         return False
-    metadata = footer.metadata or {}
-    if any(key in metadata for key in _LEGACY):
-        return False
-    if _SPARK_VERSION in metadata:
-        return int(metadata[_SPARK_VERSION].split(b".")[0]) >= _NEW_CALENDAR_SINCE
-    return not any(_has_days(field.type) for field in schema)
+    trust = writer_trust(footer.created_by or "", footer.metadata or {})
+    return trust.old_dates or not any(_has_days(field.type) for field in schema)
 
 
 def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -184,19 +170,23 @@ def _is_canonical(value: str | None, kind: pa.DataType) -> bool:
     return False
 
 
-def _has_small_dictionary(footer: pq.FileMetaData, name: str) -> bool:
-    """Whether a text column is worth being read as a dictionary, by how its chunks are stored."""
-    # Columns with children come apart into leaves, so a column's number is that of its name's leaf.
-    number = next(each for each in range(footer.num_columns) if footer.schema.column(each).path == name)
-    for group in range(footer.num_row_groups):
-        chunk = footer.row_group(group).column(number)
-        if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
-            return False
-        if chunk.data_page_offset - chunk.dictionary_page_offset > _SMALL_DICTIONARY_BYTES:
-            return False
-        if chunk.total_uncompressed_size > _MOST_BYTES_A_VALUE * max(1, chunk.num_values) + _SMALL_DICTIONARY_BYTES:
-            return False
-    return True
+def _small_dictionaries(footer: pq.FileMetaData) -> set[str]:
+    """The top-level columns that are worth being read as dictionaries, by how their chunks are stored."""
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    return {
+        path[0]
+        for position, (path, _) in enumerate(file_leaves(footer) or ())
+        if len(path) == 1 and all(_has_small_dictionary(group.column(position)) for group in groups)
+    }
+
+
+def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
+        return False
+    if chunk.data_page_offset - chunk.dictionary_page_offset > _SMALL_DICTIONARY_BYTES:
+        return False
+    most_bytes = _MOST_BYTES_A_VALUE * max(1, chunk.num_values) + _SMALL_DICTIONARY_BYTES
+    return bool(chunk.total_uncompressed_size <= most_bytes)
 
 
 def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, whole_files: bool) -> Units:

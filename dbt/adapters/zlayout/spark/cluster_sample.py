@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster_survey import Survey
-from dbt.adapters.zlayout.spark.file_writer import needs_spark
+from dbt.adapters.zlayout.spark.file_writer import needs_spark, parquet_settings
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.key_sample import key_sample, key_sample_of_files
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
@@ -103,8 +103,7 @@ class KeySampler:
 
     @property
     def _settings(self) -> ParquetSettings:
-        layout = self.survey.layout
-        return ParquetSettings(layout.config.writing.compression, layout.data_json, str(self.catalog.spark.version))
+        return parquet_settings(self.survey.layout, self.catalog.spark)
 
     def _or_error(self, sample: Callable[[], Staged]) -> Staged:
         try:

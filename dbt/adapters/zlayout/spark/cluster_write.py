@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 WrittenGroup = tuple[CutGroup, tuple[FileReport, ...]]
 
@@ -76,13 +76,11 @@ class GroupWriter:
 
     def _rewritten(self, plan: CutPlan, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
         survey, layout = plan.survey, plan.survey.layout
-        catalog = Catalog(self.spark)
-        rows = cast_to(frame_of(catalog, survey.opened, cut.files), layout.schema_json)
         writer, store = FileWriter(self.spark, self.subject, layout), survey.opened.store
         if cut.source is not None and cut.model is not None:
             written = writer.rewrite(store, transaction, cut.source, cut.model)
         else:
-            written = writer.write(store, transaction, rows, cuts=cut.model)
+            written = writer.write(store, transaction, self._rows(plan, cut), cuts=cut.model)
         count = sum(each.file.row_count for each in written.files)
         if count != cut.told.rows:
             raise WriteError(
@@ -92,5 +90,11 @@ class GroupWriter:
         if self.verify:
             files = DataFiles.of([each.file for each in written.files], layout.partition_by)
             fresh = survey.opened.with_files(files)
-            check_same_rows(rows, frame_of(catalog, fresh, np.ones(len(files), bool)), self.subject)
+            after = frame_of(Catalog(self.spark), fresh, np.ones(len(files), bool))
+            check_same_rows(self._rows(plan, cut), after, self.subject)
         return written.files
+
+    def _rows(self, plan: CutPlan, cut: CutGroup) -> DataFrame:
+        """The rows of a group as Spark reads them."""
+        rows = frame_of(Catalog(self.spark), plan.survey.opened, cut.files)
+        return cast_to(rows, plan.survey.layout.schema_json)

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 _WRITES_SHORT_DECIMALS = int(pa.__version__.split(".")[0]) >= 22
-_DIGITS_OF_FOUR_BYTES, _DIGITS_OF_EIGHT_BYTES = 9, 18
+_DIGITS_OF_FOUR_BYTES = 9
+DIGITS_OF_EIGHT_BYTES = 18
 
 
 def at_path(rows: pa.Table | pa.RecordBatch, path: ColumnPath) -> pa.ChunkedArray | pa.Array:
@@ -30,7 +31,7 @@ def key_table(rows: pa.Table | pa.RecordBatch, paths: Sequence[ColumnPath]) -> p
 
 def short_decimal(kind: pa.DataType) -> pa.DataType:
     """The type of eight bytes for decimals that files hold as such; any other type as it is."""
-    short = pa.types.is_decimal128(kind) and _DIGITS_OF_FOUR_BYTES < kind.precision <= _DIGITS_OF_EIGHT_BYTES
+    short = pa.types.is_decimal128(kind) and _DIGITS_OF_FOUR_BYTES < kind.precision <= DIGITS_OF_EIGHT_BYTES
     if short and _WRITES_SHORT_DECIMALS:
         return pa.decimal64(kind.precision, kind.scale)
     return kind
@@ -59,8 +60,15 @@ def typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """
     if batch.schema.equals(schema):
         return batch
-    columns = [
-        column if column.type.equals(field.type) else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
+    columns = [in_type(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def in_type(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """A column in a type; what has it already is not touched."""
+    if column.type.equals(kind):
+        return column
+    if pa.types.is_decimal64(kind) and pa.types.is_decimal128(column.type):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return pa.chunked_array([lower_half(chunk) for chunk in chunks], kind)
+    return column.cast(kind)

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dbt.adapters.zlayout.spark.columns import DIGITS_OF_EIGHT_BYTES
+
 FEWEST_ROWS = 1 << 14
 _MEASURED_ROWS = 1 << 14
 # A value that comes back so often makes a dictionary pay, whatever else could be done.
@@ -18,7 +20,6 @@ _PLAINLY_REPEATED = 16
 _NEARLY_UNIQUE = 0.98
 # Another encoding costs readers more than plain values do: it has to save something.
 _WORTH = 0.95
-_MOST_DIGITS_OF_AN_INTEGER = 18
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class Encodings:
         }
 
 
+DICTIONARIES = Encodings()
+
+
 def _encoding(column: pa.ChunkedArray, compression: Mapping[str, Any]) -> str | None:
     """What is smaller than a dictionary; None where nothing is."""
     kind = column.type
@@ -89,7 +93,7 @@ def _encoding(column: pa.ChunkedArray, compression: Mapping[str, Any]) -> str | 
 def _other_encoding(kind: pa.DataType) -> str | None:
     types = pa.types
     whole = types.is_integer(kind) or types.is_date32(kind) or types.is_timestamp(kind) or types.is_duration(kind)
-    if whole or (types.is_decimal(kind) and kind.precision <= _MOST_DIGITS_OF_AN_INTEGER):
+    if whole or (types.is_decimal(kind) and kind.precision <= DIGITS_OF_EIGHT_BYTES):
         return "DELTA_BINARY_PACKED"
     if types.is_string(kind) or types.is_binary(kind):
         return "DELTA_LENGTH_BYTE_ARRAY"

@@ -36,6 +36,11 @@ def needs_spark(layout: TableLayout, spark: SparkSession) -> bool:
     return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json, str(spark.version))
 
 
+def parquet_settings(layout: TableLayout, spark: SparkSession) -> ParquetSettings:
+    """How Arrow writes a table's files."""
+    return ParquetSettings(layout.config.writing.compression, layout.data_json, str(spark.version))
+
+
 @dataclass(frozen=True)
 class FileWriter:
     """Writes rows for one table.
@@ -117,7 +122,7 @@ class FileWriter:
             model=None,
             target_file_bytes=sizing.target_file_bytes,
             row_group_rows=sizing.row_group_rows or _DEFAULT_ROW_GROUP_ROWS,
-            settings=ParquetSettings(layout.config.writing.compression, layout.data_json, str(self.spark.version)),
+            settings=parquet_settings(layout, self.spark),
             tracking=Tracking(layout.tracked, tuple(self.not_null)),
         )
 

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, rewrite_session, run
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.schema import quoted
-from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, sample_files
+from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage
 from dbt.adapters.zlayout.spark.staged import Staged
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def key_sample_of_files(
     schema = pa.schema([source.schema.field(name) for name in _tops(keys)])
     # Tasks are of one size, but for the last: of twice as many rows as are wanted the smallest share decides.
     tasks = max(2, len(source.units) // 2)
-    sample = partial(sample_files, _stage(schema, keys, (), settings, tasks, target_file_bytes), source)
+    sample = partial(_stage(schema, keys, (), settings, tasks, target_file_bytes).sample_files, source)
     numbers = a_task_each(rewrite_session(spark), len(source.units))
     return Staged.of(run(spark, "layout", progress, numbers.mapInArrow(sample, RESULT_SCHEMA).collect))
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import at_path
-from dbt.adapters.zlayout.spark.encodings import FEWEST_ROWS, Encodings
+from dbt.adapters.zlayout.spark.encodings import DICTIONARIES, FEWEST_ROWS, Encodings
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ParquetSettings:
         sink: object,
         schema: pa.Schema,
         without_statistics: Collection[ColumnPath] = (),
-        encodings: Encodings | None = None,
+        encodings: Encodings = DICTIONARIES,
     ) -> pq.ParquetWriter:
         """A writer for rows of a schema.
 
@@ -52,8 +52,7 @@ class ParquetSettings:
             without_statistics: Columns that get no bounds in the footer.
             encodings: Of columns that shall have no dictionary.
         """
-        chosen = encodings is not None and bool(encodings.chosen)
-        leaves = _leaf_names(schema) if without_statistics or chosen else {}
+        leaves = _leaf_names(schema) if without_statistics or encodings.chosen else {}
         statistics: bool | list[str] = True
         if without_statistics:
             statistics = [name for path, name in leaves.items() if path not in without_statistics]
@@ -66,7 +65,7 @@ class ParquetSettings:
             write_page_index=True,
             write_statistics=statistics,
             store_schema=False,
-            **(encodings.options(list(leaves.values())) if encodings is not None and chosen else {}),
+            **encodings.options(list(leaves.values())),
         )
         # Not by way of the schema: its metadata is dropped together with Arrow's own copy of the schema.
         writer.add_key_value_metadata(
@@ -140,7 +139,7 @@ class ParquetFile:
         settings: ParquetSettings,
         required: Sequence[str],
         without_statistics: frozenset[ColumnPath],
-        encodings: Encodings | None = None,
+        encodings: Encodings = DICTIONARIES,
     ) -> None:
         self._local = local
         self._writer = settings.open(str(self._local), schema, without_statistics, encodings)
@@ -236,7 +235,7 @@ def encoded_bytes_per_row(
         without: Columns that files do not hold.
     """
     kept = rows.drop_columns(list(without)) if without else rows
-    per_row = _bytes_per_row(kept, settings, Encodings())
+    per_row = _bytes_per_row(kept, settings, DICTIONARIES)
     if target_file_bytes < FEWEST_ROWS * per_row:
         return per_row
     return _bytes_per_row(kept, settings, Encodings.of(kept, settings.codec))

@@ -83,6 +83,19 @@ class Stage:
         elif held:
             yield self._inline(held, sample, counts)
 
+    def sample_files(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Samples units of a source; with its first one also comes what a row would take in a file.
+
+        Args:
+            source: The files.
+            incoming: Numbers of the source's units.
+        """
+        numbers = [number for batch in incoming for number in batch.column(0).to_pylist()]
+        if 0 in numbers:
+            rows = source.first_rows(_MEASURED_ROWS)
+            yield _answer(None, rows.num_rows, rows.nbytes, self.bytes_per_row(rows), None, None, None)
+        yield from self(batch for rows in source.tables(numbers, self.schema.names) for batch in rows.to_batches())
+
     def _file(
         self,
         batches: list[pa.RecordBatch],
@@ -168,22 +181,6 @@ class _Sample:
         table = table.take(pa.array(kept))
         self._limit = float(draws[kept].max())
         self._kept, self._rows = [table.combine_chunks()], table.num_rows
-
-
-def sample_files(stage: Stage, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Samples the keys of some units of a source; of its first row group it also says what its rows would take.
-
-    Args:
-        stage: Which keys; it keeps no rows.
-        source: The files.
-        incoming: Numbers of the source's units.
-    """
-    numbers = [number for batch in incoming for number in batch.column(0).to_pylist()]
-    if 0 in numbers:
-        rows = source.first_rows(_MEASURED_ROWS)
-        yield _answer(None, rows.num_rows, rows.nbytes, stage.bytes_per_row(rows), None, None, None)
-    batches = (batch for rows in source.tables(numbers, stage.schema.names) for batch in rows.to_batches())
-    yield from stage(batches)
 
 
 def put_staged(store: Store, path: str, rows: pa.Table) -> None:
