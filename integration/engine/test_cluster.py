@@ -1,5 +1,6 @@
 """Clustering: what is rewritten and what is not, that rows stay, and that writers win."""
 
+import itertools
 import threading
 from pathlib import Path
 
@@ -108,6 +109,25 @@ def test_small_files_are_put_together_within_their_partition(spark, writer):
     assert sorted(group.partition for group in done.groups) == ["part=0", "part=1", "part=2"]
     assert same_rows(spark.table(name), before)
     assert table.cluster().bytes_rewritten == 0
+
+
+@pytest.mark.parametrize("partition_by", [[], ["part"]])
+def test_files_of_a_table_without_keys_have_the_wanted_size(spark, partition_by):
+    name = f"z.cl_without_keys_{len(partition_by)}"
+    query = (
+        "select id, cast(id * 3 div 100000 as string) part, sha2(cast(id as string), 256) t from range(0, 100000, 1, 9)"
+    )
+    table = ZTable.write(spark, name, spark.sql(query), zorder=[], partition_by=partition_by, target_file_size="1mb")
+    sizes = table.snapshot().files["size_bytes"].to_numpy()
+    assert sizes.max() < 1.5 * 2**20
+    assert sizes.min() > 0.6 * 2**20
+    # In the order of the query: no two files share a range of it.
+    ends = sorted(
+        (row.first, row.last)
+        for row in spark.sql(f"select min(id) first, max(id) last from {name} group by input_file_name()").collect()
+    )
+    assert all(last < first for (_, last), (first, _) in itertools.pairwise(ends))
+    assert same_rows(spark.table(name), spark.sql(query))
 
 
 def test_where_chooses_the_partitions(spark):

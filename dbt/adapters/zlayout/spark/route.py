@@ -24,6 +24,7 @@ from dbt.adapters.zlayout.store import open_store
 ROUTED_SCHEMA = "slot int, part string, file int, share int, leaf int, blob binary"
 _FLUSH_BYTES = 96 << 20
 _BLOB_BYTES = 4 << 20
+_MOST_PIECES = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -89,28 +90,65 @@ class Route:
 
     def _blobs(self, run: pa.RecordBatch, text: str, file: int, leaf: int) -> Iterator[pa.RecordBatch]:
         shares = self.shares.get((text, file), 1)
-        pieces = max(1, -(-run.nbytes // _BLOB_BYTES))
+        pieces = _pieces(run)
         if run.num_rows >= shares:
             pieces = max(pieces, shares)
         rows = -(-run.num_rows // pieces)
         first = int(np.random.default_rng().integers(shares))
         for number, start in enumerate(range(0, run.num_rows, rows)):
             share = (first + number) % shares
-            blob = table_buffer(run.slice(start, rows))
             slot = self.slot_of.get((text, file, share))
             if slot is None:
                 slot = self.slots[zlib.crc32(f"{text}/{file}/{share}".encode()) % len(self.slots)]
-            yield pa.RecordBatch.from_arrays(
-                [
-                    pa.array([slot], pa.int32()),
-                    pa.array([text], pa.string()),
-                    pa.array([file], pa.int32()),
-                    pa.array([share], pa.int32()),
-                    pa.array([leaf], pa.int32()),
-                    _one_binary(blob),
-                ],
-                names=["slot", "part", "file", "share", "leaf", "blob"],
-            )
+            yield _sent(slot, text, file, share, leaf, run.slice(start, rows))
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """What a map task needs to know of a table without keys, whose rows stay in the order that the query gave them.
+
+    Attributes:
+        schema: Arrow types of the rows; partition columns come last, as text.
+        root_uri: Where the table lies.
+        paths: Staged files.
+        starts: For each of them the share of the rows that come before it.
+        partition_by: Names of the partition columns.
+        files: For each partition's text how many files its rows become.
+        slot_of: As in `Route`.
+    """
+
+    schema: pa.Schema
+    root_uri: str
+    paths: tuple[str, ...]
+    starts: tuple[float, ...]
+    partition_by: tuple[str, ...]
+    files: Mapping[str, int]
+    slot_of: Mapping[tuple[str, int, int], int]
+
+    def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Routes the rows of staged files; the incoming rows are positions in ``paths``."""
+        for position in (each for batch in incoming for each in batch.column(0).to_pylist()):
+            rows = pa.Table.from_batches(staged_batches(self.root_uri, [self.paths[position]]), self.schema)
+            for key, part in by_partition(rows, self.partition_by):
+                text = json.dumps(key)
+                file = int(self.starts[position] * self.files[text])
+                [run] = part.combine_chunks().to_batches()
+                step = -(-run.num_rows // _pieces(run))
+                for number, start in enumerate(range(0, run.num_rows, step)):
+                    leaf = position * _MOST_PIECES + number
+                    yield _sent(self.slot_of[text, file, 0], text, file, 0, leaf, run.slice(start, step))
+
+
+def _pieces(run: pa.RecordBatch) -> int:
+    """In how many blobs some rows travel."""
+    return min(_MOST_PIECES, max(1, -(-run.nbytes // _BLOB_BYTES)))
+
+
+def _sent(slot: int, text: str, file: int, share: int, leaf: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """One row of ``ROUTED_SCHEMA``."""
+    numbers = {"slot": slot, "part": text, "file": file, "share": share, "leaf": leaf}
+    columns = [pa.array([value], pa.string() if name == "part" else pa.int32()) for name, value in numbers.items()]
+    return pa.RecordBatch.from_arrays([*columns, _one_binary(table_buffer(rows))], names=[*numbers, "blob"])
 
 
 def _in_large_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

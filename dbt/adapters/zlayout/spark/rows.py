@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.columns import key_table
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
 from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, handed_over, rewrite_session, run
-from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, Route, by_partition, staged_batches
+from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, InOrder, Route, by_partition, staged_batches
 from dbt.adapters.zlayout.spark.slots import slot_keys
 from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, put_staged
 from dbt.adapters.zlayout.spark.staged import Staged, model_of
@@ -83,7 +83,9 @@ class RowWriter:
         """
         if cuts is not None:
             route = self._route(cuts, {})
-            files = self._rewrite(frame.mapInArrow(route.batches, ROUTED_SCHEMA), cuts, len(route.slots))
+            files = self._rewrite(
+                frame.mapInArrow(route.batches, ROUTED_SCHEMA), self._with_model(cuts), len(route.slots)
+            )
             return Written(files, cuts.to_bytes(), 1, self._phases)
         staged = self._stage(frame)
         try:
@@ -99,7 +101,7 @@ class RowWriter:
             route = self._route(model, staged.rows_by_partition)
             read = partial(route.staged, self.build.root_uri, staged.paths)
             routed = a_task_each(rewrite_session(self.spark), len(staged.paths)).mapInArrow(read, ROUTED_SCHEMA)
-            files = self._rewrite(routed, model, len(route.slots))
+            files = self._rewrite(routed, self._with_model(model), len(route.slots))
             return self._complete(Written(files, model.to_bytes(), 2, self._phases), staged)
         finally:
             open_store(self.build.root_uri).delete_tree(self.staging)
@@ -113,7 +115,9 @@ class RowWriter:
         """
         route = replace(self._route(cuts, {}), schema=source.schema)
         routed = a_task_each(rewrite_session(self.spark), len(source.units))
-        files = self._rewrite(routed.mapInArrow(partial(route.read, source), ROUTED_SCHEMA), cuts, len(route.slots))
+        files = self._rewrite(
+            routed.mapInArrow(partial(route.read, source), ROUTED_SCHEMA), self._with_model(cuts), len(route.slots)
+        )
         return Written(files, cuts.to_bytes(), 1, self._phases)
 
     def _stage(self, frame: DataFrame) -> Staged:
@@ -145,8 +149,9 @@ class RowWriter:
         if not staged.inline:
             return staged
         path = f"{self.staging}/inline.arrow"
-        put_staged(open_store(self.build.root_uri), path, pa.concat_tables(staged.inline))
-        return replace(staged, paths=(*staged.paths, path), inline=())
+        rows = pa.concat_tables(staged.inline)
+        put_staged(open_store(self.build.root_uri), path, rows)
+        return replace(staged, paths=(*staged.paths, path), path_rows=(*staged.path_rows, rows.num_rows), inline=())
 
     def _in_one_task(self, staged: Staged, along: CurveModel | None) -> tuple[FileReport, ...]:
         tables = [
@@ -177,33 +182,38 @@ class RowWriter:
         return tuple(build.files(targets))
 
     def _unclustered(self, staged: Staged) -> tuple[FileReport, ...]:
-        session = rewrite_session(self.spark)
-        build = partial(_build_in_order, self.build, self.schema, staged.paths)
-        frame = a_task_each(session, len(staged.paths)).mapInArrow(build, REPORT_SCHEMA)
-        with self._phase("write"):
-            return _reports(run(session, "write", self.progress, frame.collect))
+        build = self.build
+        per_row = staged.bytes_per_row or staged.arrow_bytes / staged.rows
+        files = {
+            json.dumps(key): max(1, round(rows * per_row / build.target_file_bytes))
+            for key, rows in (staged.rows_by_partition or {(): staged.rows}).items()
+        }
+        slot_of, slots = _slots([(text, file, 0) for text, count in files.items() for file in range(count)])
+        order = InOrder(self.schema, build.root_uri, staged.paths, staged.starts, build.partition_by, files, slot_of)
+        numbers = a_task_each(rewrite_session(self.spark), len(staged.paths))
+        return self._rewrite(numbers.mapInArrow(order.__call__, ROUTED_SCHEMA), build, len(slots))
 
     def _route(self, model: CurveModel, rows_by_partition: Mapping[PartitionKey, int]) -> Route:
         partitions = list(rows_by_partition or model.partition_trees) or [()]
-        bins = [
-            (json.dumps(key), file, share)
-            for key in partitions
-            for file in range(model.files_of(key))
-            for share in range(model.shares.get((key, file), 1))
-        ]
-        slots = slot_keys(max(1, min(_MOST_SLOTS, len(bins))))
+        slot_of, slots = _slots(
+            [
+                (json.dumps(key), file, share)
+                for key in partitions
+                for file in range(model.files_of(key))
+                for share in range(model.shares.get((key, file), 1))
+            ]
+        )
         return Route(
             schema=self.schema,
             keys=self.build.keys,
             partition_by=self.build.partition_by,
             model=model.to_bytes(),
-            slot_of={each: int(slots[number % len(slots)]) for number, each in enumerate(bins)},
-            slots=tuple(slots.tolist()),
+            slot_of=slot_of,
+            slots=slots,
             shares={(json.dumps(key), file): count for (key, file), count in model.shares.items()},
         )
 
-    def _rewrite(self, routed: DataFrame, model: CurveModel, slots: int) -> tuple[FileReport, ...]:
-        build = self._with_model(model)
+    def _rewrite(self, routed: DataFrame, build: Build, slots: int) -> tuple[FileReport, ...]:
         with self._phase("write"):
             session = rewrite_session(self.spark)
             blobs = handed_over(routed, session).repartition(slots, "slot")
@@ -222,15 +232,10 @@ def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], 
     return tuple((value is not None, value or "") for value in part[0])
 
 
-def _build_in_order(
-    build: Build, schema: pa.Schema, paths: tuple[str, ...], incoming: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Files of one task's staged rows in the order that the query gave them."""
-    for batch in incoming:
-        for path in (paths[position] for position in batch.column(0).to_pylist()):
-            rows = pa.Table.from_batches(staged_batches(build.root_uri, [path]), schema)
-            targets = (((json.dumps(key), 0, 0), 0, part) for key, part in by_partition(rows, build.partition_by))
-            yield from (report.to_batch() for report in build.files(targets))
+def _slots(bins: Sequence[tuple[str, int, int]]) -> tuple[dict[tuple[str, int, int], int], tuple[int, ...]]:
+    """For each ``(partition text, file, share)`` the int that sends it to its reduce task; and those of all tasks."""
+    slots = tuple(slot_keys(max(1, min(_MOST_SLOTS, len(bins)))).tolist())
+    return {each: slots[number % len(slots)] for number, each in enumerate(bins)}, slots
 
 
 def _reports(answers: Iterable[Any]) -> tuple[FileReport, ...]:

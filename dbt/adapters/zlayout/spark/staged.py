@@ -22,6 +22,7 @@ class Staged:
 
     Attributes:
         paths: Staged files.
+        path_rows: Rows of each of them.
         inline: Rows that came with the answers.
         rows: How many in all.
         arrow_bytes: Their size in memory.
@@ -31,6 +32,7 @@ class Staged:
     """
 
     paths: tuple[str, ...]
+    path_rows: tuple[int, ...]
     inline: tuple[pa.Table, ...]
     rows: int
     arrow_bytes: int
@@ -51,6 +53,7 @@ class Staged:
         weight = sum(rows for rows, _ in measured)
         return cls(
             paths=tuple(answer.path for answer in answers if answer.path),
+            path_rows=tuple(answer.rows for answer in answers if answer.path),
             inline=tuple(table_of(bytes(answer.inline)) for answer in answers if answer.inline),
             rows=sum(answer.rows for answer in answers),
             arrow_bytes=sum(answer.arrow_bytes for answer in answers),
@@ -58,6 +61,12 @@ class Staged:
             samples=tuple((answer.sampled_from, table_of(bytes(answer.sample))) for answer in answers if answer.sample),
             rows_by_partition=counts,
         )
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """For each staged file the share of the rows that come before it, 0 or more and below 1."""
+        before = np.cumsum([0, *self.path_rows])
+        return tuple((before[:-1] / max(1, before[-1])).tolist())
 
     def uniform_sample(self) -> pa.Table:
         """The tasks' samples, thinned until every row had the same chance."""
