@@ -4,16 +4,47 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
+import pytest
 
 from dbt.adapters.zlayout.pruning.images.decimals import decimal_product, decimal_sum
+from dbt.adapters.zlayout.pruning.images.monotone import forgotten, without_nan
 from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, FARTHEST_US, integer_limits, micros_of, near
+from dbt.adapters.zlayout.pruning.trust import Facts
 
 NARROW, WIDE = pa.decimal128(10, 2), pa.decimal128(38, 0)
 
 
 def narrow(*values: str | None) -> pa.Array:
     return pa.array([None if each is None else Decimal(each) for each in values], NARROW)
+
+
+def four_files(kind: pa.DataType) -> Facts:
+    """Of 1 … 2 each; the first may hold null, the second NaN, the third both."""
+    yes = np.ones(4, np.bool_)
+    null, nan = np.array([True, False, True, False]), np.array([False, True, True, False])
+    return Facts(pa.array([1] * 4, kind), pa.array([2] * 4, kind), yes, yes, null, nan, yes, yes)
+
+
+@pytest.mark.parametrize(("kind", "floating"), [(pa.float64(), True), (pa.int64(), False)])
+def test_what_is_forgotten_of_a_file_leaves_the_others_as_they_are(kind: pa.DataType, floating: bool) -> None:
+    left = forgotten(four_files(kind), np.array([False, False, False, True]))
+    assert left.minimum.to_pylist() == [1, 1, 1, None]
+    assert left.maximum.to_pylist() == [2, 2, 2, None]
+    assert left.minimum_exact.tolist() == left.maximum_exact.tolist() == [True, True, True, False]
+    assert left.may_be_null.tolist() == [True, False, True, True]
+    assert left.may_be_nan.tolist() == [False, True, True, floating]
+    assert left.may_be_number.tolist() == [True] * 4
+    assert left.informed.tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("kind", "nan"), [(pa.float64(), [False, True, True, False]), (pa.int64(), [False] * 4)])
+def test_a_function_of_nan_is_nan_where_its_type_has_one(kind: pa.DataType, nan: list[bool]) -> None:
+    found = without_nan(four_files(kind), four_files(pa.float64()))
+    assert found.minimum.to_pylist() == [1, None, None, 1]
+    assert found.maximum.to_pylist() == [2, None, None, 2]
+    assert found.may_be_nan.tolist() == nan
 
 
 def test_a_sum_of_decimals_is_known_as_far_as_its_digits_reach() -> None:
