@@ -118,3 +118,10 @@ def test_rows_beyond_one_block_go_where_single_rows_go() -> None:
     together = tree.leaf_of(ranks)
     picked = RNG.integers(0, 70_000, 200)
     assert together[picked].tolist() == [int(tree.leaf_of([each[[row]] for each in ranks])[0]) for row in picked]
+
+
+def test_the_first_two_keys_are_cut_alike_and_the_others_less() -> None:
+    ranks = uniform(200_000, 10_000, 10_000, 10_000, 10_000)
+    file = build_tree(ranks, 256, 1).leaf_of(ranks)
+    widths = [np.mean([np.ptp(each[file == number].astype(int)) for number in range(256)]) / 10_000 for each in ranks]
+    assert np.multiply(widths, [1, 1, 1 / 2, 1 / 3]) == pytest.approx([1 / 6] * 4, rel=0.3)

@@ -41,6 +41,14 @@ def test_a_good_layout_is_left_alone():
     assert plan(grid(10)) == []
 
 
+def test_a_layout_is_good_that_has_no_cut_for_the_third_key():
+    sides = (8, 8, 1)
+    corners = np.stack([each.ravel() / side for each, side in zip(np.indices(sides), sides, strict=True)])
+    boxes = Boxes(corners, corners + 1 / np.array(sides)[:, None])
+    # Cuts for all three alike would save two fifths.
+    assert plan(boxes, model=CostModel.of(TARGET, 1800, 3, "zorder"), min_gain=0.25) == []
+
+
 def test_a_table_without_order_is_rewritten_as_a_whole():
     (group,) = plan(everywhere(64))
     assert group.files.tolist() == list(range(64))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dbt.adapters.zlayout.curve.cuts import key_weights
 from dbt.adapters.zlayout.layout.key_space import Boxes, Floats
 
 _OPEN_BYTES = 4 << 20  # what Spark reckons for opening a file: spark.sql.files.openCostInBytes
@@ -33,10 +34,11 @@ class CostModel:
 
     @classmethod
     def of(cls, target_bytes: int, max_file_bytes: int, keys: int, curve: str) -> CostModel:
-        """Weighs all keys alike, or the first alone where files are runs along it."""
+        """Weighs keys as cuts do, or the first alone where files are runs along it."""
         if curve == "linear" and keys:
             return cls(target_bytes, max_file_bytes, (1.0, *(0.0 for _ in range(keys - 1))))
-        return cls(target_bytes, max_file_bytes, tuple(1 / keys for _ in range(keys)))
+        weights = key_weights(keys)
+        return cls(target_bytes, max_file_bytes, tuple(each / sum(weights) for each in weights))
 
     @property
     def open_bytes(self) -> float:
@@ -83,10 +85,9 @@ class CostModel:
             most_files: As for `files_for`.
         """
         parts = self.files_for(size_bytes, most_files)
-        weights = np.asarray(self.weights)[:, None]
-        cut = _cut_evenly(np.where(weights > 0, sides, 0.0), parts)
-        widths = np.where(weights > 0, np.minimum(sides, cut), sides)
-        found: Floats = (weights * widths).sum(axis=0) * (size_bytes + parts * self.open_bytes)
+        weighted = np.asarray(self.weights)[:, None] * sides
+        widths = np.minimum(weighted, _cut_evenly(weighted, parts))
+        found: Floats = widths.sum(axis=0) * (size_bytes + parts * self.open_bytes)
         return found
 
 

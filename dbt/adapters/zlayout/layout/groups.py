@@ -145,7 +145,7 @@ def _part(
     after = model.least_cost(sides[:, ends - 1], total[ends - 1], np.cumsum(model.most_files(sizes[ranked]))[ends - 1])
     halves: tuple[_Part, ...] = ()
     if len(files) > max(1, len(size_bytes) // _MOST_PARTS) and depth < _DEEPEST:
-        key = int(np.argmax((high - low) * (np.asarray(model.weights) > 0)))
+        key = int(np.argmax((high - low) * np.asarray(model.weights)))
         middle = (low[key] + high[key]) / 2
         sides_of_middle = (inner.high[key] <= middle, inner.low[key] >= middle)
         halves = tuple(
