@@ -50,9 +50,7 @@ def pruning_problem(explained: Explanation, predicate: str, percent: float) -> d
         predicate: The condition, as the test has it.
         percent: The least share of the files that must be skipped, 0 … 100; a table without files passes.
     """
-    total, kept = explained.total_files, explained.kept_files
-    skipped = 100.0 * (total - kept) / total if total else 100.0
-    if skipped >= percent:
+    if explained.skipped_percent >= percent:
         return None
     advice = list(dict.fromkeys(each for each in explained.conjuncts.column("advice").to_pylist() if each))
     advice += explained.problems or [
@@ -60,10 +58,10 @@ def pruning_problem(explained: Explanation, predicate: str, percent: float) -> d
     ]
     return {
         "predicate": predicate,
-        "skipped_percent": round(skipped, 4),
+        "skipped_percent": round(explained.skipped_percent, 4),
         "at_least": percent,
-        "kept_files": kept,
-        "total_files": total,
+        "kept_files": explained.kept_files,
+        "total_files": explained.total_files,
         "what_to_do": "; ".join(advice),
     }
 

@@ -45,6 +45,11 @@ _JOINS = pa.schema(
 )
 
 
+def skipped_percent(kept: int, total: int) -> float:
+    """Share of files that are not opened, 0 … 100; 100 where there are none."""
+    return 100.0 * (total - kept) / total if total else 100.0
+
+
 @dataclass(frozen=True)
 class Explanation:
     """What a scan of one table reads, and why.
@@ -86,6 +91,11 @@ class Explanation:
     def kept_files(self) -> int:
         """Files that are read."""
         return self.total_files - self.skipped_files
+
+    @property
+    def skipped_percent(self) -> float:
+        """Share of the files that are not opened, 0 … 100; 100 for a table without files."""
+        return skipped_percent(self.kept_files, self.total_files)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, for JSON; docs/skipping.md has the schema."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.inspect import skipped_percent
 from dbt.adapters.zlayout.layout.measures import Clustering
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.explain import explain_predicate, nothing_matches
@@ -40,7 +41,7 @@ class PredicateFiles:
     @property
     def skipped_percent(self) -> float:
         """Share of the files that are not read, 0 … 100; 100 for a table without files."""
-        return 100.0 * (1 - self.kept_files / self.total_files) if self.total_files else 100.0
+        return skipped_percent(self.kept_files, self.total_files)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""

@@ -131,7 +131,7 @@ def build_tree(
 
 
 def key_weights(keys: int) -> tuple[float, ...]:
-    """How much each key weighs among others, as they are listed most wanted first: 1, 1, 1/2, 1/3, …
+    """How much each key weighs among others: 1, 1, 1/2, 1/3 and so on, as they are listed most wanted first.
 
     Cuts are few and each further key takes some from all others: on four skewed keys this order lets queries open fewer
     rows than equal weights do, at any number of files (`benchmarks/key_weights.py`).

@@ -22,7 +22,7 @@ class LayoutState:
     Attributes:
         files: Data files.
         depth: Files that share a point of the key space, on average over the files; 1.0 is best. See `overlap_depth`.
-        files_read: Files that a point query on one of the keys reads, on average over constants and, by weight, over keys.
+        files_read: Files that a point query on one of the keys reads, on average over constants and weighted keys.
     """
 
     files: int

@@ -141,7 +141,7 @@ class InOrder:
 
 def _pieces(run: pa.RecordBatch) -> int:
     """In how many blobs some rows travel."""
-    return min(_MOST_PIECES, max(1, -(-run.nbytes // _BLOB_BYTES)))
+    return min(_MOST_PIECES, max(1, -(-int(run.nbytes) // _BLOB_BYTES)))
 
 
 def _sent(slot: int, text: str, file: int, share: int, leaf: int, rows: pa.RecordBatch) -> pa.RecordBatch:
