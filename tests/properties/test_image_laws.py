@@ -456,10 +456,14 @@ def assert_holds(function: Sequence[Function], known: Known, images: Sequence[Se
 
 # 28 January to 1 February 2023: three of them are a month before the same day.
 _LAST_DAYS = st.integers(19_385, 19_389)
-CASES = [*arithmetic(), *conversions(), *calendars(), *texts()]
+CASES = [
+    pytest.param(case, id=f"{made.__name__}: {case}")
+    for made in (arithmetic, conversions, calendars, texts)
+    for case in made()
+]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_what_is_known_of_a_function_holds_for_every_row(case: Case, data: st.DataObject) -> None:
@@ -476,7 +480,7 @@ def test_what_is_known_of_a_function_holds_for_every_row(case: Case, data: st.Da
     assert_holds([case.function], data.draw(statistics_of(files, case.argument)), images)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.always], ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case.values[0].always])
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_something_is_known_wherever_nothing_overflows(case: Case, data: st.DataObject) -> None:
