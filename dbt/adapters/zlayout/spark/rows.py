@@ -83,9 +83,7 @@ class RowWriter:
         """
         if cuts is not None:
             route = self._route(cuts, {})
-            files = self._rewrite(
-                frame.mapInArrow(route.batches, ROUTED_SCHEMA), self._with_model(cuts), len(route.slots)
-            )
+            files = self._rewrite(frame.mapInArrow(route.batches, ROUTED_SCHEMA), cuts, len(route.slots))
             return Written(files, cuts.to_bytes(), 1, self._phases)
         staged = self._stage(frame)
         try:
@@ -101,7 +99,7 @@ class RowWriter:
             route = self._route(model, staged.rows_by_partition)
             read = partial(route.staged, self.build.root_uri, staged.paths)
             routed = a_task_each(rewrite_session(self.spark), len(staged.paths)).mapInArrow(read, ROUTED_SCHEMA)
-            files = self._rewrite(routed, self._with_model(model), len(route.slots))
+            files = self._rewrite(routed, model, len(route.slots))
             return self._complete(Written(files, model.to_bytes(), 2, self._phases), staged)
         finally:
             open_store(self.build.root_uri).delete_tree(self.staging)
@@ -115,9 +113,7 @@ class RowWriter:
         """
         route = replace(self._route(cuts, {}), schema=source.schema)
         routed = a_task_each(rewrite_session(self.spark), len(source.units))
-        files = self._rewrite(
-            routed.mapInArrow(partial(route.read, source), ROUTED_SCHEMA), self._with_model(cuts), len(route.slots)
-        )
+        files = self._rewrite(routed.mapInArrow(partial(route.read, source), ROUTED_SCHEMA), cuts, len(route.slots))
         return Written(files, cuts.to_bytes(), 1, self._phases)
 
     def _stage(self, frame: DataFrame) -> Staged:
@@ -169,7 +165,7 @@ class RowWriter:
                     build.keys,
                     self.curve,
                     total_rows=rows.num_rows,
-                    bytes_per_row=staged.bytes_per_row or staged.arrow_bytes / rows.num_rows,
+                    bytes_per_row=staged.row_bytes,
                     target_file_bytes=build.target_file_bytes,
                     row_group_rows=self.row_group_rows,
                     along=along,
@@ -183,15 +179,14 @@ class RowWriter:
 
     def _unclustered(self, staged: Staged) -> tuple[FileReport, ...]:
         build = self.build
-        per_row = staged.bytes_per_row or staged.arrow_bytes / staged.rows
         files = {
-            json.dumps(key): max(1, round(rows * per_row / build.target_file_bytes))
+            json.dumps(key): max(1, round(rows * staged.row_bytes / build.target_file_bytes))
             for key, rows in (staged.rows_by_partition or {(): staged.rows}).items()
         }
         slot_of, slots = _slots([(text, file, 0) for text, count in files.items() for file in range(count)])
         order = InOrder(self.schema, build.root_uri, staged.paths, staged.starts, build.partition_by, files, slot_of)
         numbers = a_task_each(rewrite_session(self.spark), len(staged.paths))
-        return self._rewrite(numbers.mapInArrow(order.__call__, ROUTED_SCHEMA), build, len(slots))
+        return self._rewrite(numbers.mapInArrow(order.__call__, ROUTED_SCHEMA), None, len(slots))
 
     def _route(self, model: CurveModel, rows_by_partition: Mapping[PartitionKey, int]) -> Route:
         partitions = list(rows_by_partition or model.partition_trees) or [()]
@@ -213,7 +208,8 @@ class RowWriter:
             shares={(json.dumps(key), file): count for (key, file), count in model.shares.items()},
         )
 
-    def _rewrite(self, routed: DataFrame, build: Build, slots: int) -> tuple[FileReport, ...]:
+    def _rewrite(self, routed: DataFrame, model: CurveModel | None, slots: int) -> tuple[FileReport, ...]:
+        build = self.build if model is None else self._with_model(model)
         with self._phase("write"):
             session = rewrite_session(self.spark)
             blobs = handed_over(routed, session).repartition(slots, "slot")

@@ -63,6 +63,11 @@ class Staged:
         )
 
     @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in a file; in memory where that was not measured."""
+        return self.bytes_per_row or self.arrow_bytes / max(1, self.rows)
+
+    @property
     def starts(self) -> tuple[float, ...]:
         """For each staged file the share of the rows that come before it, 0 or more and below 1."""
         before = np.cumsum([0, *self.path_rows])
@@ -98,7 +103,7 @@ def model_of(
         build.keys,
         curve,
         total_rows=staged.rows,
-        bytes_per_row=staged.bytes_per_row or staged.arrow_bytes / max(1, staged.rows),
+        bytes_per_row=staged.row_bytes,
         target_file_bytes=build.target_file_bytes,
         row_group_rows=row_group_rows,
         partition_keys=keys,
