@@ -6,16 +6,10 @@ import datetime as dt
 import math
 from decimal import Decimal
 
+from dbt.adapters.zlayout.spark.schema import quoted as quoted_identifier
+from dbt.adapters.zlayout.spark.schema import string_literal
 
-def quoted_identifier(name: str) -> str:
-    """A name in backquotes; one inside of it is doubled."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def string_literal(text: str) -> str:
-    """A string literal that Spark reads back as the same text."""
-    # Spark joins no adjacent literals and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is on.
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+__all__ = ["literal", "quoted_identifier", "string_literal"]
 
 
 def literal(value: object) -> str:

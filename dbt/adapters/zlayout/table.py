@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from dbt.adapters.zlayout.config import parse_table_config
-from dbt.adapters.zlayout.errors import TableNotFoundError
+from dbt.adapters.zlayout.config.known_keys import unknown_settings
+from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.inspect import Explanation, explanation_of
 from dbt.adapters.zlayout.spark.adopt import adopt_table
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.explain import explain_predicate, explain_scans, nothing_matches
-from dbt.adapters.zlayout.spark.fresh import stale_files
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import table_entry
 from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description
@@ -24,15 +24,14 @@ from dbt.adapters.zlayout.table_clustering import TableClustering
 from dbt.adapters.zlayout.table_history import TableHistory
 from dbt.adapters.zlayout.table_index_care import TableIndexCare
 from dbt.adapters.zlayout.table_measures import TableMeasures
-from dbt.adapters.zlayout.table_writes import TableWrites
-from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.table_records import TableRecords
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, TableWrites):
+class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, TableRecords):
     """A table with an index of its files: managed by this package, or written by others and indexed here.
 
     Attributes:
@@ -61,7 +60,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         """
         catalog = Catalog(spark)
         found = catalog.name(name)
-        entry = catalog.find(found)
+        entry = table_entry(catalog, found)
         if entry is None:
             raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema's name")
         opened = open_entry(spark, entry)
@@ -89,11 +88,15 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         location_root: str | None = None,
         writer: str = "arrow",
         compression: str = "zstd",
+        table_type: str = "copy_on_write",
+        unique_key: Sequence[str] | str | None = None,
+        ordering: str | None = None,
         comment: str | None = None,
         column_comments: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
         not_null: Sequence[str] = (),
         progress: Callable[[str], None] | None = None,
+        **merging: Any,
     ) -> ZTable:
         """Creates a table from a query, or replaces all of it, in one atomic commit; the query runs once.
 
@@ -112,11 +115,17 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             location_root: The table goes to ``<location_root>/<table>``; by default to the schema's own folder.
             writer: 'arrow', or 'spark' where Python workers cannot reach the storage.
             compression: Parquet codec.
+            table_type: 'copy_on_write', or 'merge_on_read': changed rows come as logs beside the files.
+            unique_key: The record key of a merge_on_read table: the columns that tell its rows apart.
+            ordering: Of two rows of a key the one with the greater value of this column stays.
             comment: Of the table.
             column_comments: By column.
             properties: Table properties for the catalog.
             not_null: Columns that may hold no null; checked before the commit.
             progress: Gets a line every few seconds.
+            **merging: Of a merge_on_read table: ``update_partition_path``, ``small_file_limit``, ``log_max_size``,
+                ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``, ``compaction_strategy``,
+                ``compaction_max_bytes``, as in a model's config.
 
         Returns:
             The table at its new version; ``last_commit`` says what was done.
@@ -138,8 +147,14 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             "location_root": location_root,
             "writer": writer,
             "compression": compression,
+            "table_type": table_type,
+            "unique_key": unique_key,
+            "ordering": ordering,
+            **merging,
         }
         found = Catalog(spark).name(name)
+        if problems := unknown_settings(merging, TABLE_TYPE_KEYS):
+            raise ConfigError(problems, str(found))
         wanted = Replacement(
             name=found,
             frame=dataframe,
@@ -233,36 +248,6 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             return count_rows(catalog, self._opened, predicate_sql, self.name)
         rows = self._spark.table(catalog.name(self.name).sql)
         return filtered(rows, predicate_sql, self.name).count()
-
-    def index_status(self) -> pa.Table:
-        """Where files, index and folder disagree.
-
-        Returns:
-            ``path`` string, ``reason`` string; no rows when all is fresh.
-        """
-        return stale_files(self._opened)
-
-    def information(self) -> dict[str, Any]:
-        """The table in a few numbers."""
-        snapshot = self._opened.snapshot
-        layout, summary = snapshot.layout, Timeline(self._opened.store).read(snapshot.version).summary
-        return {
-            "name": self.name,
-            "level": "managed" if self._opened.managed else "indexed",
-            "location": self.location,
-            "version": snapshot.version,
-            "instant": snapshot.instant,
-            "operation": snapshot.operation,
-            "files": len(snapshot.files),
-            "rows": snapshot.files.total_rows,
-            "bytes": snapshot.files.total_bytes,
-            "zorder": [".".join(path) for path in layout.get("zorder", [])],
-            "curve": layout.get("curve"),
-            "partition_by": list(snapshot.partition_by),
-            "partitions": len(self._opened.partition_keys) if snapshot.partition_by else 0,
-            "overlap_depth": summary.get("overlap_depth"),
-            "stale_files": self.index_status().num_rows,
-        }
 
 
 def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:

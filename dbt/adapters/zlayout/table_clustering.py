@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.config.known_keys import near_misses
+from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, parse_reclustering
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog import Catalog
@@ -102,13 +102,7 @@ class TableClustering:
         progress: Callable[[str], None] | None,
         settings: dict[str, Any],
     ) -> Clustering:
-        problems = [
-            sentence
-            for key in settings
-            if key not in CLUSTER_SETTINGS
-            for sentence in near_misses([key], ())
-            or [f"`{key}` is no setting; there are {', '.join(sorted(CLUSTER_SETTINGS))}"]
-        ]
+        problems = unknown_settings(settings, CLUSTER_SETTINGS)
         raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
         config = parse_reclustering(raw, problems)
         if problems:

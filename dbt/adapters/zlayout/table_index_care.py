@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.fresh import stale_files
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.refresh import Refreshed
 from dbt.adapters.zlayout.spark.refresh_table import refresh_table
@@ -61,3 +62,11 @@ class TableIndexCare:
             slash at its end is a partition.
         """
         return verify_index(self._spark, self._opened, data=data)
+
+    def index_status(self) -> pa.Table:
+        """Where files, index and folder disagree.
+
+        Returns:
+            ``path`` string, ``reason`` string; no rows when all is fresh.
+        """
+        return stale_files(self._opened)

@@ -12,9 +12,13 @@ from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.inspect import skipped_percent
 from dbt.adapters.zlayout.layout.measures import Clustering
 from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.compaction import merging_information
 from dbt.adapters.zlayout.spark.explain import explain_predicate, nothing_matches
+from dbt.adapters.zlayout.spark.fresh import stale_files
 from dbt.adapters.zlayout.spark.measure_table import measure_table
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import table_type_of
+from dbt.adapters.zlayout.timeline.log import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,6 +89,7 @@ class TableMeasures:
     """Methods that measure the layout."""
 
     name: str
+    location: str
     _spark: SparkSession
     _opened: OpenTable
 
@@ -118,3 +123,28 @@ class TableMeasures:
         scan = explain_predicate(self._spark, name, predicate) or nothing_matches(name, self._opened)
         kept = scan.opened.files.filter(pa.array(scan.filters.plan.candidates))
         return PredicateFiles(predicate, len(scan.opened.files), len(kept), kept.total_rows, kept.total_bytes)
+
+    def information(self) -> dict[str, Any]:
+        """The table in a few numbers."""
+        snapshot = self._opened.snapshot
+        layout, summary = snapshot.layout, Timeline(self._opened.store).read(snapshot.version).summary
+        merging = merging_information(self._opened) if self._opened.merges_on_read else {}
+        return {
+            "name": self.name,
+            "level": "managed" if self._opened.managed else "indexed",
+            "location": self.location,
+            "version": snapshot.version,
+            "instant": snapshot.instant,
+            "operation": snapshot.operation,
+            "files": len(snapshot.files),
+            "rows": snapshot.files.total_rows,
+            "bytes": snapshot.files.total_bytes,
+            "zorder": [".".join(path) for path in layout.get("zorder", [])],
+            "curve": layout.get("curve"),
+            "partition_by": list(snapshot.partition_by),
+            "partitions": len(self._opened.partition_keys) if snapshot.partition_by else 0,
+            "overlap_depth": summary.get("overlap_depth"),
+            "stale_files": stale_files(self._opened).num_rows,
+            "table_type": table_type_of(self._opened).kind,
+            **merging,
+        }

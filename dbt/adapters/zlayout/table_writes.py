@@ -7,21 +7,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
-from dbt.adapters.zlayout.spark import replacing_rows
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark import delta_plans, replacing_rows
 from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.compaction import compact_inline
+from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting, DeltaPlan
 from dbt.adapters.zlayout.spark.merge import delete_insert, merge
-from dbt.adapters.zlayout.spark.modify import Modification, Plan, modify_table
+from dbt.adapters.zlayout.spark.modify import Modification, Modifying, Plan
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, Target
 from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange
-from dbt.adapters.zlayout.spark.show import Description
+from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.summary import CommitSummary
+from dbt.adapters.zlayout.spark.table_conversion import of_type
 from dbt.adapters.zlayout.timeline.action import Operation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from dbt.adapters.zlayout.config import TableConfig
 
 
 class TableWrites:
@@ -122,7 +124,8 @@ class TableWrites:
             source_alias=source_alias,
             target_alias=target_alias,
         )
-        return self._modify(Operation.MERGE, df, partial(merge, rules=rules), **options)
+        delta = partial(delta_plans.merge, rules=rules)
+        return self._modify(Operation.MERGE, df, partial(merge, rules=rules), delta=delta, **options)
 
     def delete_insert(
         self, df: DataFrame, unique_key: Sequence[str] | str, *, predicates: Sequence[str] = (), **options: Any
@@ -135,8 +138,9 @@ class TableWrites:
             predicates: Conditions on the rows to delete, SQL over the alias ``DBT_INTERNAL_DEST``.
             **options: See the class.
         """
-        plan = partial(delete_insert, unique_key=unique_key, predicates=tuple(predicates))
-        return self._modify(Operation.MERGE, df, plan, **options)
+        given: dict[str, Any] = {"unique_key": unique_key, "predicates": tuple(predicates)}
+        plan, delta = partial(delete_insert, **given), partial(delta_plans.delete_insert, **given)
+        return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
 
     def replace_where(self, df: DataFrame, predicate_sql: str, **options: Any) -> CommitSummary:
         """Deletes the rows that meet a condition, then inserts rows.
@@ -150,7 +154,8 @@ class TableWrites:
         def plan(target: Target, rows: DataFrame) -> Rewrite:
             return replacing_rows.delete(target, predicate_sql, frame=rows)
 
-        return self._modify(Operation.MERGE, df, plan, **options)
+        delta = partial(delta_plans.replace_where, condition=predicate_sql)
+        return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
 
     def delete(self, predicate_sql: str, *, progress: Callable[[str], None] | None = None) -> CommitSummary:
         """Deletes the rows that meet a condition; files without such a row stay as they are.
@@ -160,32 +165,50 @@ class TableWrites:
             progress: Gets a line every few seconds.
         """
         return self._modify(
-            Operation.DELETE, None, lambda target, _: replacing_rows.delete(target, predicate_sql), progress=progress
+            Operation.DELETE,
+            None,
+            lambda target, _: replacing_rows.delete(target, predicate_sql),
+            delta=lambda target, _: delta_plans.delete(target, predicate_sql),
+            progress=progress,
         )
 
     def _modify(
         self,
         operation: Operation,
         df: DataFrame | None,
-        plan: Plan,
+        plan: Plan | None,
         *,
+        delta: DeltaPlan | None = None,
         on_schema_change: OnSchemaChange | str = OnSchemaChange.FAIL,
-        settings: TableConfig | None = None,
-        description: Description | None = None,
         column_comments: Mapping[str, str] | None = None,
         not_null: Sequence[str] = (),
-        progress: Callable[[str], None] | None = None,
+        **options: Any,
     ) -> CommitSummary:
         wanted = Modification(
             name=Catalog(self._spark).name(self.name),
             operation=operation,
             frame=df,
-            settings=settings,
             on_schema_change=OnSchemaChange(on_schema_change),
-            description=description,
             column_comments=dict(column_comments or {}),
             not_null=tuple(not_null),
-            progress=progress,
+            **options,
         )
-        self._opened, self.last_commit = modify_table(self._spark, wanted, plan)
+        self._opened = of_type(self._spark, wanted.name, wanted.settings, wanted.progress)
+        if self._opened.merges_on_read:
+            self._opened, self.last_commit = self._delta_commit(wanted, delta)
+        elif plan is None:
+            raise ConfigError(
+                ["the table is of the type copy_on_write and has no key of its own; use merge(df, unique_key)"],
+                self.name,
+            )
+        else:
+            self._opened, self.last_commit = Modifying(self._spark, wanted, plan).run()
         return self.last_commit
+
+    def _delta_commit(self, wanted: Modification, delta: DeltaPlan | None) -> tuple[OpenTable, CommitSummary]:
+        if delta is None:
+            why = "a merge_on_read table takes rows by their key; use upsert (in dbt incremental_strategy merge)"
+            raise ConfigError([f"{wanted.operation.value}: {why}, or write the table anew"], self.name)
+        opened, done = DeltaCommitting(self._spark, wanted, delta).run()
+        compacted = compact_inline(self._spark, wanted.name, opened, wanted.progress)
+        return (opened if compacted is None else open_managed(self._spark, wanted.name)[1]), done

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable
 
 from dbt.adapters.zlayout.config.reclustering import RECLUSTERING_KEYS
+from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 
 OWN_KEYS = (
     "zorder",
@@ -27,6 +28,7 @@ OWN_KEYS = (
     "source_alias",
     "target_alias",
     *RECLUSTERING_KEYS,
+    *TABLE_TYPE_KEYS,
 )
 
 DBT_KEYS = frozenset(
@@ -129,6 +131,16 @@ DBT_KEYS = frozenset(
         "where",
     }
 )
+
+
+def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str]:
+    """Sentences for keywords of a call that are none of those allowed."""
+    return [
+        sentence
+        for key in given
+        if key not in allowed
+        for sentence in near_misses([key], ()) or [f"`{key}` is no setting; there are {', '.join(sorted(allowed))}"]
+    ]
 
 
 def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[str]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import TableConfig, partition_keys_in_zorder
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -40,8 +41,23 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     wanted = config.statistics.columns
     if not isinstance(wanted, int):
         wanted = _resolve("stats_columns", wanted, known, problems, _always_fit)
+    table_type = config.table_type
+    keys = _resolve("unique_key", [(name,) for name in table_type.unique_key], known, problems, _unfit_key)
+    ordering = [(table_type.ordering,)] if table_type.ordering is not None else []
+    ordering_paths = _resolve("ordering", ordering, known, problems, _unfit_key)
+    if table_type.merges_on_read:
+        problems += [
+            f"{name}: log files call a column of theirs so; rename it"
+            for name in (OP, INSTANT, SEQ)
+            if (name,) in known
+        ]
     resolved = replace(
         config,
+        table_type=replace(
+            table_type,
+            unique_key=tuple(path[0] for path in keys),
+            ordering=ordering_paths[0][0] if ordering_paths else None,
+        ),
         clustering=replace(config.clustering, columns=zorder),
         partitioning=replace(config.partitioning, columns=partitions),
         statistics=replace(config.statistics, columns=wanted),

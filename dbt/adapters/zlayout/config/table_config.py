@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.config.partitioning import PartitioningConfig, parse_p
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
 from dbt.adapters.zlayout.config.retention import RetentionConfig, parse_retention
 from dbt.adapters.zlayout.config.statistics import StatisticsConfig, parse_statistics
+from dbt.adapters.zlayout.config.table_type import TableTypeConfig, parse_table_type
 from dbt.adapters.zlayout.config.writing import WritingConfig, parse_writing
 from dbt.adapters.zlayout.errors import ConfigError
 
@@ -28,6 +29,7 @@ class TableConfig:
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     writing: WritingConfig = field(default_factory=WritingConfig)
     reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
+    table_type: TableTypeConfig = field(default_factory=TableTypeConfig)
 
 
 def parse_table_config(
@@ -56,6 +58,7 @@ def parse_table_config(
         retention=parse_retention(raw, problems),
         writing=parse_writing(raw, problems),
         reclustering=parse_reclustering(raw, problems),
+        table_type=parse_table_type(raw, problems),
     )
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)
     if problems:

@@ -43,6 +43,7 @@ class Build:
         row_group_rows: Rows of a row group; leaves are put together up to it.
         settings: How to write.
         tracking: Whose statistics to report.
+        grouped: The last partition column is no folder but the file group that the rows have, as one file.
     """
 
     schema: pa.Schema
@@ -56,6 +57,7 @@ class Build:
     row_group_rows: int
     settings: ParquetSettings
     tracking: Tracking
+    grouped: bool = False
 
     def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Writes the files of one task from rows of ``ROUTED_SCHEMA`` sorted by part, file, share and leaf."""
@@ -95,7 +97,8 @@ class _Writer:
         self._held_bytes = 0
         self._file: ParquetFile | None = None
         self._float_paths = float_paths(build.schema)
-        self._nan_paths: frozenset[ColumnPath] = frozenset()
+        # A group is one file, which cannot be followed by another when a NaN comes late.
+        self._nan_paths = frozenset(self._float_paths if build.grouped else ())
 
     def add(self, leaf: int, rows: pa.Table) -> Iterator[FileReport]:
         wanted = self._build.row_group_rows
@@ -144,8 +147,11 @@ class _Writer:
     def _close(self, file: ParquetFile) -> FileReport:
         self._file = None
         written = file.close()
-        group = new_group()
         values = tuple(zip(self._build.partition_by, self._key, strict=True))
+        group = new_group()
+        if self._build.grouped:
+            *folders, (_, named) = values
+            values, group = tuple(folders), str(named)
         path = data_file_path(partition_folder(values) if values else "", group, self._build.instant)
         self._store.put_file(path, written.local)
         if not self._store.exists(self._build.inflight_path):

@@ -83,7 +83,7 @@ class Clustering:
         planner = self._planner(opened)
         told = planner.outline(planner.choose(self._eligible(opened)))
         if told.groups:
-            schedule(Timeline(opened.store), told.to_dict())
+            schedule(Timeline(opened.store), Action.REPLACECOMMIT, told.to_dict(), replaces=True)
         return told
 
     def run(self) -> ClusterSummary:
@@ -103,7 +103,7 @@ class Clustering:
             WriteError: Rows could not be read or written; the plans stay.
         """
         store = self._opened().store
-        plans = list_scheduled(store)
+        plans = list_scheduled(store, Action.REPLACECOMMIT)
         done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, plans))
         withdraw_scheduled(store, plans)
         return done
@@ -128,7 +128,7 @@ class Clustering:
         return open_managed(self.spark, self.name)[1]
 
     def _planner(self, opened: OpenTable) -> Planner:
-        layout = TableLayout.of(config_of(opened.snapshot), opened.schema_json, str(self.name))
+        layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
         _, max_file_bytes = self.config.file_limits(layout.config.file_sizing.target_file_bytes)
         return Planner(Catalog(self.spark), Survey(opened, layout, max_file_bytes), self.config, self.progress)
 

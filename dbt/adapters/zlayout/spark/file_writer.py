@@ -80,7 +80,7 @@ class FileWriter:
         Raises:
             WriteError: The query failed, or a required column holds nulls.
         """
-        build = self._build(store, transaction)
+        build = self.build(store, transaction)
         if needs_spark(self.layout, self.spark):
             return self._written(lambda: self._spark_writer(build).write(self._columns_of_table(frame)))
         return self._written(lambda: self._arrow_writer(build).write(self._plain_frame(frame), cuts, along))
@@ -97,7 +97,7 @@ class FileWriter:
         Raises:
             WriteError: Rows could not be read or written.
         """
-        return self._written(lambda: self._arrow_writer(self._build(store, transaction)).rewrite(source, cuts))
+        return self._written(lambda: self._arrow_writer(self.build(store, transaction)).rewrite(source, cuts))
 
     def _written(self, write: Callable[[], Written]) -> Written:
         workers_find_this_python(self.spark)
@@ -110,7 +110,8 @@ class FileWriter:
         self._check_required(written.files)
         return written
 
-    def _build(self, store: Store, transaction: Transaction) -> Build:
+    def build(self, store: Store, transaction: Transaction) -> Build:
+        """What a task needs to know to write files."""
         layout, sizing = self.layout, self.layout.config.file_sizing
         return Build(
             schema=layout.data_schema,

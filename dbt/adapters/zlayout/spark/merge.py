@@ -11,7 +11,8 @@ from dbt.adapters.zlayout.config.merge_rules import MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog import canonical
 from dbt.adapters.zlayout.spark.key_filter import Source, known_keys
-from dbt.adapters.zlayout.spark.rewriting import FILE, Rewrite, RowCounts, Target, nothing_removed
+from dbt.adapters.zlayout.spark.log_columns import FILE
+from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target, nothing_removed
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.schema_change import cast_to
 from dbt.adapters.zlayout.timeline.files import DataFiles
@@ -37,7 +38,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     """
     names = frame.columns
     keys = known_keys(rules.unique_key, names, target.subject)
-    updated_names = _updated_columns(rules, names, target.subject)
+    updated_names = updated_columns(rules, names, target.subject)
     source = Source(target.catalog, frame, keys)
     source.check_unique(target.subject)
     matching = _Matching(target, source, rules)
@@ -150,7 +151,12 @@ class _Matching:
         return candidates.join(self._side.alias(self._source_alias), self._on, self._join)
 
 
-def _updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> list[str]:
+def updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> list[str]:
+    """The columns that a match updates, as the table spells them.
+
+    Raises:
+        ConfigError: The rules name a column that the table lacks, or say it twice.
+    """
     by_name = {name.lower(): name for name in names}
     if rules.update_columns is not None and rules.exclude_columns:
         raise ConfigError(["merge_update_columns and merge_exclude_columns: set one of them, not both"], subject)

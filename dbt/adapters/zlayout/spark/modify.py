@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,9 +20,9 @@ from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.record_tables import rows_of
 from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
-from dbt.adapters.zlayout.spark.rewriting import Rewrite, Target
+from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import described
 from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange, SchemaPlan, aligned, cast_to, plan_schema
@@ -31,7 +32,8 @@ from dbt.adapters.zlayout.spark.summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.change import Change, Claims
+from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_files
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
@@ -41,7 +43,7 @@ from dbt.adapters.zlayout.timeline.transaction import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_DROPPED = "dropped_columns"
+_DROPPED, _STREAMS = "dropped_columns", "stream_batches"
 _UNKNOWN_DRIFT = 1e9
 _ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
 
@@ -60,6 +62,7 @@ class Modification:
         column_comments: What people read about its columns, by name.
         not_null: Top-level columns that may hold no null.
         progress: Takes a line now and then.
+        batch: Query and number of the batch of a stream that the rows are; it is taken once.
     """
 
     name: TableName
@@ -71,30 +74,44 @@ class Modification:
     column_comments: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
     progress: Progress | None = None
+    batch: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a change has written and decided.
+
+    Attributes:
+        written: Its new files.
+        removes: Paths that go.
+        counts: What became of rows, from the number of rows written and of those in the files that go.
+        claims: See `Change`.
+        along: Whether the new files lie on the curve that the table has.
+    """
+
+    written: Written
+    removes: tuple[str, ...]
+    counts: Callable[[int, int], RowCounts]
+    claims: Claims | None
+    along: bool
 
 
 Plan = Callable[[Target, Any], Rewrite]
 """From the table and the rows that come, in its future columns, to what is to be done."""
 
 
-def modify_table(spark: SparkSession, wanted: Modification, plan: Plan) -> tuple[OpenTable, CommitSummary]:
-    """Changes rows of a managed table.
+class Modifying:
+    """One change of rows by rewriting files.
 
-    Returns:
-        The table as it is now, and what was done; a change of nothing makes no version.
-
-    Raises:
-        TableNotFoundError: There is no such table.
-        UnsupportedError: It is not managed.
-        ConfigError: Settings or columns do not fit; nothing has run.
-        WriteError: The query failed, or its rows may not come in; the table is as it was.
-        ConflictError: Another writer committed meanwhile what this change cannot follow.
+    Args:
+        spark: The session.
+        wanted: What is asked for besides the change itself.
+        plan: The change.
     """
-    return _Modifying(spark, wanted, plan).run()
 
+    merges_on_read = False
 
-class _Modifying:
-    def __init__(self, spark: SparkSession, wanted: Modification, plan: Plan) -> None:
+    def __init__(self, spark: SparkSession, wanted: Modification, plan: Any) -> None:
         self.spark = spark
         self.wanted = wanted
         self.plan = plan
@@ -104,38 +121,49 @@ class _Modifying:
         self._schema_plans: dict[tuple[str, tuple[str, ...]], SchemaPlan] = {}
 
     def run(self) -> tuple[OpenTable, CommitSummary]:
+        """Makes the change.
+
+        Returns:
+            The table as it is now, and what was done.
+        """
         started = time.perf_counter()
         entry, opened = open_managed(self.spark, self.wanted.name)
         if self._rewrites_old_files(opened):
             self._rewrite_old_files(entry, opened)
             entry, opened = open_managed(self.spark, self.wanted.name)
-        action = _ACTIONS.get(self.wanted.operation, Action.COMMIT)
-        with Timeline(opened.store).begin(action, self.wanted.operation) as transaction:
+        with Timeline(opened.store).begin(self._action(), self.wanted.operation) as transaction:
             if transaction.base is None:
                 raise TableNotFoundError(f"{self.subject} has no version yet; build its model first")
             opened = replace(opened, snapshot=transaction.base)
+            if opened.merges_on_read != self.merges_on_read:
+                raise ConflictError(f"{self.subject}: another writer changed its table_type just now; run it again")
             if self._rewrites_old_files(opened):
                 raise ConflictError(f"{self.subject}: another writer changed its columns just now; run it again")
+            if _is_taken(transaction.base, self.wanted.batch):
+                return opened, CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
             summary = self._change(opened, transaction)
         if transaction.committed is not None:
             opened = self._show(entry, opened, transaction.committed.version)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, replace(summary, phases={**summary.phases, **self.phases})
 
+    def _action(self) -> Action:
+        return _ACTIONS.get(self.wanted.operation, Action.COMMIT)
+
     def _schema(self, opened: OpenTable) -> SchemaPlan:
         """What becomes of the columns; asked before and within the transaction, for the same version as a rule."""
-        before = opened.schema_json, opened.partition_columns
+        before = opened.row_schema_json, opened.partition_columns
         if before not in self._schema_plans:
             self._schema_plans[before] = self._plan_schema(opened)
         return self._schema_plans[before]
 
     def _plan_schema(self, opened: OpenTable) -> SchemaPlan:
         if self.wanted.frame is None:
-            return SchemaPlan(opened.schema_json)
+            return SchemaPlan(opened.row_schema_json)
         frame_json = described(str(self.wanted.frame.schema.json()), self.wanted.column_comments)
         partition_by = opened.partition_columns
         policy = self.wanted.on_schema_change
-        return plan_schema(self.catalog, opened.schema_json, frame_json, policy, partition_by, self.subject)
+        return plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
 
     def _rewrites_old_files(self, opened: OpenTable) -> bool:
         """Whether old files cannot show the new columns: a type is wider, or a dropped name comes back to life."""
@@ -151,7 +179,7 @@ class _Modifying:
             self.spark,
             Replacement(
                 name=self.wanted.name,
-                frame=cast_to(frame_of(self.catalog, opened), schema_json),
+                frame=cast_to(rows_of(self.catalog, opened), schema_json),
                 config=config,
                 description=Description.of(entry),
                 progress=self.wanted.progress,
@@ -174,20 +202,15 @@ class _Modifying:
         schema = self._schema(opened)
         layout = self._layout(base, schema)
         target = Target(self.catalog, self.subject, opened, layout)
-        with Timed(self.phases, "plan"):
-            frame = self.wanted.frame
-            rewrite = self.plan(target, aligned(frame, layout.schema_json, self.subject) if frame is not None else None)
-        along = layout.stored_model(store, base)
-        written = Written((), None, 0, {})
-        if rewrite.rows is not None:
-            writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
-            written = writer.write(store, transaction, rewrite.rows, along=along)
-        removes = rewrite.removes(written.files)
+        frame = self.wanted.frame
+        rows = aligned(frame, layout.schema_json, self.subject) if frame is not None else None
+        outcome = self._outcome(target, rows, transaction)
+        written, removes = outcome.written, outcome.removes
         files = DataFiles.of([each.file for each in written.files], layout.partition_by)
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
         statistics = statistics_of(written.files, layout.tracked)
         depth = round(depth_of(statistics, layout.keys, [each.partition for each in files]), 4)
-        counts = rewrite.counts(files.total_rows, gone.total_rows)
+        logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)
         figures: dict[str, Any] = {
             "rows": files.total_rows,
             "rows_inserted": counts.inserted,
@@ -199,12 +222,14 @@ class _Modifying:
             "bytes_removed": gone.total_bytes,
             "data_passes": written.data_passes,
             "overlap_depth": depth,
+            "groups_touched": len(groups_with_logs(files)),
+            "log_bytes": logs.total_bytes,
         }
         version, instant = base.version, base.instant
-        if len(files) or removes or schema.changes:
+        if len(files) or removes or schema.changes or self.wanted.batch is not None:
             with Timed(self.phases, "commit"):
                 curve = None
-                if written.model is not None and along is None:
+                if written.model is not None and not outcome.along:
                     curve = curve_path(transaction.instant, "arrow")
                     store.put(curve, written.model)
                 new = tuple(each for each in layout.tracked if each.path[0] in schema.added)
@@ -215,9 +240,9 @@ class _Modifying:
                     schema_json=layout.schema_json if schema.changes else None,
                     layout=layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT)),
                     curve=curve,
-                    properties=_with_dropped(base.properties, schema.dropped),
+                    properties=partial(_properties_after, schema.dropped, self.wanted.batch),
                     summary={**figures, "seconds": dict(written.phases)},
-                    claims=rewrite.claims,
+                    claims=outcome.claims,
                 )
                 commit = transaction.commit(change, index=index)
                 version, instant = commit.version, commit.instant
@@ -230,6 +255,18 @@ class _Modifying:
             **figures,
         )
 
+    def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
+        """Plans the change and writes its files; nothing is visible yet."""
+        with Timed(self.phases, "plan"):
+            rewrite = self.plan(target, rows)
+        store, layout = target.opened.store, target.layout
+        along = layout.stored_model(store, target.opened.snapshot)
+        written = Written((), None, 0, {})
+        if rewrite.rows is not None:
+            writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
+            written = writer.write(store, transaction, rewrite.rows, along=along)
+        return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.claims, along is not None)
+
     def _show(self, entry: Entry, opened: OpenTable, version: int) -> OpenTable:
         with Timed(self.phases, "publish"):
             timeline = Timeline(opened.store)
@@ -240,9 +277,18 @@ class _Modifying:
         return opened
 
 
-def _with_dropped(properties: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """The properties that remember which columns older files still hold although the table has them no more."""
-    if not names:
-        return None
-    dropped = {*properties.get(_DROPPED, ()), *(name.lower() for name in names)}
-    return {**properties, _DROPPED: sorted(dropped)}
+def _properties_after(
+    dropped: tuple[str, ...], batch: tuple[str, int] | None, before: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The properties with what older files still hold although the table has it no more, and with a stream's batch."""
+    after = dict(before)
+    if dropped:
+        after[_DROPPED] = sorted({*before.get(_DROPPED, ()), *(name.lower() for name in dropped)})
+    if batch is not None:
+        after[_STREAMS] = {**before.get(_STREAMS, {}), batch[0]: batch[1]}
+    return after
+
+
+def _is_taken(snapshot: Snapshot, batch: tuple[str, int] | None) -> bool:
+    """Whether a version has a batch already: a stream repeats what was not written to its checkpoint."""
+    return batch is not None and batch[1] <= snapshot.properties.get(_STREAMS, {}).get(batch[0], -1)

@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan, plan_scan
 from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport, report_scan
+from dbt.adapters.zlayout.spark.log_columns import merges_on_read, with_log_columns
 from dbt.adapters.zlayout.spark.types import fields_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
 from dbt.adapters.zlayout.timeline.files import DataFiles
@@ -86,8 +87,20 @@ class OpenTable:
 
     @property
     def schema_json(self) -> str:
-        """Spark's JSON of the columns, partition columns last."""
+        """Spark's JSON of the columns that the files hold, log columns among them, partition columns last."""
+        if merges_on_read(self.snapshot.layout):
+            return with_log_columns(self.snapshot.schema_json, self.partition_columns)
         return self.snapshot.schema_json
+
+    @property
+    def row_schema_json(self) -> str:
+        """The same of the rows: without the columns of the log."""
+        return self.snapshot.schema_json
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether its rows are what base and log files come to together."""
+        return merges_on_read(self.snapshot.layout)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

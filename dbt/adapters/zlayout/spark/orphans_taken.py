@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import parse_data_file_name
+from dbt.adapters.zlayout.timeline.naming import is_own_name
 from dbt.adapters.zlayout.timeline.orphans import orphans
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 
@@ -85,7 +85,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progre
 
 
 def _strangers(timeline: Timeline) -> list[str]:
-    return [file.path for file in orphans(timeline) if parse_data_file_name(file.path) is None]
+    return [file.path for file in orphans(timeline) if not is_own_name(file.path)]
 
 
 def _collected(

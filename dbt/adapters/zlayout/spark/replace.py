@@ -18,6 +18,8 @@ from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.place import forget_old_place, place_for_writing
+from dbt.adapters.zlayout.spark.precombine import precombined
+from dbt.adapters.zlayout.spark.record_tables import table_entry
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import described
 from dbt.adapters.zlayout.spark.show import Description, show
@@ -88,7 +90,7 @@ class _Replacing:
     def run(self) -> tuple[OpenTable, CommitSummary]:
         started = time.perf_counter()
         layout, name = self.layout, self.wanted.name
-        entry = self.catalog.find(name)
+        entry = table_entry(self.catalog, name)
         if entry is not None and entry.kind == "VIEW":
             raise ConfigError([f"{name} is a view; drop it before a table takes its name"])
         location, store, table_file = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
@@ -96,10 +98,14 @@ class _Replacing:
         recover(timeline)
         before = timeline.snapshot() if timeline.latest_version() is not None else None
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
-        writer = FileWriter(self.spark, str(name), layout, self.wanted.not_null, self.wanted.progress)
+        frame, not_null = self.wanted.frame, tuple(self.wanted.not_null)
+        if layout.config.table_type.merges_on_read:
+            frame = precombined(frame, layout.config.table_type)
+            not_null = tuple(dict.fromkeys([*not_null, *layout.config.table_type.unique_key]))
+        writer = FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
         with timeline.begin(action, Operation.OVERWRITE) as transaction:
             cuts = self._cuts(store, before)
-            written = writer.write(store, transaction, self.wanted.frame, cuts=cuts)
+            written = writer.write(store, transaction, frame, cuts=cuts)
             committing = time.perf_counter()
             statistics = statistics_of(written.files, layout.tracked)
             summary = self._summary(

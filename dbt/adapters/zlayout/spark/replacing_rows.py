@@ -12,7 +12,8 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.pruning.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog import canonical
 from dbt.adapters.zlayout.spark.files_written import FileReport
-from dbt.adapters.zlayout.spark.rewriting import FILE, Rewrite, RowCounts, Target, nothing_removed
+from dbt.adapters.zlayout.spark.log_columns import FILE
+from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target, nothing_removed
 from dbt.adapters.zlayout.spark.schema_change import cast_to
 from dbt.adapters.zlayout.spark.whole_files import filtered, verdict_of_files
 from dbt.adapters.zlayout.timeline.files import DataFiles

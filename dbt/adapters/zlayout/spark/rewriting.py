@@ -13,6 +13,7 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.spark.catalog import Catalog, canonical
 from dbt.adapters.zlayout.spark.files_written import FileReport
+from dbt.adapters.zlayout.spark.log_columns import FILE
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import frame_of
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
@@ -20,8 +21,6 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-FILE = "__zl_file"
 
 
 @dataclass(frozen=True)

@@ -63,3 +63,9 @@ def joined(data_json: str, partition_json: str) -> str:
 def quoted(name: str) -> str:
     """A column's name for SQL."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def string_literal(text: str) -> str:
+    """A string literal that Spark reads back as the same text."""
+    # Spark joins no adjacent literals and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is on.
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

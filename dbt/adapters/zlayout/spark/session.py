@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import table_entry
 from dbt.adapters.zlayout.spark.relations import install, install_indexed, installed
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, OpenTable
         TableNotFoundError: There is no such table.
         UnsupportedError: It is not managed.
     """
-    entry = Catalog(spark).find(name)
+    entry = table_entry(Catalog(spark), name)
     opened = open_entry(spark, entry) if entry is not None else None
     if entry is None or opened is None:
         raise TableNotFoundError(f"{name} is no table of dbt-zlayout; build its model first")

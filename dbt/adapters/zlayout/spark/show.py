@@ -19,7 +19,8 @@ from dbt.adapters.zlayout.spark.catalog import (
 )
 from dbt.adapters.zlayout.spark.catalog_statistics import ColumnFacts
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.relations import install
+from dbt.adapters.zlayout.spark.record_tables import physical_name, put_views, remove_views
+from dbt.adapters.zlayout.spark.relations import install, uninstall
 from dbt.adapters.zlayout.timeline.log import Timeline
 
 _MANIFESTS_KEPT = 3
@@ -57,14 +58,22 @@ def show(
     Args:
         catalog: The session's catalog.
         name: Of the table.
-        entry: Its entry so far, or None.
+        entry: Its entry so far (of a merge-on-read table, that of its files), or None.
         opened: The version.
         description: For people.
         column_stats: Statistics of all its files, a row a file; None when they are not at hand.
     """
     catch_up(opened.store, Timeline(opened.store))
+    physical = physical_name(name, opened)
+    if entry is None or entry.name != physical:
+        former, entry = entry, catalog.find(physical)
+        if not opened.merges_on_read:
+            remove_views(catalog, name)
+            entry = None
+    else:
+        former = None
     definition = Definition(
-        name=name,
+        name=physical,
         location=opened.location,
         schema_json=opened.schema_json,
         partition_by=opened.partition_columns,
@@ -74,8 +83,14 @@ def show(
     entry = catalog.put(definition, entry)
     facts = column_facts(column_stats) if column_stats is not None else {}
     entry = catalog.with_statistics(entry, opened.files.total_bytes, opened.files.total_rows, facts)
-    catalog.refresh(name)
+    catalog.refresh(physical)
     install(catalog, entry, opened)
+    if opened.merges_on_read:
+        put_views(catalog, name, opened, description.comment, description.properties)
+        catalog.refresh(name)
+    elif former is not None and former.kind != "VIEW":
+        uninstall(catalog, former.name)
+        catalog.remove(former.name)
     retire(opened.store, keep=_MANIFESTS_KEPT)
     return entry
 

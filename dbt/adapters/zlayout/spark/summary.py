@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+
 
 @dataclass(frozen=True)
 class CommitSummary:
@@ -28,6 +30,8 @@ class CommitSummary:
         rows_updated: Rows that have new values.
         rows_deleted: Rows that are gone.
         files_total: Files that the table had before.
+        groups_touched: File groups that got logs.
+        log_bytes: Size of these.
     """
 
     version: int
@@ -45,6 +49,13 @@ class CommitSummary:
     rows_updated: int = 0
     rows_deleted: int = 0
     files_total: int = 0
+    groups_touched: int = 0
+    log_bytes: int = 0
+
+    @classmethod
+    def of_nothing(cls, snapshot: Snapshot, operation: str) -> CommitSummary:
+        """What a write did that found nothing to do."""
+        return cls(snapshot.version, snapshot.instant, operation, 0, 0, 0, 0, 0, 0, 1.0, {})
 
     @property
     def bytes_written(self) -> int:

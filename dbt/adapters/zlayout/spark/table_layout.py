@@ -15,11 +15,13 @@ from dbt.adapters.zlayout.config.file_sizing import FileSizingConfig
 from dbt.adapters.zlayout.config.partitioning import PartitioningConfig
 from dbt.adapters.zlayout.config.retention import RetentionConfig
 from dbt.adapters.zlayout.config.statistics import StatisticsConfig
+from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
 from dbt.adapters.zlayout.config.writing import WritingConfig
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import CorruptError, StoreError
 from dbt.adapters.zlayout.index.tracked import TrackedColumn, tracked_columns
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.log_columns import with_log_columns
 from dbt.adapters.zlayout.spark.schema import checked_schema, defaulted_columns, joined, type_at
 from dbt.adapters.zlayout.spark.types import arrow_schema, split_partition_columns
 from dbt.adapters.zlayout.store import Store
@@ -109,14 +111,20 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
         partition_by: Those of them that are folders.
     """
     wanted, keys = config.statistics.columns, config.clustering.columns
+    if config.table_type.merges_on_read:
+        # Readers tell logs from base files by the first, and writers find the rows of a key by the others.
+        keys = ((OP,), *keys, *((name,) for name in config.table_type.unique_key))
+        schema_json = with_log_columns(schema_json, partition_by)
     defaulted = defaulted_columns(schema_json)
     return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
 
 
 def kept_settings(config: TableConfig) -> dict[str, Any]:
     """The settings as a version keeps them, for `config_of` to read."""
-    columns = config.statistics.columns
+    columns, table_type = config.statistics.columns, config.table_type
+    merging = {"table_type": {**vars(table_type), "unique_key": list(table_type.unique_key)}}
     return {
+        **(merging if table_type.merges_on_read else {}),
         "zorder": [list(path) for path in config.clustering.columns],
         "curve": config.clustering.curve,
         "sizing": _sizing(config),
@@ -131,6 +139,9 @@ def config_of(snapshot: Snapshot) -> TableConfig:
     """The settings that a version was written with; what it does not say has its default."""
     layout: Mapping[str, Any] = snapshot.layout
     columns = layout.get("stats_columns", StatisticsConfig().columns)
+    table_type = dict(layout.get("table_type") or {})
+    if table_type:
+        table_type["unique_key"] = tuple(table_type["unique_key"])
     writing = {key: layout[key] for key in ("compression", "writer") if key in layout}
     return TableConfig(
         clustering=ClusteringConfig(_paths(layout.get("zorder", [])), layout.get("curve", "zorder")),
@@ -139,6 +150,7 @@ def config_of(snapshot: Snapshot) -> TableConfig:
         statistics=StatisticsConfig(columns if isinstance(columns, int) else _paths(columns)),
         retention=RetentionConfig(**layout.get("retention", {})),
         writing=replace(WritingConfig(), **writing),
+        table_type=TableTypeConfig(**table_type),
     )
 
 

@@ -23,6 +23,7 @@ class State(str, Enum):
     REQUESTED = "requested"
     INFLIGHT = "inflight"
     ABANDONED = "abandoned"
+    SCHEDULED = "scheduled"  # a plan that no transaction works on yet
     COMPLETED = "completed"
 
 

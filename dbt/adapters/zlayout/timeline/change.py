@@ -37,7 +37,7 @@ class Change:
         partition_by: The partition columns from now on.
         layout: The layout from now on.
         curve: The curve model from now on.
-        properties: The properties from now on.
+        properties: The properties from now on, or a function of those of the version that is followed.
         summary: What was done, for the history.
         claims: Whether files that another rewrite added meanwhile hold rows that this change decides about, as a
             merge does about its keys; returns what they hold, or None where they are no concern of it.
@@ -49,7 +49,7 @@ class Change:
     partition_by: tuple[str, ...] | None = None
     layout: Mapping[str, Any] | None = None
     curve: str | None = None
-    properties: Mapping[str, Any] | None = None
+    properties: Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     claims: Claims | None = None
 
@@ -102,7 +102,7 @@ def entry_after(
         curve=_pick(change.curve, kept.curve if kept else None),
         index=_index(index, head, base, whole, adds_files=len(adds) > 0),
         summary=change.summary,
-        properties=_pick(change.properties, kept.properties if kept else {}),
+        properties=_properties(change, kept.properties if kept else {}),
     )
 
 
@@ -113,6 +113,11 @@ def changes_shape(head: Snapshot | None, later: Commit | Change) -> bool:
     return (later.schema_json is not None and later.schema_json != head.schema_json) or (
         later.partition_by is not None and later.partition_by != head.partition_by
     )
+
+
+def _properties(change: Change, kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    wanted = change.properties
+    return wanted(kept) if callable(wanted) else kept if wanted is None else wanted
 
 
 def _pick(wanted: Any, kept: Any) -> Any:

@@ -9,6 +9,7 @@ from enum import Enum
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.action import Operation
 from dbt.adapters.zlayout.timeline.entry import Commit
+from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
 
@@ -87,6 +88,7 @@ class Attempt:
         removes: Paths that it removes.
         changes_shape: Whether it changes the schema or the partitioning.
         claims: What it has to do with files that another rewrite added, see `Change`; None for nothing.
+        log_groups: File groups to which it adds logs.
     """
 
     kind: Kind
@@ -97,6 +99,7 @@ class Attempt:
     removes: frozenset[str]
     changes_shape: bool
     claims: Callable[[DataFiles], str | None] | None = None
+    log_groups: frozenset[str] = frozenset()
 
 
 def kind_of(operation: str, removes_files: bool) -> Kind:
@@ -141,6 +144,26 @@ def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: boo
         claimed = attempt.claims(winner.adds)
         if claimed is not None:
             raise _conflict(attempt, winner, claimed)
+
+
+def check_groups(attempt: Attempt, winner: Commit, dissolved: frozenset[str]) -> None:
+    """Return if no log comes to a file group whose rows a clustering carried to others.
+
+    Args:
+        attempt: The commit.
+        winner: A version that it did not know when it began.
+        dissolved: File groups that one of the two, the clustering, takes apart.
+
+    Raises:
+        ConflictError: One does: its rows and those that they replace would lie in different groups.
+    """
+    theirs = winner.operation == Operation.CLUSTERING
+    logs = attempt.log_groups if theirs else groups_with_logs(winner.adds)
+    if not logs.isdisjoint(dissolved):
+        what = (
+            "it rewrote files that this commit adds logs to" if theirs else "it added logs to files that are rewritten"
+        )
+        raise _conflict(attempt, winner, what)
 
 
 def _more(paths: list[str]) -> str:

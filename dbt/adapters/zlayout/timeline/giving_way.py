@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.errors import ConflictError
+from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.conflicts import Kind, kind_of
 from dbt.adapters.zlayout.timeline.pending import Liveness, list_pending, liveness
 
@@ -37,6 +38,8 @@ def give_way(timeline: Timeline, operation: str, instant: str) -> None:
             continue
         if kind_of(plan.operation, removes_files=False) not in {Kind.OVERWRITE, Kind.REWRITE}:
             continue
+        if operation == Operation.COMPACTION and pending.action is Action.DELTACOMMIT:
+            continue  # it only adds logs, and a compaction leaves rows in their file groups
         if liveness(pending, timeline.store, timeline.surroundings) is Liveness.LIVE:
             raise ConflictError(
                 f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is under "

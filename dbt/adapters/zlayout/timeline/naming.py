@@ -19,6 +19,7 @@ SPARK_MANIFEST_FOLDER = "_spark_metadata"
 
 _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
+_LOG_FILE = re.compile(r"(?P<group>.+)_(?P<instant>\d{17})_(?P<sequence>\d{4,})\.log\.parquet")
 _SCRATCH_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/\.[0-9a-f]+\.tmp(/|$)")
 _STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})/|\.(\d{17})_)")
 _INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
@@ -39,6 +40,30 @@ def data_file_path(partition_folder: str, group: str, instant: str) -> str:
     """
     name = f"{group}_{instant}.parquet"
     return f"{partition_folder}/{name}" if partition_folder else name
+
+
+def log_file_path(partition_folder: str, group: str, instant: str, sequence: int) -> str:
+    """Return where a log file goes.
+
+    Args:
+        partition_folder: 'k=v/k2=v2' as it is on disk, '' for a table without partitions.
+        group: The file group whose rows it changes.
+        instant: The instant of the transaction that writes it.
+        sequence: Its number among those of the group and the instant, from 0.
+    """
+    name = f"{group}_{instant}_{sequence:04d}.log.parquet"
+    return f"{partition_folder}/{name}" if partition_folder else name
+
+
+def parse_log_file_name(path: str) -> tuple[str, str, int] | None:
+    """Return (group, instant, sequence) of a log file, or None for any other name."""
+    match = _LOG_FILE.fullmatch(path.rpartition("/")[2])
+    return (match["group"], match["instant"], int(match["sequence"])) if match else None
+
+
+def is_own_name(path: str) -> bool:
+    """Tell whether a path is that of a data or log file of this format."""
+    return parse_data_file_name(path) is not None or parse_log_file_name(path) is not None
 
 
 def parse_data_file_name(path: str) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from dbt.adapters.zlayout.timeline.naming import (
     STAGING_FOLDER,
     instants_in_name,
     is_data_path,
-    parse_data_file_name,
+    is_own_name,
     staged_under,
 )
 from dbt.adapters.zlayout.timeline.pending import Liveness, list_pending, liveness
@@ -45,7 +45,7 @@ def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
     store = timeline.store
     # Files first, then work under way. What a worker staged for a writer that was rolled back meanwhile is lost too.
     staged = [file for file in store.list(STAGING_FOLDER, recursive=True) if staged_under(file.path) is not None]
-    lost = [file for file in orphans(timeline) if parse_data_file_name(file.path) is not None]
+    lost = [file for file in orphans(timeline) if is_own_name(file.path)]
     open_ended = {pending.instant for pending in list_pending(store)}
     return [
         *(file for file in lost if open_ended.isdisjoint(instants_in_name(file.path))),

@@ -118,7 +118,7 @@ class StateFile:
     Attributes:
         instant: Of the transaction.
         action: Of the transaction.
-        state: Requested, inflight or abandoned.
+        state: Requested, inflight, abandoned or scheduled.
         path: Of the file.
         modified_ms: When the store saw it change.
     """
@@ -137,8 +137,19 @@ def list_state_files(store: Store) -> list[StateFile]:
     for file in store.list(TIMELINE_FOLDER):
         match = _STATE_FILE.fullmatch(file.path.rpartition("/")[2])
         if match is not None and match[2] in actions:
-            found.append(StateFile(match[1], actions[match[2]], State(match[3]), file.path, file.modified_ms))
+            action, state = actions[match[2]], State(match[3])
+            if (action, state) == (Action.COMPACTION, State.REQUESTED) and _is_scheduled(store, file.path):
+                state = State.SCHEDULED
+            found.append(StateFile(match[1], action, state, file.path, file.modified_ms))
     return found
+
+
+def _is_scheduled(store: Store, path: str) -> bool:
+    """Whether a requested compaction is a plan for whoever carries it out, and not a transaction that has begun."""
+    try:
+        return "operations" in from_json_bytes(store.read(path), path)
+    except (FileMissingError, CorruptError):
+        return False
 
 
 def list_pending(store: Store) -> list[Pending]:
@@ -146,7 +157,7 @@ def list_pending(store: Store) -> list[Pending]:
     found: dict[tuple[str, Action], Pending] = {}
     # REQUESTED sorts after INFLIGHT by name, so the order is turned: the inflight file comes last.
     for file in reversed(list_state_files(store)):
-        if file.state is State.ABANDONED:
+        if file.state in (State.ABANDONED, State.SCHEDULED):
             continue
         before = found.get((file.instant, file.action))
         paths = (*before.paths, file.path) if before else (file.path,)

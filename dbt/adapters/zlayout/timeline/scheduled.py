@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
 from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.instant import next_instant
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, to_json_bytes
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
+from dbt.adapters.zlayout.timeline.pending import list_state_files
 
-_SCHEDULED = re.compile(r"(\d{17})\.replacecommit\.scheduled")
+_SUFFIXES = {Action.REPLACECOMMIT: "replacecommit.scheduled", Action.COMPACTION: "compaction.requested"}
+_SCHEDULED = re.compile(r"(\d{17})\.(.+)")
 
 
 @dataclass(frozen=True)
@@ -32,31 +35,42 @@ class Scheduled:
     content: Mapping[str, Any]
 
 
-def schedule(timeline: Timeline, content: Mapping[str, Any]) -> Scheduled:
-    """Writes a plan; older ones go, since it was made knowing what they knew."""
+def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: bool = False) -> Scheduled:
+    """Writes a plan.
+
+    Args:
+        timeline: The table's timeline.
+        action: What it plans: a clustering is a replacecommit.
+        content: What is to be done; that of a compaction says its ``operations``.
+        replaces: Whether it takes the place of older ones, since it was made knowing what they knew.
+    """
     store = timeline.store
-    older = [each.path for each in list_scheduled(store)]
-    instant = next_instant(timeline.snapshot().last_instant, timeline.surroundings.now_ms())
-    path = f"{TIMELINE_FOLDER}/{instant}.replacecommit.scheduled"
+    older = [each.path for each in list_scheduled(store, action)] if replaces else []
+    taken = [timeline.snapshot().last_instant, *(file.instant for file in list_state_files(store))]
+    instant = next_instant(max(taken), timeline.surroundings.now_ms())
+    path = f"{TIMELINE_FOLDER}/{instant}.{_SUFFIXES[action]}"
     store.put(path, to_json_bytes(dict(content)))
     store.delete(each for each in older if each != path)
     return Scheduled(instant, path, content)
 
 
-def list_scheduled(store: Store) -> list[Scheduled]:
-    """All plans that wait, oldest first; one that cannot be read holds nothing."""
+def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
+    """All plans of an action that wait, oldest first; one that cannot be read holds nothing."""
     found = []
     for file in sorted(store.list(TIMELINE_FOLDER), key=lambda each: each.path):
         match = _SCHEDULED.fullmatch(file.path.rpartition("/")[2])
-        if match is not None:
-            try:
-                content = from_json_bytes(store.read(file.path), file.path)
-            except (FileMissingError, CorruptError):
-                content = {}
+        if match is None or match[2] != _SUFFIXES[action]:
+            continue
+        try:
+            content = from_json_bytes(store.read(file.path), file.path)
+        except (FileMissingError, CorruptError):
+            content = {}
+        # A compaction that has begun has a file of that name too, which says who works on it.
+        if action is not Action.COMPACTION or "operations" in content:
             found.append(Scheduled(match[1], file.path, content))
     return found
 
 
-def withdraw_scheduled(store: Store, plans: list[Scheduled]) -> None:
+def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
     """Deletes plans that are carried out, or not worth it any more."""
     store.delete(each.path for each in plans)

@@ -1,0 +1,149 @@
+"""How a table takes changes of rows: by rewriting files, or by logs beside them that readers merge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
+from dbt.adapters.zlayout.config.file_sizing import parse_size
+from dbt.adapters.zlayout.config.scalars import parse_boolean, parse_choice, parse_integer
+
+TableType = Literal["copy_on_write", "merge_on_read"]
+CompactionMode = Literal["inline", "deferred", "off"]
+CompactionStrategy = Literal["log_size", "log_ratio", "commits", "age"]
+
+TABLE_TYPE_KEYS = (
+    "table_type",
+    "ordering",
+    "update_partition_path",
+    "small_file_limit",
+    "log_max_size",
+    "bucket_buffer_size",
+    "buffer_size",
+    "compaction",
+    "compact_every",
+    "compaction_strategy",
+    "compaction_max_bytes",
+)
+# Columns that a log file has beside those of the table.
+OP, INSTANT, SEQ = "_zl_op", "_zl_instant", "_zl_seq"
+UPSERT, DELETE = "upsert", "delete"
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class TableTypeConfig:
+    """How a table takes changes of rows; all but the first say how one of the type ``merge_on_read`` works.
+
+    Attributes:
+        kind: 'copy_on_write' rewrites the files that hold a changed row, 'merge_on_read' writes log files beside them.
+        unique_key: The record key: columns of which a table holds one row a value.
+        ordering: Of two rows of a key the one with the greater value of this column stays; None for the later one.
+        update_partition_path: Whether a row that comes with another partition moves there; otherwise it stays where it
+            is, with its other columns updated.
+        small_file_bytes: New rows go to file groups below this size first.
+        log_max_bytes: A log file that has grown so large is followed by another.
+        bucket_buffer_bytes: So much of a file group's rows is held back before they are written as a block.
+        buffer_bytes: So much of all file groups in a task; past it the largest is written.
+        compaction: 'inline' merges logs into base files as part of a run that adds some, 'deferred' only writes a plan
+            for a later job, 'off' waits for somebody to ask.
+        compact_every: In the first two modes: after so many delta commits since the last compaction or plan.
+        compaction_strategy: Which file slices come first: those with most log bytes, most log bytes for each byte of
+            base file, most delta commits, or the oldest log.
+        compaction_max_bytes: Most bytes, base and logs, of one plan; None for no limit.
+    """
+
+    kind: TableType = "copy_on_write"
+    unique_key: tuple[str, ...] = ()
+    ordering: str | None = None
+    update_partition_path: bool = True
+    small_file_bytes: int = 100 * _MIB
+    log_max_bytes: int = 1024 * _MIB
+    bucket_buffer_bytes: int = 256 * _MIB
+    buffer_bytes: int = 1024 * _MIB
+    compaction: CompactionMode = "inline"
+    compact_every: int = 5
+    compaction_strategy: CompactionStrategy = "log_size"
+    compaction_max_bytes: int | None = None
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether changed rows go to logs."""
+        return self.kind == "merge_on_read"
+
+
+def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTypeConfig:
+    """Reads the keys of `TABLE_TYPE_KEYS` and, for ``merge_on_read``, ``unique_key``."""
+    default = TableTypeConfig()
+    kind = cast(
+        TableType,
+        parse_choice("table_type", raw.get("table_type"), problems, default=default.kind, allowed=get_args(TableType)),
+    )
+    if kind == "copy_on_write":
+        problems += [
+            f"{key}: only a table with table_type 'merge_on_read' has it; set that, or leave {key} out"
+            for key in TABLE_TYPE_KEYS[1:]
+            if raw.get(key) is not None
+        ]
+        return default
+    unique_key = _columns("unique_key", raw.get("unique_key"), problems)
+    if not unique_key and not raw.get("unique_key"):
+        problems.append("unique_key: table_type 'merge_on_read' needs one: the columns that tell rows apart")
+    ordering = _columns("ordering", raw.get("ordering"), problems)
+    if len(ordering) > 1:
+        problems.append(f"ordering: {raw['ordering']!r} names {len(ordering)} columns; rows are ordered by one")
+    if str(raw.get("writer") or "arrow").lower() != "arrow":
+        problems.append(f"writer: {raw['writer']!r} cannot write logs; a merge_on_read table is written with 'arrow'")
+    move = raw.get("update_partition_path")
+    return TableTypeConfig(
+        kind=kind,
+        unique_key=unique_key,
+        ordering=ordering[0] if ordering else None,
+        update_partition_path=True if move is None else parse_boolean("update_partition_path", move, problems),
+        small_file_bytes=_size("small_file_limit", raw, problems, default.small_file_bytes),
+        log_max_bytes=_size("log_max_size", raw, problems, default.log_max_bytes),
+        bucket_buffer_bytes=_size("bucket_buffer_size", raw, problems, default.bucket_buffer_bytes),
+        buffer_bytes=_size("buffer_size", raw, problems, default.buffer_bytes),
+        compaction=cast(
+            CompactionMode,
+            parse_choice(
+                "compaction",
+                raw.get("compaction"),
+                problems,
+                default=default.compaction,
+                allowed=get_args(CompactionMode),
+            ),
+        ),
+        compact_every=parse_integer(
+            "compact_every", raw.get("compact_every"), problems, default=default.compact_every, low=1, high=1_000_000
+        ),
+        compaction_strategy=parse_strategy(raw.get("compaction_strategy"), problems),
+        compaction_max_bytes=_size("compaction_max_bytes", raw, problems, None),
+    )
+
+
+def parse_strategy(value: object, problems: list[str]) -> CompactionStrategy:
+    """Reads ``compaction_strategy``."""
+    default = TableTypeConfig().compaction_strategy
+    allowed = get_args(CompactionStrategy)
+    return cast(
+        CompactionStrategy, parse_choice("compaction_strategy", value, problems, default=default, allowed=allowed)
+    )
+
+
+def _size(key: str, raw: Mapping[str, object], problems: list[str], default: int | None) -> int:
+    value = None if raw.get(key) is None else parse_size(key, raw[key], problems)
+    return default if value is None else value  # type: ignore[return-value] # None only where the default is None
+
+
+def _columns(key: str, value: object, problems: list[str]) -> tuple[str, ...]:
+    columns = []
+    for path in parse_column_list(key, value, problems):
+        if len(path) > 1:
+            problems.append(f"{key}: '{format_column_path(path)}' is a field of a struct; name a top-level column")
+        else:
+            columns.append(path[0])
+    return tuple(columns)

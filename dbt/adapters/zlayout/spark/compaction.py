@@ -1,0 +1,291 @@
+"""Compaction: base and log files of file slices become new base files; planned and carried out apart from writers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.table_type import CompactionStrategy
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, ZlayoutError
+from dbt.adapters.zlayout.layout.compaction_plan import (
+    CompactionOperation,
+    choose,
+    groups_of,
+    operations_of,
+    still_whole,
+)
+from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.compaction_write import SliceWriter
+from dbt.adapters.zlayout.spark.files_written import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import table_type_of
+from dbt.adapters.zlayout.spark.session import open_managed
+from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.tidy import clean_as_kept
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.file_slices import slices_with_logs
+from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.scheduled import Scheduled, list_scheduled, schedule, withdraw_scheduled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MOST_COMMITS = 1000
+
+
+@dataclass(frozen=True)
+class CompactionSummary:
+    """What a compaction did, or planned.
+
+    Attributes:
+        version: Of the table now.
+        plans: Instants of the plans that were written or carried out.
+        groups: File slices that were merged, or will be.
+        groups_dropped: Slices of plans whose files another writer had replaced.
+        files_added: New base files.
+        files_removed: Base and log files that they replace.
+        bytes_read: Size of these.
+        bytes_written: Size of the new files.
+        seconds: Wall time.
+    """
+
+    version: int
+    plans: tuple[str, ...] = ()
+    groups: int = 0
+    groups_dropped: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    seconds: float = 0.0
+
+    def __getitem__(self, name: str) -> Any:
+        """A figure by its name."""
+        return self.to_dict()[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "plans": list(self.plans)}
+
+
+@dataclass
+class Compaction:
+    """Compactions of one merge-on-read table.
+
+    Attributes:
+        spark: The session.
+        name: Of the table.
+        strategy: Which slices come first; None for what the table says.
+        max_bytes: Most bytes of one plan; None for what the table says.
+        where: Partition values by column: only slices of these partitions.
+        logs_only: Merge the logs of a slice into one log, and leave its base file.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    name: TableName
+    strategy: CompactionStrategy | None = None
+    max_bytes: int | None = None
+    where: dict[str, object] | None = None
+    logs_only: bool = False
+    progress: Progress | None = None
+
+    def schedule(self) -> CompactionSummary:
+        """Writes a plan to the timeline; where nothing is to be merged none is written.
+
+        Raises:
+            UnsupportedError: The table has no logs, since it is not of the type ``merge_on_read``.
+        """
+        opened = self._opened()
+        plan = self._scheduled(opened)
+        operations = operations_of(plan.content) if plan is not None else []
+        return CompactionSummary(
+            opened.version,
+            plans=() if plan is None else (plan.instant,),
+            groups=len(operations),
+            files_removed=sum(len(each.paths) for each in operations),
+            bytes_read=sum(each.size_bytes for each in operations),
+        )
+
+    def execute(self, instant: str | None = None) -> CompactionSummary:
+        """Carries out plans that wait on the timeline, oldest first.
+
+        Args:
+            instant: Only the plan of this instant.
+
+        Raises:
+            ConfigError: No plan has this instant.
+            ConflictError: Another writer was in the way; the table is as that one left it, and the plan waits.
+            WriteError: Rows could not be read or written; the table is as it was, and the plan waits.
+        """
+        store = self._opened().store
+        plans = [each for each in list_scheduled(store, Action.COMPACTION) if instant in (None, each.instant)]
+        if instant is not None and not plans:
+            waiting = ", ".join(each.instant for each in list_scheduled(store, Action.COMPACTION)) or "none"
+            raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {waiting}"], str(self.name))
+        started = time.perf_counter()
+        done = CompactionSummary(self._opened().version)
+        for plan in plans:
+            done = self._executed(plan, done)
+        return replace(done, seconds=round(time.perf_counter() - started, 3))
+
+    def run(self) -> CompactionSummary:
+        """Plans and carries out what has been planned by now, the new plan last."""
+        self._scheduled(self._opened())
+        return self.execute()
+
+    def _opened(self) -> OpenTable:
+        opened = open_managed(self.spark, self.name)[1]
+        if not opened.merges_on_read:
+            raise UnsupportedError(
+                f"{self.name} has no logs to merge: its table_type is copy_on_write; zlayout_cluster rewrites its files"
+            )
+        return opened
+
+    def _scheduled(self, opened: OpenTable) -> Scheduled | None:
+        timeline, table_type = Timeline(opened.store), table_type_of(opened)
+        waiting = list_scheduled(opened.store, Action.COMPACTION)
+        slices = slices_with_logs(opened.snapshot.files)
+        operations = choose(
+            [each for each in slices if self._wanted(dict(each.partition))],
+            self.strategy or table_type.compaction_strategy,
+            taken=groups_of(each.content for each in waiting),
+            max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
+            logs_only=self.logs_only,
+        )
+        if not operations:
+            return None
+        return schedule(timeline, Action.COMPACTION, {"operations": [each.to_dict() for each in operations]})
+
+    def _wanted(self, partition: dict[str, str | None]) -> bool:
+        for name, value in (self.where or {}).items():
+            if name not in partition:
+                have = ", ".join(partition) or "none"
+                raise ConfigError([f"where: {name!r} is no partition column; there are: {have}"], str(self.name))
+            if partition[name] != (None if value is None else str(value)):
+                return False
+        return True
+
+    def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
+        opened = self._opened()
+        timeline = Timeline(opened.store)
+        with timeline.begin(Action.COMPACTION, Operation.COMPACTION) as transaction:
+            if transaction.base is not None:
+                opened = replace(opened, snapshot=transaction.base)
+            live = set(opened.snapshot.files["path"].to_pylist())
+            operations, stale = still_whole(operations_of(plan.content), live)
+            done = replace(done, groups_dropped=done.groups_dropped + len(stale))
+            if operations:
+                layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
+                writer = SliceWriter(self.spark, str(self.name), layout, self.progress)
+                reports = writer.write(opened, operations, transaction)
+                done = self._committed(opened, layout, operations, reports, transaction, done)
+        withdraw_scheduled(opened.store, [plan])
+        if operations:
+            self._show()
+        return replace(done, plans=(*done.plans, plan.instant))
+
+    def _committed(
+        self,
+        opened: OpenTable,
+        layout: TableLayout,
+        operations: Sequence[CompactionOperation],
+        reports: Sequence[FileReport],
+        transaction: Any,
+        done: CompactionSummary,
+    ) -> CompactionSummary:
+        adds = DataFiles.of([each.file for each in reports], layout.partition_by)
+        removes = tuple(path for each in operations for path in each.paths)
+        gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
+        told = {
+            "rows": adds.total_rows,
+            "files_added": len(adds),
+            "files_removed": len(gone),
+            "bytes_added": adds.total_bytes,
+            "bytes_removed": gone.total_bytes,
+            "groups": len(operations),
+            "logs_only": any(each.logs_only for each in operations),
+        }
+        statistics = statistics_of(reports, layout.tracked)
+        index = IndexUpdate(opened.store, transaction.instant, adds, statistics, removes)
+        commit = transaction.commit(Change(adds=adds, removes=removes, summary=told), index=index)
+        return replace(
+            done,
+            version=commit.version,
+            groups=done.groups + len(operations),
+            files_added=done.files_added + len(adds),
+            files_removed=done.files_removed + len(gone),
+            bytes_read=done.bytes_read + gone.total_bytes,
+            bytes_written=done.bytes_written + adds.total_bytes,
+        )
+
+    def _show(self) -> None:
+        entry, opened = open_managed(self.spark, self.name)
+        show(Catalog(self.spark), self.name, entry, opened, Description.of(entry), None)
+        clean_as_kept(Timeline(opened.store), opened.snapshot)
+
+
+def commits_since_compaction(opened: OpenTable, most: int) -> int:
+    """Delta commits after the last compaction, or plan of one; so many at most are looked at."""
+    timeline = Timeline(opened.store)
+    plans = list_scheduled(opened.store, Action.COMPACTION)
+    last_plan = plans[-1].instant if plans else ""
+    count = 0
+    for entry in timeline.history(most * 4):
+        if entry.operation in (Operation.COMPACTION.value, Operation.OVERWRITE.value) or entry.instant <= last_plan:
+            break
+        count += entry.action is Action.DELTACOMMIT
+    return count
+
+
+def compact_inline(
+    spark: SparkSession, name: TableName, opened: OpenTable, progress: Progress | None
+) -> CompactionSummary | None:
+    """Compacts after a delta commit, or plans it, as the table says; the rows have landed, whatever becomes of this.
+
+    Returns:
+        What was done; None where it is not time yet, or a plan was written for later.
+    """
+    table_type = table_type_of(opened)
+    if (
+        table_type.compaction == "off"
+        or commits_since_compaction(opened, table_type.compact_every) < table_type.compact_every
+    ):
+        return None
+    work = Compaction(spark, name, progress=progress)
+    try:
+        if table_type.compaction == "deferred":
+            planned = work.schedule()
+            if progress is not None and planned.groups:
+                progress(
+                    f"compaction of {planned.groups:,} file groups is planned; run zlayout_compact with execute: true"
+                )
+            return None
+        return work.run()
+    except ZlayoutError as error:
+        if progress is not None:
+            progress(f"the rows are written, but compaction failed and will be tried again: {error}")
+        return None
+
+
+def merging_information(opened: OpenTable) -> dict[str, Any]:
+    """The logs of a merge-on-read table in a few numbers: slices with logs, their size, and plans that wait."""
+    slices = slices_with_logs(opened.snapshot.files)
+    return {
+        "unique_key": list(table_type_of(opened).unique_key),
+        "slices_with_logs": len(slices),
+        "log_files": sum(len(each.logs) for each in slices),
+        "log_bytes": sum(each.log_bytes for each in slices),
+        "commits_since_compaction": commits_since_compaction(opened, _MOST_COMMITS),
+        "pending_compactions": [each.instant for each in list_scheduled(opened.store, Action.COMPACTION)],
+    }

@@ -1,0 +1,133 @@
+"""The writing half of compaction: the merged rows of each file slice become one file of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
+from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
+from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
+from dbt.adapters.zlayout.spark.jobs import Progress, run, short_message, workers_find_this_python
+from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
+from dbt.adapters.zlayout.spark.log_writer import log_build
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import file_groups, record_view
+from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.rows import RowWriter
+from dbt.adapters.zlayout.spark.schema import quoted
+from dbt.adapters.zlayout.spark.table_layout import TableLayout
+from dbt.adapters.zlayout.timeline.naming import staging_folder
+from dbt.adapters.zlayout.timeline.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# A file group stays one file however large it has grown: new rows go to others long before.
+_ONE_FILE_BYTES = 1 << 40
+_ROW_GROUP_ROWS = 1 << 17
+
+
+@dataclass(frozen=True)
+class SliceWriter:
+    """Writes the file slices of a plan.
+
+    Attributes:
+        spark: The session.
+        subject: The table, for errors.
+        layout: How its files are laid out.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    subject: str
+    layout: TableLayout
+    progress: Progress | None = None
+
+    def write(
+        self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
+    ) -> list[FileReport]:
+        """Writes new files for slices; nothing is visible yet.
+
+        Raises:
+            WriteError: Rows could not be read or written.
+        """
+        workers_find_this_python(self.spark)
+        found: list[FileReport] = []
+        try:
+            for logs_only, write in ((False, self._bases), (True, self._logs)):
+                some = [each for each in operations if each.logs_only is logs_only]
+                if some:
+                    found += write(opened, self._files(opened, some), transaction)
+        except ZlayoutError:
+            raise
+        except Exception as error:
+            raise WriteError(f"{self.subject}: {short_message(error)}; the table is as it was before") from error
+        if self.progress is not None:
+            logs, size = sum(len(each.logs) for each in operations), sum(each.file.size_bytes for each in found)
+            self.progress(
+                f"{len(operations):,} file groups: {logs:,} logs merged, {len(found):,} files, {size:,} bytes written"
+            )
+        return found
+
+    def _files(self, opened: OpenTable, operations: Sequence[CompactionOperation]) -> DataFrame:
+        """The records of the slices with their file group."""
+        paths = pa.array([path for each in operations for path in each.paths], pa.string())
+        chosen = np.asarray(pc.is_in(opened.files["path"].combine_chunks(), value_set=paths).to_numpy(False), bool)
+        catalog = Catalog(self.spark)
+        rows = frame_of(catalog, opened, chosen).withColumn(FILE, functions.input_file_name())
+        return file_groups(catalog, opened, rows)
+
+    def _bases(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
+        view = record_view(opened)
+        merged = replace(view, columns=[*view.columns, GROUP]).merged("{files}")
+        rows = self.spark.sql(merged, files=files)
+        names = self.layout.data_schema.names
+        data: list[Any] = [functions.col(quoted(name)) for name in names]
+        folders = [functions.col(quoted(name)).cast("string") for name in self.layout.partition_by]
+        plain = rows.select(
+            *(each.alias(f"c{number}") for number, each in enumerate([*data, *folders, functions.col(GROUP)]))
+        )
+        build = FileWriter(self.spark, self.subject, self.layout).build(opened.store, transaction)
+        build = replace(
+            build,
+            partition_by=(*build.partition_by, GROUP),
+            grouped=True,
+            target_file_bytes=_ONE_FILE_BYTES,
+        )
+        text = [pa.field(name, pa.string()) for name in build.partition_by]
+        model = self.layout.stored_model(opened.store, opened.snapshot)
+        row_group_rows = self.layout.config.file_sizing.row_group_rows or (
+            model.row_group_rows if model is not None else _ROW_GROUP_ROWS
+        )
+        writer = RowWriter(
+            spark=self.spark,
+            build=build,
+            schema=pa.schema([*build.schema, *text]),
+            curve=self.layout.config.clustering.curve,
+            row_group_rows=row_group_rows,
+            staging=staging_folder(transaction.instant),
+            progress=self.progress,
+        )
+        return list(writer.write(plain, along=model).files)
+
+    def _logs(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
+        view, layout = record_view(opened), self.layout
+        rows = self.spark.sql(view.newest("{files}"), files=files)
+        data: list[Any] = [functions.col(quoted(name)) for name in layout.data_schema.names]
+        folders = [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
+        columns = [*data, *folders, *(functions.col(name) for name in (OP, INSTANT, SEQ, GROUP))]
+        plain = rows.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
+        plain = plain.repartition(int(self.spark.sparkContext.defaultParallelism), f"c{len(columns) - 1}")
+        build = log_build(self.spark, self.subject, layout, opened.store, transaction)
+        frame = plain.mapInArrow(replace(build, keeps_instants=True).__call__, REPORT_SCHEMA)
+        return [FileReport.of_row(answer) for answer in run(self.spark, "compaction", self.progress, frame.collect)]

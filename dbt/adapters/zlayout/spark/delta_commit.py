@@ -1,0 +1,93 @@
+"""Delta commits: changes of rows become logs beside the base files, in one commit; no file is rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.config.table_type import OP
+from dbt.adapters.zlayout.errors import UnsupportedError, WriteError, ZlayoutError
+from dbt.adapters.zlayout.spark.file_writer import needs_spark
+from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
+from dbt.adapters.zlayout.spark.jobs import run, short_message, workers_find_this_python
+from dbt.adapters.zlayout.spark.log_columns import GROUP
+from dbt.adapters.zlayout.spark.log_writer import log_build
+from dbt.adapters.zlayout.spark.modify import Modifying, Outcome
+from dbt.adapters.zlayout.spark.rewriting import Target
+from dbt.adapters.zlayout.spark.rows import Written
+from dbt.adapters.zlayout.spark.schema import quoted
+from dbt.adapters.zlayout.spark.summary import Timed
+from dbt.adapters.zlayout.spark.tagging import Records
+from dbt.adapters.zlayout.timeline.action import Action
+from dbt.adapters.zlayout.timeline.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ROWS_OF_ONE_TASK = 200_000
+
+DeltaPlan = Callable[[Target, Any], Records]
+
+
+class DeltaCommitting(Modifying):
+    """One change of rows of a merge-on-read table; its plan is a `DeltaPlan`."""
+
+    merges_on_read = True
+
+    def _action(self) -> Action:
+        return Action.DELTACOMMIT
+
+    def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
+        layout = target.layout
+        if needs_spark(layout, self.spark):
+            raise UnsupportedError(
+                f"{self.subject}: logs are written with Arrow, which has no form for a column of the table; set "
+                "table_type to copy_on_write"
+            )
+        if rows is not None and self.wanted.not_null:
+            rows = self._checked(rows)
+        with Timed(self.phases, "plan"):
+            records: Records = self.plan(target, rows)
+        written = self._written(target, records.frame, transaction)
+        return Outcome(written, (), lambda *_: records.counts, records.claims, along=True)
+
+    def _checked(self, rows: DataFrame) -> DataFrame:
+        rows = rows.localCheckpoint(eager=True)
+        counted = rows.agg(*(functions.count_if(functions.col(quoted(each)).isNull()) for each in self.wanted.not_null))
+        found = zip(self.wanted.not_null, counted.head() or (), strict=True)
+        if wrong := [f"`{name}` is null in {count:,} rows" for name, count in found if count]:
+            raise WriteError(
+                f"{self.subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
+            )
+        return rows
+
+    def _written(self, target: Target, records: DataFrame, transaction: Transaction) -> Written:
+        layout = target.layout
+        build = log_build(self.spark, self.subject, layout, target.opened.store, transaction)
+        data: list[Any] = [functions.col(quoted(name)) for name in layout.data_schema.names]
+        folders = [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
+        columns = [*data, *folders, functions.col(OP), functions.col(GROUP)]
+        # `mapInArrow` takes a dot in a name for a struct's field.
+        plain = records.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
+        phases: dict[str, float] = {}
+        workers_find_this_python(self.spark)
+        try:
+            with Timed(phases, "write"):
+                plain = plain.localCheckpoint(eager=True)
+                count = plain.count()
+                if not count:
+                    return Written((), None, 0, phases)
+                tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
+                spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, f"c{len(columns) - 1}")
+                frame = spread.mapInArrow(build.__call__, REPORT_SCHEMA)
+                answers = run(self.spark, "write", self.wanted.progress, frame.collect)
+        except ZlayoutError:
+            raise
+        except Exception as error:
+            raise WriteError(f"{self.subject}: {short_message(error)}; the table is as it was before") from error
+        files = tuple(FileReport.of_row(answer) for answer in answers)
+        if sum(each.file.row_count for each in files) != count:
+            raise WriteError(f"{self.subject}: {count:,} records were read and others written; nothing was committed")
+        return Written(files, None, 1, phases)

@@ -1,0 +1,87 @@
+"""From one table type to the other, in one commit: the rows stay what they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.table_type import OP
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.files_written import statistics_of
+from dbt.adapters.zlayout.spark.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import is_merging_view, rows_of, table_type_of
+from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
+from dbt.adapters.zlayout.spark.session import open_managed
+from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def of_type(
+    spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None = None
+) -> OpenTable:
+    """The newest version of a table, converted to the type that settings ask for.
+
+    Args:
+        spark: The session.
+        name: Of the table.
+        wanted: Settings; None for those of the table.
+        progress: Takes a line now and then.
+
+    Raises:
+        ConfigError: The table has another key, or the key is none of its columns.
+        ConflictError: Another writer committed meanwhile.
+    """
+    entry, opened = open_managed(spark, name)
+    kind = table_type_of(opened)
+    if wanted is None or wanted.table_type.kind == kind.kind:
+        if wanted is not None and {*wanted.table_type.unique_key} != {*kind.unique_key} and not _same_key(wanted, kind):
+            now, then = (", ".join(each.unique_key) for each in (wanted.table_type, kind))
+            raise ConfigError([f"unique_key: the table is kept by {then}, not by {now}; rebuild it"], str(name))
+        if opened.merges_on_read and not is_merging_view(Catalog(spark).find(name)):
+            # A conversion that was interrupted: the views come before the first log does.
+            show(Catalog(spark), name, entry, opened, Description.of(entry), None)
+        return opened
+    if progress is not None:
+        progress(f"the table is {kind.kind} so far and becomes {wanted.table_type.kind}")
+    if opened.merges_on_read:
+        description = Description.of(entry)
+        rows = rows_of(Catalog(spark), opened)
+        settings = replace(wanted, partitioning=config_of(opened.snapshot).partitioning)
+        return replace_table(spark, Replacement(name, rows, settings, description, progress=progress))[0]
+    return _merging(spark, name, wanted)
+
+
+def _same_key(wanted: TableConfig, kind: object) -> bool:
+    have = {name.lower() for name in getattr(kind, "unique_key", ())}
+    return {name.strip("`").lower() for name in wanted.table_type.unique_key} == have
+
+
+def _merging(spark: SparkSession, name: TableName, wanted: TableConfig) -> OpenTable:
+    """Makes a table one whose logs are merged when it is read; its files are the base files."""
+    catalog = Catalog(spark)
+    entry, opened = open_managed(spark, name)
+    timeline = Timeline(opened.store)
+    with timeline.begin(Action.COMMIT, Operation.INDEXING) as transaction:
+        base = transaction.base
+        assert base is not None
+        settings = replace(config_of(base), table_type=wanted.table_type)
+        layout = TableLayout.of(settings, base.schema_json, str(name))
+        nothing = DataFiles.empty(base.partition_by)
+        new = tuple(each for each in layout.tracked if each.path == (OP,))
+        index = IndexUpdate(opened.store, transaction.instant, nothing, statistics_of((), layout.tracked), (), new)
+        change = Change(adds=nothing, layout=layout.to_dict(base.layout.get("drift", 0.0)), summary={"rows": 0})
+        transaction.commit(change, index=index)
+    entry, opened = open_managed(spark, name)
+    show(catalog, name, entry, opened, Description.of(entry), None)
+    return opened

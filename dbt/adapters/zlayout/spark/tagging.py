@@ -1,0 +1,247 @@
+"""Tagging: which file group holds each record that comes, and what becomes of it there.
+
+Candidates come from the index on the key; then a join reads only key, partition and ordering columns. Which of two
+versions of a key wins is decided here, so that in the logs the later record is always the one that counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, functions
+from pyspark.sql.types import StructType
+
+from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
+from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.spark.buckets import assign, slots_of
+from dbt.adapters.zlayout.spark.key_filter import Source
+from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
+from dbt.adapters.zlayout.spark.precombine import precombined
+from dbt.adapters.zlayout.spark.record_tables import file_groups
+from dbt.adapters.zlayout.spark.record_view import RANK
+from dbt.adapters.zlayout.spark.rewriting import RowCounts, Target
+from dbt.adapters.zlayout.spark.schema import quoted
+from dbt.adapters.zlayout.timeline.files import DataFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_SLOT, _LIVE, _BEST, _MOVED = "__zl_slot", "__zl_live", "__zl_best", "__zl_moved"
+_PART = "__zl_part"
+
+
+@dataclass(frozen=True)
+class Records:
+    """Log records that are ready to be written.
+
+    Attributes:
+        frame: The table's columns, `OP` and `GROUP`; computed, so that it may be read more than once.
+        counts: What becomes of rows.
+        claims: Whether files that another rewrite added meanwhile hold one of the keys, see `Change`.
+    """
+
+    frame: DataFrame
+    counts: RowCounts
+    claims: Any
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """Tags records for one version of a merge-on-read table.
+
+    Attributes:
+        target: The version, and the columns that the table will have.
+        table_type: Its key, its ordering and its sizes.
+    """
+
+    target: Target
+    table_type: TableTypeConfig
+
+    def upsert(self, frame: DataFrame, *, ordered: bool = True, deletes: DataFrame | None = None) -> Records:
+        """Tags rows that come.
+
+        Args:
+            frame: In the table's future columns.
+            ordered: Whether a row gives way to one of the table with a greater value of the ordering column.
+            deletes: Keys of rows that go where no row comes for them.
+
+        Raises:
+            WriteError: A key is null, or rows share one and nothing orders them.
+        """
+        source = Source(self.target.catalog, precombined(self._as_stored(frame), self.table_type), self._keys)
+        self._check_keys(source)
+        located = self._located(source)
+        rows = self._where_they_stay(source.frame, located)
+        known = located.groupBy(*self._key_columns).agg(
+            functions.max(_LIVE).alias(_LIVE), functions.max(functions.expr(f"if({_LIVE}, {_BEST}, null)")).alias(_BEST)
+        )
+        rows = rows.join(functions.broadcast(known) if source.rows <= 500_000 else known, list(self._keys), "left")
+        if ordered and self.table_type.ordering is not None:
+            now = quoted(self.table_type.ordering)
+            rows = rows.where(f"not coalesce({_LIVE}, false) or {_BEST} is null or coalesce({now} >= {_BEST}, false)")
+        rows = self._with_group(rows, located).localCheckpoint(eager=True)
+        tally = rows.agg(functions.count("*"), functions.count_if(functions.col(_LIVE))).head()
+        total, updated = (int(each) for each in tally)  # type: ignore[union-attr] # an aggregate has a row
+        parts = [self._records(self._with_new_groups(rows), UPSERT)]
+        if self._partition_by:
+            parts.append(self._left_behind(rows, located))
+        deleted = 0
+        if deletes is not None:
+            others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
+            gone = self._located(Source(self.target.catalog, others, self._keys)).where(_LIVE)
+            deleted = gone.count()
+            parts.append(self._tombstones(gone))
+        records = reduce(lambda left, right: left.unionByName(right), parts)
+        return Records(records, RowCounts(total - updated, updated, deleted), self._claims(source, deletes))
+
+    def delete(self, keys: DataFrame) -> Records:
+        """Tags rows that go.
+
+        Args:
+            keys: Key columns of rows of the table.
+        """
+        source = Source(self.target.catalog, keys.select(*self._key_columns).distinct(), self._keys)
+        gone = self._located(source).where(_LIVE)
+        return Records(self._tombstones(gone), RowCounts(deleted=gone.count()), self._claims(source, None))
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return self.table_type.unique_key
+
+    @property
+    def _key_columns(self) -> list[str]:
+        return [quoted(each) for each in self._keys]
+
+    @property
+    def _partition_by(self) -> tuple[str, ...]:
+        return self.target.layout.partition_by
+
+    @property
+    def _within(self) -> list[str]:
+        return [quoted(each) for each in dict.fromkeys([*self._keys, *self._partition_by])]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [*self.target.layout.data_schema.names, *self._partition_by]
+
+    def _as_stored(self, frame: DataFrame) -> DataFrame:
+        """The rows with partition values as folders give them back: no empty text, no negative zero."""
+        for each in self._schema:
+            if each.name in self._partition_by and each.dataType.typeName() in ("string", "float", "double"):
+                name = quoted(each.name)
+                empty = f"nullif({name}, '')" if each.dataType.typeName() == "string" else f"if({name} = 0, 0, {name})"
+                frame = frame.withColumn(each.name, functions.expr(empty).cast(each.dataType))
+        return frame
+
+    def _check_keys(self, source: Source) -> None:
+        nulls = [functions.count_if(functions.col(each).isNull()) for each in self._key_columns]
+        counted = source.frame.agg(*nulls).head()
+        wrong = [
+            f"{name} is null in {count:,} rows" for name, count in zip(self._keys, counted or (), strict=True) if count
+        ]
+        if wrong:
+            raise WriteError(
+                f"{self.target.subject}: unique_key: {', '.join(wrong)}; a row of a merge_on_read table needs a whole "
+                "key. The table is as it was before"
+            )
+        if self.table_type.ordering is None:
+            source.check_unique(self.target.subject)
+
+    def _located(self, source: Source) -> DataFrame:
+        """The newest version of each key in each partition: its file group, whether it is a row, its order."""
+        ordering = self.table_type.ordering
+        best = functions.col(quoted(ordering)) if ordering is not None else functions.lit(None).cast("int")
+        files = source.may_match(self.target.rows_with_file())
+        found = files.select(*self._within, best.alias(_BEST), OP, INSTANT, SEQ, FILE)
+        found = found.join(source.hinted.select(*self._key_columns), list(self._keys), "left_semi")
+        order = f"{INSTANT} desc nulls last, {SEQ} desc"
+        rank = f"row_number() over (partition by {', '.join(self._within)} order by {order})"
+        newest = found.withColumn(RANK, functions.expr(rank)).where(f"{RANK} = 1")
+        live = functions.expr(f"{OP} is null or {OP} = '{UPSERT}'").alias(_LIVE)
+        located = file_groups(self.target.catalog, self.target.opened, newest.select(*self._within, _BEST, live, FILE))
+        return located.localCheckpoint(eager=True)
+
+    def _where_they_stay(self, rows: DataFrame, located: DataFrame) -> DataFrame:
+        """The rows, those of a key that lies in another partition with that partition, unless they shall move."""
+        moving = [name for name in self._partition_by if name not in self._keys]
+        if self.table_type.update_partition_path or not moving:
+            return rows
+        old = {name: f"__zl_old_{number}" for number, name in enumerate(moving)}
+        columns = [functions.col(quoted(name)).alias(alias) for name, alias in old.items()]
+        there = located.where(_LIVE).select(*self._key_columns, *columns, functions.lit(True).alias(_MOVED))
+        joined = rows.join(there.dropDuplicates(list(self._keys)), list(self._keys), "left")
+        kept = {name: functions.expr(f"if({_MOVED}, {alias}, {quoted(name)})") for name, alias in old.items()}
+        return joined.select(*(kept.get(name, functions.col(quoted(name))).alias(name) for name in self._names))
+
+    def _with_group(self, rows: DataFrame, located: DataFrame) -> DataFrame:
+        """The rows with the file group that has, or had, a version of their key in their partition; null for none."""
+        there = located.select(*self._within, GROUP).alias("l")
+        same = [functions.expr(f"r.{name} <=> l.{name}") for name in self._within]
+        joined = rows.alias("r").join(there, reduce(lambda left, right: left & right, same), "left")
+        return joined.select("r.*", f"l.{GROUP}")
+
+    def _with_new_groups(self, rows: DataFrame) -> DataFrame:
+        """The rows with a file group each."""
+        part = self._part()
+        homeless = rows.where(f"{GROUP} is null").groupBy(part.alias(_PART)).agg(functions.count("*").alias("n"))
+        counted = {tuple(value or None for value in row[_PART]): row["n"] for row in homeless.collect()}
+        if not counted:
+            return rows
+        files, sizing = self.target.opened.snapshot.files, self.target.layout.config.file_sizing
+        limit = min(self.table_type.small_file_bytes, sizing.target_file_bytes)
+        count, slots = slots_of(assign(counted, files, limit, sizing.target_file_bytes))
+        listed = [([value or "" for value in key], slot, group) for key, slot, group in slots]
+        schema = f"{_PART} array<string>, {_SLOT} int, __zl_new string"
+        places = functions.broadcast(self.target.catalog.spark.createDataFrame(listed, schema))
+        slot = functions.expr(f"cast(pmod(xxhash64({', '.join(self._key_columns)}), {count}) as int)")
+        joined = rows.withColumn(_PART, part).withColumn(_SLOT, slot).join(places, [_PART, _SLOT], "left")
+        return joined.withColumn(GROUP, functions.expr(f"coalesce({GROUP}, __zl_new)"))
+
+    def _part(self) -> Column:
+        texts = [f"coalesce(cast({quoted(name)} as string), '')" for name in self._partition_by]
+        return (
+            functions.expr(f"array({', '.join(texts)})") if texts else functions.expr("cast(array() as array<string>)")
+        )
+
+    def _left_behind(self, rows: DataFrame, located: DataFrame) -> DataFrame:
+        """Deletes in the partitions that rows have moved away from."""
+        same = " and ".join(f"l.{quoted(name)} <=> r.{quoted(name)}" for name in self._partition_by)
+        key = [functions.expr(f"l.{name} = r.{name}") for name in self._key_columns]
+        on = reduce(lambda left, right: left & right, [*key, functions.expr(f"not ({same})")])
+        moved = located.where(_LIVE).alias("l").join(rows.alias("r"), on, "left_semi")
+        return self._tombstones(moved)
+
+    def _tombstones(self, located: DataFrame) -> DataFrame:
+        return self._records(located, DELETE)
+
+    def _records(self, rows: DataFrame, op: str) -> DataFrame:
+        """Rows in the table's columns, null where they have none of these, with operation and group."""
+        have = set(rows.columns)
+        types = {each.name: each.dataType for each in self._schema}
+        columns = [
+            (functions.col(quoted(name)) if name in have else functions.lit(None)).cast(types[name]).alias(name)
+            for name in self._names
+        ]
+        return rows.select(*columns, functions.lit(op).alias(OP), GROUP)
+
+    @cached_property
+    def _schema(self) -> Any:
+        return StructType.fromJson(json.loads(self.target.layout.schema_json)).fields
+
+    def _claims(self, source: Source, deletes: DataFrame | None) -> Any:
+        sources: Sequence[Source] = [source]
+        if deletes is not None:
+            sources = [source, Source(self.target.catalog, deletes.select(*self._key_columns), self._keys)]
+
+        def claims(added: DataFiles) -> str | None:
+            for each in sources:
+                theirs = each.may_match(self.target.rows_of(added))
+                if theirs.join(each.hinted.select(*self._key_columns), list(self._keys), "left_semi").limit(1).count():
+                    return "it wrote rows with keys that come here too"
+            return None
+
+        return claims

@@ -1,0 +1,108 @@
+"""File groups and their newest slices: one base file, or none yet, and the log files that came after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.naming import parse_data_file_name, parse_log_file_name
+
+Partition = tuple[tuple[str, "str | None"], ...]
+
+
+@dataclass(frozen=True)
+class FileSlice:
+    """The live files of one file group.
+
+    Attributes:
+        partition: Where the group lies; with `group` its id.
+        group: The file id.
+        base: The base file, or None where rows have come to the group only as logs.
+        logs: Log files, oldest first.
+    """
+
+    partition: Partition
+    group: str
+    base: DataFile | None = None
+    logs: tuple[DataFile, ...] = field(default=())
+
+    @property
+    def base_instant(self) -> str | None:
+        """The instant that began the slice: of the base file, else of the first log; None for a file of others."""
+        if self.base is not None:
+            parsed = parse_data_file_name(self.base.path)
+            return parsed[1] if parsed else None
+        return self.log_instants[0] if self.logs else None
+
+    @property
+    def log_instants(self) -> tuple[str, ...]:
+        """Instants of the delta commits whose logs it holds, oldest first."""
+        found = (parse_log_file_name(each.path) for each in self.logs)
+        return tuple(dict.fromkeys(each[1] for each in found if each is not None))
+
+    @property
+    def log_bytes(self) -> int:
+        """Size of its logs."""
+        return sum(each.size_bytes for each in self.logs)
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of base and logs."""
+        return self.log_bytes + (self.base.size_bytes if self.base is not None else 0)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Its files."""
+        base = () if self.base is None else (self.base.path,)
+        return (*base, *(each.path for each in self.logs))
+
+
+def is_log(files: DataFiles) -> pa.BooleanArray:
+    """Which files are logs; bool, one a file."""
+    return pc.ends_with(files["path"].combine_chunks(), ".log.parquet")
+
+
+def groups_with_logs(files: DataFiles) -> frozenset[str]:
+    """The file groups of the logs among some files."""
+    return frozenset(log_files(files)["group"].to_pylist()) if len(files) else frozenset()
+
+
+def base_files(files: DataFiles) -> DataFiles:
+    """The base files among some."""
+    return files.filter(pc.invert(is_log(files)))
+
+
+def log_files(files: DataFiles) -> DataFiles:
+    """The log files among some."""
+    return files.filter(is_log(files))
+
+
+def slices_with_logs(files: DataFiles) -> list[FileSlice]:
+    """The newest slice of each file group that has logs, in the order of partition and group; others cost nothing."""
+    logs = log_files(files)
+    if not len(logs):
+        return []
+    bases = base_files(files)
+    touched = pc.is_in(bases["group"], value_set=logs["group"].combine_chunks())
+    return sorted(_slices([*bases.filter(touched), *logs]), key=lambda each: (str(each.partition), each.group))
+
+
+def _slices(files: Iterable[DataFile]) -> list[FileSlice]:
+    found: dict[tuple[Partition, str], FileSlice] = {}
+    for each in sorted(files, key=lambda file: (_order(file), file.path)):
+        key = (each.partition, each.group)
+        have = found.get(key, FileSlice(*key))
+        if parse_log_file_name(each.path) is None:
+            found[key] = FileSlice(have.partition, have.group, each, have.logs)
+        else:
+            found[key] = FileSlice(have.partition, have.group, have.base, (*have.logs, each))
+    return list(found.values())
+
+
+def _order(file: DataFile) -> tuple[str, int]:
+    parsed = parse_log_file_name(file.path)
+    return ("", 0) if parsed is None else parsed[1:]
