@@ -25,7 +25,7 @@ LAYER_OF_PART = {
         FACADE,
     ),
     **dict.fromkeys(
-        ("table", "table_writes", "table_clustering", "table_history", "table_index_care", "table_measures"),
+        ("table", "table_writes", "table_records", "table_clustering", "table_history", "table_index_care", "table_measures"),
         FACADE,
     ),
 }

@@ -1,55 +1,537 @@
 """Merge-on-read tables: upserts and deletes go to logs, every reader sees them, compaction changes no row."""
 
-import pytest
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
 
-from dbt.adapters.zlayout.errors import ConfigError, WriteError
+import pytest
+from comparing import same_rows
+
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
+from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting
 from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.timeline.action import Action
+from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_files, slices_with_logs
+from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
+
+ROWS = "select id k, id % 7 a, concat('v', id) v from range({}, {})"
 
 
 def rows(spark, sql):
     return sorted(map(tuple, spark.sql(sql).collect()), key=repr)
 
 
-@pytest.fixture
-def table(spark):
-    made = ZTable.write(
-        spark,
-        "z.records",
-        spark.range(100).selectExpr("id k", "id % 7 a", "concat('v', id) v"),
-        table_type="merge_on_read",
-        unique_key=["k"],
-        zorder=["k"],
-        compaction="off",
-    )
-    yield made
-    for kind, name in (("view", "records"), ("view", "records__ro"), ("table", "records__files")):
-        spark.sql(f"drop {kind} if exists z.{name}")
+def made(spark, name, query, **settings):
+    given = {"table_type": "merge_on_read", "unique_key": ["k"], "zorder": ["k"], "compaction": "off", **settings}
+    return ZTable.write(spark, f"z.{name}", spark.sql(query), **given)
 
 
-def test_an_upsert_updates_and_inserts_through_logs(spark, table):
-    done = table.upsert(spark.range(95, 105).selectExpr("id k", "-1L a", "'new' v"))
-    assert (done.rows_inserted, done.rows_updated, done.files_removed) == (5, 5, 0)
-    assert done.log_bytes > 0
+def upsert(spark, table, query, **options):
+    return table.upsert(spark.sql(query), **options)
+
+
+def waiting(table):
+    return list_scheduled(table._opened.store, Action.COMPACTION)
+
+
+def live(table):
+    return ZTable.for_name(table._spark, table.name).snapshot().files
+
+
+def test_an_upsert_updates_and_inserts_through_logs(spark):
+    table = made(spark, "records", ROWS.format(0, 100))
+    done = upsert(spark, table, "select id k, -1L a, 'new' v from range(95, 105)")
+    assert (done.rows_inserted, done.rows_updated, done.rows_deleted, done.files_removed) == (5, 5, 0, 0)
+    assert (done.groups_touched, done.log_bytes) == (1, done.bytes_added)
     expected = [(k, k % 7, f"v{k}") for k in range(95)] + [(k, -1, "new") for k in range(95, 105)]
     assert rows(spark, "select * from z.records") == sorted(expected, key=repr)
     assert spark.table("z.records__ro").count() == 100
-    assert spark.table("z.records__files").count() == 110
+    assert rows(spark, "select distinct _zl_op, _zl_instant from z.records__files where _zl_op is not null") == [
+        ("upsert", int(done.instant))
+    ]
+    assert table.history(1).column("action").to_pylist() == ["deltacommit"]
 
 
-def test_a_delete_goes_to_the_logs_too_and_a_row_may_come_again(spark, table):
+def test_a_session_without_this_package_reads_the_same_rows(spark):
+    table = made(spark, "plain", ROWS.format(0, 50))
+    upsert(spark, table, "select id k, -1L a, 'new' v from range(40, 60)")
+    table.delete("k < 5")
+    other = spark.newSession()
+    for query in ("select * from z.plain", "select v from z.plain where k = 41", "select * from z.plain where a = -1"):
+        assert rows(other, query) == rows(spark, query)
+    assert other.table("z.plain").count() == 55
+
+
+def test_deletes_go_to_the_logs_and_a_row_may_come_again(spark):
+    table = made(spark, "gone", ROWS.format(0, 100), ordering="a")
     done = table.delete("k < 10")
     assert (done.rows_deleted, done.files_removed) == (10, 0)
-    assert spark.table("z.records").count() == 90
-    table.upsert(spark.sql("select 3L k, 1L a, 'back' v"))
-    assert rows(spark, "select * from z.records where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, 1, "back")]
+    assert table.delete("k < 10").version == done.version
+    upsert(spark, table, "select 3L k, -9L a, 'back' v")
+    assert rows(spark, "select * from z.gone where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
+    table.compact()
+    assert rows(spark, "select * from z.gone__ro where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
 
 
-def test_compaction_changes_no_row(spark, table):
-    table.upsert(spark.range(50, 150).selectExpr("id k", "-1L a", "'new' v"))
-    table.delete("k % 10 = 0")
-    before = rows(spark, "select * from z.records")
-    done = table.compact()
-    assert done.groups == 1
-    assert rows(spark, "select * from z.records") == before
-    assert rows(spark, "select * from z.records__ro") == before
-    assert spark.table("z.records__files").where("_zl_op is not null").count() == 0
+def test_an_empty_batch_makes_no_version(spark):
+    table = made(spark, "empty", ROWS.format(0, 10))
+    assert upsert(spark, table, ROWS.format(0, 0)).version == table.version
+    nothing = made(spark, "nothing", ROWS.format(0, 0))
+    assert upsert(spark, nothing, ROWS.format(0, 3)).rows_inserted == 3
+    assert spark.table("z.nothing").count() == 3
+    assert spark.table("z.nothing__ro").count() == 0
+    nothing.compact()
+    assert spark.table("z.nothing__ro").count() == 3
+
+
+def test_the_greater_ordering_wins_wherever_it_lies(spark):
+    table = made(spark, "ordered", "select id k, 5 o, 'base' v from range(4)", ordering="o")
+    batch = (
+        "select k, o, v from values (0, 4, 'late'), (1, 6, 'x'), (1, 7, 'y'), (2, 5, 'same'), (9, 1, 'in') t(k, o, v)"
+    )
+    done = upsert(spark, table, batch.replace("select k", "select cast(k as bigint) k"))
+    assert (done.rows_inserted, done.rows_updated) == (1, 2)
+    assert rows(spark, "select * from z.ordered") == [
+        (0, 5, "base"),
+        (1, 7, "y"),
+        (2, 5, "same"),
+        (3, 5, "base"),
+        (9, 1, "in"),
+    ]
+    upsert(spark, table, "select 1L k, 6 o, 'lower than the log' v")
+    assert rows(spark, "select v from z.ordered where k = 1") == [("y",)]
+    table.compact()
+    upsert(spark, table, "select 1L k, cast(null as int) o, 'null is least' v")
+    assert rows(spark, "select v from z.ordered where k = 1") == [("y",)]
+
+
+def test_keys_that_are_null_or_come_twice_are_refused(spark):
+    table = made(spark, "refused", ROWS.format(0, 10))
+    with pytest.raises(WriteError, match="k is null in 1 rows"):
+        upsert(spark, table, "select cast(null as bigint) k, 1L a, 'x' v")
+    with pytest.raises(WriteError, match="several rows of one unique_key"):
+        upsert(spark, table, "select 1L k, id a, 'x' v from range(2)")
+    with pytest.raises(WriteError, match="null"):
+        made(spark, "refused_at_first", "select cast(null as bigint) k, 1 a")
+    assert table.version == ZTable.for_name(spark, "z.refused").version
+
+
+def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
+    table = made(spark, "undone", ROWS.format(0, 10))
+    more = spark.sql(ROWS.format(0, 1))
+    for change in (lambda: table.append(more), lambda: table.overwrite(more)):
+        with pytest.raises(ConfigError, match="takes rows by their key"):
+            change()
+    with pytest.raises(ConfigError, match="not the key of the table"):
+        table.merge(more, ["a"])
+    with pytest.raises(ConfigError, match="one row a key"):
+        table.merge(more, ["k"], predicates=["DBT_INTERNAL_DEST.a > 1"])
+    with pytest.raises(ConfigError, match="needs one"):
+        made(spark, "keyless", ROWS.format(0, 1), unique_key=None)
+    with pytest.raises(ConfigError, match="_zl_op"):
+        made(spark, "taken", "select 1 k, 'x' _zl_op")
+    plain = ZTable.write(spark, "z.undone_plain", more)
+    with pytest.raises(ConfigError, match="no key of its own"):
+        plain.upsert(more)
+    with pytest.raises(UnsupportedError, match="copy_on_write"):
+        plain.compact()
+
+
+def test_merges_with_columns_and_conditions_write_whole_rows(spark):
+    table = made(spark, "merged", ROWS.format(0, 10))
+    source = spark.sql("select id k, -1L a, 'new' v from range(8, 12)")
+    done = table.merge(source, "k", update_columns=["a"], not_matched_condition="DBT_INTERNAL_SOURCE.k > 10")
+    assert (done.rows_updated, done.rows_inserted) == (2, 1)
+    assert rows(spark, "select * from z.merged where k > 7") == [(11, -1, "new"), (8, -1, "v8"), (9, -1, "v9")]
+    done = table.merge(source, "k", matched_condition="DBT_INTERNAL_DEST.k = 8", skip_not_matched_step=True)
+    assert done.rows_updated == 1
+    assert rows(spark, "select v from z.merged where k in (8, 9)") == [("new",), ("v9",)]
+
+
+def test_delete_insert_and_replace_where_go_through_logs(spark):
+    table = made(spark, "replaced", ROWS.format(0, 20))
+    done = table.delete_insert(spark.sql("select id k, 0L a, 'di' v from range(18, 22)"), "k")
+    assert (done.rows_updated, done.rows_inserted, done.files_removed) == (2, 2, 0)
+    done = table.replace_where(spark.sql("select id k, 1L a, 'rw' v from range(4, 6)"), "k < 6")
+    assert (done.rows_deleted, done.rows_updated, done.files_removed) == (4, 2, 0)
+    assert rows(spark, "select k from z.replaced where k < 7") == [(4,), (5,), (6,)]
+    assert spark.table("z.replaced").count() == 18
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
+    name = f"moving_{int(moves)}"
+    query = "select id k, if(id % 2 = 0, 'even', 'odd') p, 'base' v from range(20)"
+    table = made(spark, name, query, partition_by="p", update_partition_path=moves)
+    done = upsert(spark, table, "select 4L k, 'odd' p, 'moved' v union all select 99L, '', 'new'")
+    assert (done.rows_updated, done.rows_inserted) == (1, 1)
+    there = "odd" if moves else "even"
+    for _ in range(2):
+        assert rows(spark, f"select p, v from z.{name} where k = 4") == [(there, "moved")]
+        assert rows(spark, f"select k, v from z.{name} where p is null") == [(99, "new")]
+        assert rows(spark, f"select count(*) from z.{name}") == [(21,)]
+        table.compact(where={"p": "odd"})
+        assert rows(spark, f"select p, v from z.{name} where k = 4") == [(there, "moved")]
+        table.compact()
+    assert rows(spark, f"select count(*) from z.{name}__ro") == [(21,)]
+    upsert(spark, table, "select 4L k, 'even' p, 'back' v")
+    assert rows(spark, f"select p, v from z.{name} where k = 4") == [("even", "back")]
+
+
+def test_new_rows_fill_small_file_groups_before_new_ones(spark):
+    query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
+    table = made(spark, "small", query.format(0, 2000), target_file_size="64kb", small_file_limit="60kb")
+    before = {each.group for each in live(table)}
+    upsert(spark, table, query.format(10_000, 10_050))
+    assert groups_with_logs(live(table)) <= before
+    upsert(spark, table, query.format(20_000, 24_000))
+    assert len(groups_with_logs(live(table)) - before) >= 2
+    assert spark.table("z.small").count() == 6050
+
+
+def test_logs_come_in_blocks_and_roll_over(spark):
+    query = "select id k, sha2(cast(id as string), 256) v from range({})"
+    table = made(
+        spark, "blocks", query.format(10), log_max_size="100kb", bucket_buffer_size="60kb", buffer_size="200kb"
+    )
+    done = upsert(spark, table, query.format(20_000))
+    assert done.files_added > 3
+    (only,) = slices_with_logs(live(table))
+    assert [path.rpartition("_")[2] for path in only.paths[1:4]] == [
+        "0000.log.parquet",
+        "0001.log.parquet",
+        "0002.log.parquet",
+    ]
+    assert same_rows(spark.table("z.blocks"), spark.sql(query.format(20_000)))
+
+
+def test_compactions_are_planned_and_carried_out_apart_while_writers_go_on(spark):
+    table = made(spark, "apart", ROWS.format(0, 100))
+    upsert(spark, table, "select id k, 1L a, 'one' v from range(10)")
+    planned = table.compact(schedule_only=True)
+    assert (planned.groups, len(planned.plans)) == (1, 1)
+    (plan,) = waiting(table)
+    assert Path(plan.path).name == f"{planned.plans[0]}.compaction.requested"
+    assert table.compact(schedule_only=True).plans == ()  # the group has its plan
+    upsert(spark, table, "select id k, 2L a, 'two' v from range(5, 15)")
+    table.clean(retain_versions=1, retain_hours=0)
+    expected = rows(spark, "select * from z.apart")
+    done = table.compact(execute_only=True)
+    assert (done.groups, done.groups_dropped, done.plans) == (1, 0, planned.plans)
+    assert waiting(table) == []
+    assert rows(spark, "select * from z.apart") == expected
+    # What came after the plan is the log of the next slice.
+    assert rows(spark, "select count(*), min(v) from z.apart__files where _zl_op is not null") == [(10, "two")]
+    assert rows(spark, "select v from z.apart__ro where k = 7") == [("one",)]
+
+
+def test_several_plans_wait_and_one_may_be_chosen(spark):
+    query = "select id k, if(id < 10, 'x', 'y') p, 'base' v from range(20)"
+    table = made(spark, "several", query, partition_by="p")
+    upsert(spark, table, "select 1L k, 'x' p, 'log' v")
+    first = table.compact(schedule_only=True).plans[0]
+    upsert(spark, table, "select 11L k, 'y' p, 'log' v")
+    second = table.compact(schedule_only=True).plans[0]
+    assert [each.instant for each in waiting(table)] == [first, second]
+    with pytest.raises(ConfigError, match="no compaction that waits"):
+        table.compact(plan="2")
+    assert table.compact(plan=second).plans == (second,)
+    assert [each.instant for each in waiting(table)] == [first]
+    assert table.compact(execute_only=True).plans == (first,)
+    assert rows(spark, "select k from z.several__ro where v = 'log'") == [(1,), (11,)]
+
+
+def test_a_plan_whose_files_are_replaced_is_dropped(spark):
+    table = made(spark, "stale", ROWS.format(0, 10))
+    upsert(spark, table, "select 1L k, 1L a, 'log' v")
+    table.compact(schedule_only=True)
+    table = made(spark, "stale", ROWS.format(0, 5))
+    done = table.compact(execute_only=True)
+    assert (done.groups, done.groups_dropped) == (0, 1)
+    assert waiting(table) == []
+    assert spark.table("z.stale").count() == 5
+
+
+def test_a_compaction_that_fails_leaves_table_and_plan(spark, monkeypatch):
+    table = made(spark, "fails", ROWS.format(0, 10))
+    upsert(spark, table, "select 1L k, 1L a, 'log' v")
+    plan = table.compact(schedule_only=True).plans
+    base = next(path for path in live(table)["path"].to_pylist() if ".log." not in path)
+    broken = Path(table.location.removeprefix("file://")) / base
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-20])
+    with pytest.raises(WriteError):
+        table.compact(execute_only=True)
+    broken.write_bytes(whole)
+    assert ZTable.for_name(spark, "z.fails").version == table.version
+    assert [each.instant for each in waiting(table)] == list(plan)
+    assert table.compact(execute_only=True).groups == 1
+
+
+def test_log_compaction_leaves_the_base_and_one_log(spark):
+    table = made(spark, "logs_only", ROWS.format(0, 10))
+    for number in range(3):
+        upsert(spark, table, f"select id k, {number}L a, 'log' v from range({number}, 5)")
+    table.delete("k = 4")
+    planned = table.compact(schedule_only=True, logs_only=True)
+    upsert(spark, table, "select 3L k, 9L a, 'later' v")
+    before = rows(spark, "select * from z.logs_only")
+    done = table.compact(execute_only=True)
+    assert (done.plans, done.files_removed, done.files_added) == (planned.plans, 4, 1)
+    assert rows(spark, "select * from z.logs_only") == before
+    assert spark.table("z.logs_only__ro").where("v = 'log'").count() == 0
+    assert table.compact(logs_only=True).groups == 1
+    assert table.compact(logs_only=True).groups == 0
+
+
+def test_clustering_leaves_groups_with_logs_alone(spark):
+    table = made(spark, "clustered", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
+    upsert(spark, table, "select 5L k, 1L a, 'log' v")
+    (logged,) = groups_with_logs(live(table))
+    before = rows(spark, "select * from z.clustered")
+    done = table.cluster(rewrite_all=True)
+    assert done.files_removed > 0
+    assert logged in live(table)["group"].to_pylist()
+    assert len(log_files(live(table))) == 1
+    assert rows(spark, "select * from z.clustered") == before
+
+
+def test_inline_compaction_comes_after_so_many_commits(spark):
+    table = made(spark, "inline", ROWS.format(0, 10), compaction="inline", compact_every=2)
+    upsert(spark, table, "select 1L k, 1L a, 'one' v")
+    assert len(log_files(live(table))) == 1
+    upsert(spark, table, "select 2L k, 1L a, 'two' v")
+    assert len(log_files(live(table))) == 0
+    assert table.history(1).column("operation").to_pylist() == ["compaction"]
+    assert rows(spark, "select k from z.inline__ro where v in ('one', 'two')") == [(1,), (2,)]
+    later = made(spark, "later", ROWS.format(0, 10), compaction="deferred", compact_every=1)
+    upsert(spark, later, "select 1L k, 1L a, 'one' v")
+    assert len(waiting(later)) == 1
+
+
+def test_the_type_of_a_table_changes_both_ways_in_one_commit(spark):
+    table = ZTable.write(spark, "z.converted", spark.sql(ROWS.format(0, 50)), zorder=["k"], comment="of records")
+    version = table.version
+    settings = made(spark, "pattern", ROWS.format(0, 1))._opened
+    from dbt.adapters.zlayout.spark.table_layout import config_of
+
+    table.merge(spark.sql("select 1L k, 1L a, 'log' v"), "k", settings=config_of(settings.snapshot))
+    assert table.history(2).column("operation").to_pylist() == ["merge", "conversion"]
+    assert table.version == version + 2
+    assert spark.catalog.tableExists("z.converted__files")
+    assert rows(spark, "select v from z.converted where k = 1") == [("log",)]
+    assert rows(spark, "select v from z.converted__ro where k = 1") == [("v1",)]
+    assert table.index_status().num_rows == 0
+    assert table.verify().num_rows == 0
+    plain = ZTable.write(spark, "z.pattern_plain", spark.sql(ROWS.format(0, 1)), zorder=["k"])
+    table.append(spark.sql("select 60L k, 1L a, 'x' v"), settings=config_of(plain._opened.snapshot))
+    assert spark.table("z.converted").count() == 51
+    assert rows(spark, "select v from z.converted where k = 1") == [("log",)]
+    assert not spark.catalog.tableExists("z.converted__files")
+    assert not spark.catalog.tableExists("z.converted__ro")
+
+
+def test_the_past_and_its_changes_are_rows_and_not_records(spark):
+    table = made(spark, "past", ROWS.format(0, 10))
+    first = table.version
+    upsert(spark, table, "select 1L k, -1L a, 'new' v union all select 20L, 1L, 'in'")
+    table.delete("k = 2")
+    table.compact()
+    assert sorted(map(tuple, table.read(version=first).collect())) == rows(spark, ROWS.format(0, 10))
+    changes = sorted((row._change_type, row.k, row.v) for row in table.changes(first).collect())
+    assert changes == [("delete", 1, "v1"), ("delete", 2, "v2"), ("insert", 1, "new"), ("insert", 20, "in")]
+    table.rollback(first + 1)
+    assert rows(spark, "select v from z.past where k in (1, 2)") == [("new",), ("v2",)]
+    assert table.count("k < 3") == 3
+
+
+def test_columns_that_come_later_are_null_in_older_rows(spark):
+    table = made(spark, "wider", ROWS.format(0, 4))
+    upsert(spark, table, "select 1L k, 1L a, 'log' v")
+    upsert(spark, table, "select 2L k, 1L a, 'x' v, 'e' extra", on_schema_change="append_new_columns")
+    assert rows(spark, "select k, extra from z.wider") == [(0, None), (1, None), (2, "e"), (3, None)]
+    upsert(spark, table, "select 3L k, 'e' extra, cast(7 as decimal(30, 1)) a", on_schema_change="sync_all_columns")
+    assert spark.table("z.wider").columns == ["k", "a", "extra"]
+    assert rows(spark, "select extra, cast(a as int) from z.wider where k in (1, 3)") == [("e", 7), (None, 1)]
+    table.compact()
+    assert spark.table("z.wider__ro").count() == 4
+
+
+EVERY_TYPE = """
+    select cast(id as int) k, cast(id % 100 as byte) b, cast(id as float) / 3 f,
+      case id % 5 when 0 then double('NaN') when 1 then -0.0D when 2 then null else id / 7 end d,
+      cast(id as decimal(38, 10)) / 7 dec, date_add(date'1500-01-01', cast(id * 300 as int)) day,
+      timestamp_micros(id * 86400000123) ts, cast(timestamp_micros(id * 3600000001) as timestamp_ntz) ntz,
+      case when id % 4 = 0 then null else concat('ü✓', id) end t, cast(concat('x', id) as binary) bin,
+      id % 2 = 0 flag, named_struct('a', id, 'b', array(id, null)) st, map('m', id) mp, array(named_struct('q', id)) arr,
+      cast(null as int) nothing, id `dotted.name`
+    from range({}, {})
+"""
+
+
+@pytest.mark.parametrize("key", [["k"], ["day", "b"], ["ts"], ["dec"], ["t2"], ["bin"], ["dotted.name"]])
+def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, key):
+    wide = "select *, concat('ü✓', k) t2 from ({})"
+    quoted = [f"`{each}`" for each in key]
+    table = made(spark, "every", wide.format(EVERY_TYPE.format(0, 300)), unique_key=quoted, zorder=["k", "d"])
+    new = spark.sql(wide.format(EVERY_TYPE.format(250, 350))).selectExpr("*")
+    table.upsert(new.withColumn("nothing", new["k"]))
+    expected = (
+        spark.sql(wide.format(EVERY_TYPE.format(0, 350))).selectExpr(
+            "* except (nothing, t2)", "if(k >= 250, k, null) nothing", "t2"
+        )
+        if False
+        else spark.sql(
+            f"select * from ({wide.format(EVERY_TYPE.format(0, 250))}) union all select k, b, f, d, dec, day, ts, ntz, t, bin,"
+            f" flag, st, mp, arr, k, `dotted.name`, t2 from ({wide.format(EVERY_TYPE.format(250, 350))})"
+        )
+    )
+    assert same_rows(spark.table("z.every"), expected)
+    table.compact()
+    assert same_rows(spark.table("z.every"), expected)
+    assert same_rows(spark.table("z.every__ro"), expected)
+    assert table.verify(data=True).num_rows == 0
+
+
+def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
+    table = made(spark, "skipping", ROWS.format(0, 20_000), target_file_size="8kb", small_file_limit="1kb")
+    upsert(spark, table, "select id k, 1L a, 'log' v from range(0, 20000, 1000)")
+    plain = spark.sql("explain formatted select * from z.skipping__files where _zl_op is not null and k = 5000")
+    explained = ZTable.for_name(spark, "z.skipping")
+    scan = spark.sql("select * from z.skipping__files where _zl_op is not null")
+    assert len(scan.inputFiles()) >= len(log_files(live(table)))
+    from dbt.adapters.zlayout.table import explain_query
+
+    scans = explain_query(spark, "select * from z.skipping where k = 5000")
+    assert len(scans) >= 2
+    assert all(each.kept_files <= 2 for each in scans), [(each.kept_files, each.predicate) for each in scans]
+    assert plain is not None
+    assert explained.explain("k = 5000").kept_files <= 2
+
+
+def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, monkeypatch):
+    table = made(spark, "rivals", ROWS.format(0, 100))
+
+    def interrupted(query, other):
+        """An upsert beside which another lands between its tagging and its commit."""
+        written = DeltaCommitting._written
+
+        def write(self, target, records, transaction):
+            monkeypatch.setattr(DeltaCommitting, "_written", written)
+            other()
+            return written(self, target, records, transaction)
+
+        monkeypatch.setattr(DeltaCommitting, "_written", write)
+        return upsert(spark, table, query)
+
+    rival = ZTable.for_name(spark, "z.rivals")
+    with pytest.raises(ConflictError, match="keys that come here too"):
+        interrupted("select 1L k, 1L a, 'mine' v", lambda: upsert(spark, rival, "select 1L k, 1L a, 'theirs' v"))
+    assert rows(spark, "select v from z.rivals where k = 1") == [("theirs",)]
+    interrupted("select 2L k, 1L a, 'mine' v", lambda: upsert(spark, rival, "select 3L k, 1L a, 'theirs' v"))
+    assert rows(spark, "select k, v from z.rivals where k in (2, 3)") == [(2, "mine"), (3, "theirs")]
+    interrupted("select 4L k, 1L a, 'mine' v", lambda: rival.compact())
+    assert rows(spark, "select v from z.rivals where k = 4") == [("mine",)]
+    table.compact()
+    with pytest.raises(ConflictError):
+        # A clustering gives way to writers that it sees; one that it does not see must not lose its rows either.
+        monkeypatch.setattr("dbt.adapters.zlayout.timeline.transaction.give_way", lambda *_: None)
+        interrupted("select 5L k, 1L a, 'mine' v", lambda: rival.cluster(rewrite_all=True))
+    assert rows(spark, "select count(*), count(distinct k) from z.rivals") == [(100, 100)]
+
+
+def test_a_clustering_under_way_leaves_groups_that_get_a_log(spark, monkeypatch):
+    table = made(spark, "overtaken", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
+    from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
+
+    write_all = GroupWriter.write_all
+
+    def write(self, *args):
+        monkeypatch.setattr(GroupWriter, "write_all", write_all)
+        upsert(spark, ZTable.for_name(spark, "z.overtaken"), "select 5L k, 1L a, 'log' v")
+        return write_all(self, *args)
+
+    monkeypatch.setattr(GroupWriter, "write_all", write)
+    done = table.cluster(rewrite_all=True, max_group_size="20kb")
+    assert len(done.groups_dropped) == 1
+    assert rows(spark, "select count(*), count(distinct k) from z.overtaken") == [(3000, 3000)]
+    assert rows(spark, "select v from z.overtaken where k = 5") == [("log",)]
+    table.compact()
+    assert rows(spark, "select count(*), count(distinct k) from z.overtaken") == [(3000, 3000)]
+
+
+def test_a_stream_comes_in_exactly_once(spark, tmp_path):
+    table = made(spark, "streamed", ROWS.format(0, 10), ordering="a")
+    source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
+    schema = "k bigint, a bigint, v string"
+
+    def run(batch):
+        stream = spark.readStream.schema(schema).parquet(str(source))
+        query = stream.writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        query.foreachBatch(batch).start().awaitTermination()
+
+    spark.sql("select id k, 100L a, 'stream' v from range(5, 15)").write.parquet(str(source))
+    run(table.upsert_batch)
+    assert rows(spark, "select count(*), count_if(v = 'stream') from z.streamed") == [(15, 10)]
+    version = ZTable.for_name(spark, "z.streamed").version
+    # Killed between commit and checkpoint: the batch comes again.
+    for commit in (checkpoint / "commits").glob("*0"):
+        commit.unlink()
+    for crc in (checkpoint / "commits").glob(".*crc"):
+        crc.unlink()
+    upsert(spark, table, "select 5L k, 200L a, 'since' v")
+    run(table.upsert_batch)
+    assert ZTable.for_name(spark, "z.streamed").version == version + 1
+    assert rows(spark, "select v from z.streamed where k = 5") == [("since",)]
+    spark.sql("select 30L k, 100L a, 'stream' v").write.mode("append").parquet(str(source))
+    run(table.upsert_batch)
+    assert spark.table("z.streamed").count() == 16
+
+
+def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
+    made(spark, "busy", ROWS.format(0, 50))
+    failed = []
+
+    def writing(number):
+        for step in range(3):
+            low = 100 * number + 10 * step
+            for _ in range(10):
+                try:
+                    mine = ZTable.for_name(spark, "z.busy")
+                    mine.upsert(spark.sql(f"select id k, {step}L a, 'w{number}' v from range({low}, {low + 10})"))
+                    break
+                except ConflictError:
+                    continue
+            else:
+                failed.append((number, step))
+
+    def compacting():
+        for _ in range(3):
+            try:
+                ZTable.for_name(spark, "z.busy").compact()
+            except ConflictError:
+                continue
+
+    threads = [threading.Thread(target=writing, args=(1,)), threading.Thread(target=writing, args=(2,))]
+    threads.append(threading.Thread(target=compacting))
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert failed == []
+    table = ZTable.for_name(spark, "z.busy")
+    assert rows(spark, "select v, count(*) from z.busy where k >= 100 group by v") == [("w1", 30), ("w2", 30)]
+    assert rows(spark, "select count(*), count(distinct k) from z.busy") == [(110, 110)]
+    table.compact()
+    assert rows(spark, "select count(*), count(distinct k) from z.busy__ro") == [(110, 110)]
+
+
+def test_information_tells_of_logs_and_plans(spark):
+    table = made(spark, "told", ROWS.format(0, 10))
+    upsert(spark, table, "select 1L k, 1L a, 'log' v")
+    planned = table.compact(schedule_only=True)
+    told = ZTable.for_name(spark, "z.told").information()
+    assert told["table_type"] == "merge_on_read"
+    assert (told["slices_with_logs"], told["log_files"]) == (1, 1)
+    assert told["pending_compactions"] == list(planned.plans)
+    assert datetime.now(tz=timezone.utc).year >= 2024

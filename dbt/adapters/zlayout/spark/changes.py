@@ -16,8 +16,9 @@ from pyspark.sql.types import DataType, StructType
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.comparable import comparable, groups_by_value
+from dbt.adapters.zlayout.spark.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.record_tables import rows_of
 from dbt.adapters.zlayout.spark.schema_change import cast_to, holds
 from dbt.adapters.zlayout.spark.time_travel import at_snapshot, check_managed
 from dbt.adapters.zlayout.timeline.conflicts import Kind, kind_of
@@ -76,8 +77,8 @@ def changed_rows(catalog: Catalog, opened: OpenTable, name: str, from_version: i
     paths = pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string())
     check_kept(timeline, paths, f"{name}: files that changed between versions {from_version} and {to_version}")
     last = at_snapshot(opened, timeline.snapshot(to_version))
-    fields = StructType.fromJson(json.loads(last.schema_json)).fields
-    _check_columns(catalog, name, steps, last.schema_json)
+    fields = StructType.fromJson(json.loads(last.row_schema_json)).fields
+    _check_columns(catalog, name, steps, last.row_schema_json)
 
     parts = [_tagged(_rows(catalog, opened, last, None, DataFiles.empty()), 1, to_version)]
     rewritten: list[DataFrame] = []
@@ -108,6 +109,14 @@ def _steps(timeline: Timeline, from_version: int, to_version: int) -> list[_Step
 
 
 def _step(before: Snapshot, after: Snapshot, entry: Commit) -> _Step:
+    if merges_on_read(before.layout) or merges_on_read(after.layout):
+        # What a log changes shows only beside the other files of its group.
+        gone = before.files.filter(pc.is_in(before.files["path"], value_set=pa.array(entry.removes, pa.string())))
+        touched = pa.array(sorted({*gone["group"].to_pylist(), *entry.adds["group"].to_pylist()}), pa.string())
+        removed, added = (
+            each.files.filter(pc.is_in(each.files["group"], value_set=touched)) for each in (before, after)
+        )
+        return _Step(before, after, removed, added)
     gone = pc.is_in(before.files["path"], value_set=pa.array(entry.removes, pa.string()))
     return _Step(before, after, before.files.filter(gone), entry.adds)
 
@@ -138,7 +147,7 @@ def _rows(
     """The rows of some files of a version in the columns of the last one."""
     at = last if snapshot is None else at_snapshot(opened, snapshot)
     some = at.with_files(files if len(files) else DataFiles.empty(at.partition_columns))
-    return cast_to(frame_of(catalog, some, some.all_files()), last.schema_json)
+    return cast_to(rows_of(catalog, some), last.row_schema_json)
 
 
 def _tagged(rows: DataFrame, sign: int, version: int) -> DataFrame:

@@ -33,6 +33,7 @@ from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.file_slices import without_logs
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
@@ -81,7 +82,7 @@ class Clustering:
         """
         opened = self._opened()
         planner = self._planner(opened)
-        told = planner.outline(planner.choose(self._eligible(opened)))
+        told = planner.outline(planner.choose(self._eligible(planner.survey.opened)))
         if told.groups:
             schedule(Timeline(opened.store), Action.REPLACECOMMIT, told.to_dict(), replaces=True)
         return told
@@ -128,6 +129,8 @@ class Clustering:
         return open_managed(self.spark, self.name)[1]
 
     def _planner(self, opened: OpenTable) -> Planner:
+        # Rows of a key stay together in their file group for as long as it has logs.
+        opened = opened.with_files(without_logs(opened.snapshot.files))
         layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
         _, max_file_bytes = self.config.file_limits(layout.config.file_sizing.target_file_bytes)
         return Planner(Catalog(self.spark), Survey(opened, layout, max_file_bytes), self.config, self.progress)
@@ -193,7 +196,7 @@ class Clustering:
         summary: ClusterSummary,
     ) -> ClusterSummary:
         """Rewrites groups and commits those whose files nobody has touched meanwhile."""
-        live = transaction.base.files["path"] if transaction.base is not None else pa.chunked_array([], pa.string())
+        live = transaction.base.files if transaction.base is not None else DataFiles.empty()
         batch = [cut for cut in batch if self._is_whole(cut, live)]
         written = self._untouched(timeline, self._writer().write_all(plan, batch, transaction))
         for _ in range(_COMMIT_TRIES):
@@ -239,7 +242,7 @@ class Clustering:
 
     def _untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:
         """The groups that can be committed; new files of the others go."""
-        live = timeline.snapshot().files["path"]
+        live = timeline.snapshot().files
         kept = []
         for cut, files in written:
             if self._is_whole(cut, live):
@@ -248,10 +251,10 @@ class Clustering:
                 timeline.store.delete(each.file.path for each in files)
         return kept
 
-    def _is_whole(self, cut: CutGroup, live: pa.ChunkedArray) -> bool:
-        """Whether all files of a group are still there; a group of which one is gone is dropped."""
+    def _is_whole(self, cut: CutGroup, live: DataFiles) -> bool:
+        """Whether all files of a group are still there, and without logs; otherwise the group is dropped."""
         paths = pa.array(cut.told.paths, pa.string())
-        if pc.all(pc.is_in(paths, value_set=live.combine_chunks())).as_py():
+        if pc.all(pc.is_in(paths, value_set=without_logs(live)["path"].combine_chunks())).as_py():
             return True
         self._dropped.append(_dropped(cut, "another writer changed its rows meanwhile"))
         return False

@@ -225,6 +225,7 @@ class Modifying:
             "groups_touched": len(groups_with_logs(files)),
             "log_bytes": logs.total_bytes,
         }
+        settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT))
         version, instant = base.version, base.instant
         if len(files) or removes or schema.changes or self.wanted.batch is not None:
             with Timed(self.phases, "commit"):
@@ -238,7 +239,7 @@ class Modifying:
                     adds=files,
                     removes=removes,
                     schema_json=layout.schema_json if schema.changes else None,
-                    layout=layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT)),
+                    layout=settings if settings != base.layout else None,
                     curve=curve,
                     properties=partial(_properties_after, schema.dropped, self.wanted.batch),
                     summary={**figures, "seconds": dict(written.phases)},

@@ -17,7 +17,9 @@ from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.listing import listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import table_entry
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
 from dbt.adapters.zlayout.spark.time_travel import at_snapshot
@@ -62,6 +64,10 @@ def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progre
         base = transaction.base
         if base is None:
             raise TableNotFoundError(f"{name} has no version yet; build its model first")
+        if merges_on_read(base.layout):
+            raise UnsupportedError(
+                f"{name} takes rows by their key and not by the file: read the files and upsert them"
+            )
         collected = _collected(spark, name, timeline, base, progress)
         files = collected.files
         if not len(files):
@@ -77,7 +83,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progre
         }
         update = IndexUpdate(timeline.store, transaction.instant, files, collected.column_stats)
         commit = transaction.commit(Change(files, summary=summary), index=update)
-    entry = catalog.find(name)
+    entry = table_entry(catalog, name)
     if entry is not None:
         opened = at_snapshot(opened, timeline.snapshot(commit.version))
         show(catalog, name, entry, opened, Description.of(entry), None)

@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.listing import listed_files
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.orphans_taken import take_orphans
+from dbt.adapters.zlayout.spark.record_tables import table_entry
 from dbt.adapters.zlayout.spark.refresh import Goal, Refresh, Refreshed
 from dbt.adapters.zlayout.spark.relations import install, uninstall
 from dbt.adapters.zlayout.spark.session import open_entry
@@ -52,7 +53,7 @@ def refresh_table(
         ConflictError: Other writers were in the way several times in a row.
     """
     catalog = Catalog(spark)
-    entry = catalog.find(name)
+    entry = table_entry(catalog, name)
     if entry is None:
         raise TableNotFoundError(f"there is no table {name} any more")
     # Somebody may have taken it under management since: then its folder holds files of older versions, too.

@@ -72,7 +72,7 @@ def _merging(spark: SparkSession, name: TableName, wanted: TableConfig) -> OpenT
     catalog = Catalog(spark)
     entry, opened = open_managed(spark, name)
     timeline = Timeline(opened.store)
-    with timeline.begin(Action.COMMIT, Operation.INDEXING) as transaction:
+    with timeline.begin(Action.REPLACECOMMIT, Operation.CONVERSION) as transaction:
         base = transaction.base
         assert base is not None
         settings = replace(config_of(base), table_type=wanted.table_type)
@@ -80,7 +80,15 @@ def _merging(spark: SparkSession, name: TableName, wanted: TableConfig) -> OpenT
         nothing = DataFiles.empty(base.partition_by)
         new = tuple(each for each in layout.tracked if each.path == (OP,))
         index = IndexUpdate(opened.store, transaction.instant, nothing, statistics_of((), layout.tracked), (), new)
-        change = Change(adds=nothing, layout=layout.to_dict(base.layout.get("drift", 0.0)), summary={"rows": 0})
+        change = Change(
+            adds=base.files,
+            schema_json=base.schema_json,
+            partition_by=base.partition_by,
+            layout=layout.to_dict(base.layout.get("drift", 0.0)),
+            curve=base.curve,
+            properties=base.properties,
+            summary={"rows": base.files.total_rows},
+        )
         transaction.commit(change, index=index)
     entry, opened = open_managed(spark, name)
     show(catalog, name, entry, opened, Description.of(entry), None)

@@ -13,11 +13,10 @@ from dbt.adapters.zlayout.spark.collected import collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.index_update import put_slices
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.record_tables import rows_of, table_entry
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.log import Timeline
@@ -103,7 +102,7 @@ def at_snapshot(opened: OpenTable, snapshot: Snapshot) -> OpenTable:
 
 def rows_at(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> DataFrame:
     """The rows of an older version, in the columns that it had."""
-    return frame_of(catalog, opened_at(catalog, opened, name, past))
+    return rows_of(catalog, opened_at(catalog, opened, name, past))
 
 
 def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) -> tuple[OpenTable, CommitSummary]:
@@ -141,9 +140,9 @@ def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) 
             properties=target.properties,
             summary={**figures, "to_version": version},
         )
-        commit = transaction.commit(change, index=_index(catalog, store, target, transaction.instant, subject))
+        commit = transaction.commit(change, index=_index(catalog, opened, target, transaction.instant, subject))
     opened = at_snapshot(opened, timeline.snapshot(commit.version))
-    entry = catalog.find(name)
+    entry = table_entry(catalog, name)
     show(catalog, name, entry, opened, Description.of(entry) if entry is not None else Description(), None)
     done = CommitSummary(
         version=commit.version,
@@ -195,10 +194,11 @@ def _figures(timeline: Timeline, base: Snapshot | None, target: Snapshot) -> dic
     }
 
 
-def _index(catalog: Catalog, store: Store, target: Snapshot, instant: str, subject: str) -> IndexSlices:
+def _index(catalog: Catalog, opened: OpenTable, target: Snapshot, instant: str, subject: str) -> IndexSlices:
     """The version's index, which a clean may have taken although the data files are there: then made anew."""
+    store = opened.store
     if all(store.exists(path) for paths in target.index.values() for path in paths):
         return target.index
     tracked = TableLayout.of(config_of(target), target.schema_json, subject).tracked
-    examine = examining(catalog.spark, store, target.schema_json, target.partition_by)
+    examine = examining(catalog.spark, store, replace(opened, snapshot=target).schema_json, target.partition_by)
     return put_slices(store, instant, target.files, collect(store, target.files, tracked, examine).column_stats)

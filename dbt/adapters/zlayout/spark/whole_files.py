@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
 from dbt.adapters.zlayout.spark.jobs import short_message
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import rows_of
 from dbt.adapters.zlayout.spark.relations import frame_of
 
 
@@ -60,6 +61,8 @@ def count_rows(catalog: Catalog, opened: OpenTable, condition: str, subject: str
     Raises:
         ConfigError: The condition does not fit the table.
     """
+    if opened.merges_on_read:
+        return filtered(rows_of(catalog, opened), condition, subject).count()
     found = verdict_of_files(opened, filtered(frame_of(catalog, opened), condition, subject))
     known = int(opened.files["row_count"].to_numpy()[found == Verdict.ALL_ROWS].sum())
     open_files = found == Verdict.READ

@@ -41,3 +41,4 @@ class Operation(str, Enum):
     ROLLBACK = "rollback"
     INDEXING = "indexing"
     RECOVERY = "recovery"
+    CONVERSION = "conversion"

@@ -36,6 +36,7 @@ _KINDS = {
     Operation.ADOPT: Kind.APPEND,
     Operation.OVERWRITE: Kind.OVERWRITE,
     Operation.ROLLBACK: Kind.OVERWRITE,
+    Operation.CONVERSION: Kind.OVERWRITE,
     Operation.INSERT_OVERWRITE: Kind.REWRITE,
     Operation.MERGE: Kind.REWRITE,
     Operation.DELETE: Kind.REWRITE,

@@ -71,6 +71,12 @@ def groups_with_logs(files: DataFiles) -> frozenset[str]:
     return frozenset(log_files(files)["group"].to_pylist()) if len(files) else frozenset()
 
 
+def without_logs(files: DataFiles) -> DataFiles:
+    """The base files of file groups that have no logs."""
+    logged = pa.array(sorted(groups_with_logs(files)), pa.string())
+    return files.filter(pc.invert(pc.is_in(files["group"], value_set=logged))) if len(logged) else files
+
+
 def base_files(files: DataFiles) -> DataFiles:
     """The base files among some."""
     return files.filter(pc.invert(is_log(files)))

@@ -1,0 +1,134 @@
+"""The law of merge-on-read tables: whatever is done to one, in whatever order, it reads as a dictionary would."""
+
+import math
+import os
+import random
+
+import pytest
+
+from dbt.adapters.zlayout.table import ZTable
+
+# As many as the other sequences are long, where these are only tried.
+STEPS = 4 * int(os.environ.get("ZLAYOUT_SEQUENCES", "3"))
+SEED = int(os.environ.get("ZLAYOUT_SEED", "0")) or random.SystemRandom().randrange(1_000_000)
+KEYS, PLACES = 40, ("a", "b", "ü/=", None)
+SCHEMA = "k int, p string, o double, v string"
+
+
+class Model:
+    """What the table shall hold: by key the partition, the order and the value."""
+
+    def __init__(self, ordered):
+        self.rows, self.ordered = {}, ordered
+
+    def upsert(self, rows):
+        best = {}
+        for k, p, o, v in rows:
+            if k not in best or rank(o) >= rank(best[k][1]) or not self.ordered:
+                best[k] = (p, o, v)
+        for k, (p, o, v) in best.items():
+            then = self.rows.get(k)
+            if then is None or not self.ordered or then[1] is None or (o is not None and rank(o) >= rank(then[1])):
+                self.rows[k] = (p, o, v)
+
+    def table(self):
+        return sorted(((k, *row) for k, row in self.rows.items()), key=repr)
+
+
+def rank(order):
+    """Spark's order of doubles: null, numbers, NaN."""
+    if order is None:
+        return (0, 0.0)
+    return (2, 0.0) if math.isnan(order) else (1, order + 0.0)
+
+
+def some_rows(rng, ordered):
+    count = rng.choice([0, 1, 3, 12, 30])
+    keys = [rng.randrange(KEYS) for _ in range(count)]
+    if not ordered:
+        keys = sorted(set(keys))
+    orders = [None, 0.0, -0.0, 1.0, 2.0, 3.0, float("nan")]
+    return [(k, rng.choice(PLACES), rng.choice(orders), f"v{rng.randrange(1000)}") for k in keys]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("partitioned", [True, False])
+def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
+    name = f"z.law_{int(partitioned)}{int(ordered)}"
+    print(f"ZLAYOUT_SEED={SEED}")
+    rng = random.Random(f"{SEED}{partitioned}{ordered}")
+    first = [(k, rng.choice(PLACES), 1.0, f"first{k}") for k in range(0, KEYS, 2)]
+    model = Model(ordered)
+    model.upsert(first)
+    table = ZTable.write(
+        spark,
+        name,
+        spark.createDataFrame(first, SCHEMA),
+        table_type="merge_on_read",
+        unique_key="k",
+        ordering="o" if ordered else None,
+        partition_by=["p"] if partitioned else (),
+        zorder=["k"],
+        target_file_size="2kb",
+        small_file_limit="3kb",
+        compaction="off",
+        retain_hours=0,
+        retain_versions=2,
+    )
+    past = {table.version: dict(model.rows)}
+    done = []
+    steps = {
+        "upsert": lambda: upsert(spark, table, model, some_rows(rng, ordered)),
+        "delete": lambda: delete(table, model, rng.randrange(2, 9)),
+        "compact": lambda: table.compact(execute_only=False),
+        "log compaction": lambda: table.compact(logs_only=True),
+        "schedule": lambda: table.compact(schedule_only=True),
+        "execute": lambda: table.compact(execute_only=True),
+        "cluster": lambda: table.cluster(rewrite_all=True),
+        "clean": lambda: table.clean(dry_run=False),
+        "rollback": lambda: roll_back(table, model, past),
+    }
+    weights = [8, 3, 2, 2, 2, 2, 2, 1, 1]
+    for _ in range(STEPS):
+        step = rng.choices(list(steps), weights)[0]
+        done.append(step)
+        steps[step]()
+        table = ZTable.for_name(spark, name)
+        past[table.version] = dict(model.rows)
+        columns = "k, p, o, v"
+        assert found(spark.sql(f"select {columns} from {name}")) == normal(model.table()), done
+        edge = rng.randrange(KEYS)
+        want = [row for row in model.table() if row[0] < edge and row[3] > "v5"]
+        assert found(spark.sql(f"select {columns} from {name} where k < {edge} and v > 'v5'")) == normal(want), done
+    table.compact()
+    table.compact()
+    for each in (name, f"{name}__ro"):
+        assert found(spark.sql(f"select {columns} from {each}")) == normal(model.table()), done
+    assert table.index_status().num_rows == 0
+    assert table.verify(data=True).num_rows == 0
+
+
+def upsert(spark, table, model, rows):
+    table.upsert(spark.createDataFrame(rows, SCHEMA).coalesce(1))
+    model.upsert(rows)
+
+
+def delete(table, model, modulus):
+    table.delete(f"k % {modulus} = 1")
+    model.rows = {k: row for k, row in model.rows.items() if k % modulus != 1}
+
+
+def roll_back(table, model, past):
+    version = max(past) - 1
+    if version in past:
+        table.rollback(version)
+        model.rows = dict(past[version])
+
+
+def found(frame):
+    return normal(sorted((tuple(row) for row in frame.collect()), key=repr))
+
+
+def normal(rows):
+    """NaN equals NaN and -0.0 equals 0.0, as in Spark."""
+    return sorted((k, p or "", "null" if o is None else repr(o + 0.0), v) for k, p, o, v in rows)
