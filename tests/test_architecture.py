@@ -21,11 +21,19 @@ LAYER_OF_PART = {
     ),
     "spark": ENGINE,
     **dict.fromkeys(
-        ("inspect", "explanation_text", "text_grid", "report"),
+        ("inspect", "explanation_text", "text_grid", "report", "table_measures"),
         FACADE,
     ),
     **dict.fromkeys(
-        ("table", "table_writes", "table_records", "table_clustering", "table_history", "table_index_care", "table_measures"),
+        (
+            "table",
+            "table_writes",
+            "table_records",
+            "table_clustering",
+            "table_history",
+            "table_index_care",
+            "table_measures",
+        ),
         FACADE,
     ),
 }

@@ -173,6 +173,24 @@ def _cluster_pending(spark, name: str, seed: int) -> int:
     return table.cluster(pending=True).version
 
 
+def _upsert(spark, name: str, seed: int) -> int:
+    return _open(spark, name).upsert(frame_of(spark, _mixed(seed))).version
+
+
+def _compact(spark, name: str, seed: int) -> int:
+    return _open(spark, name).compact().version
+
+
+def _compact_pending(spark, name: str, seed: int) -> int:
+    table = _open(spark, name)
+    table.compact(schedule_only=True)
+    return table.compact(execute_only=True).version
+
+
+def _compact_logs(spark, name: str, seed: int) -> int:
+    return _open(spark, name).compact(logs_only=True).version
+
+
 def _refresh_index(spark, name: str, seed: int) -> int:
     return _open(spark, name).refresh_index().version
 
@@ -227,6 +245,11 @@ ACTIONS = (
     Action("cluster", "plain", _cluster, _same),
     Action("cluster_pending", "plain", _cluster_pending, _same),
     Action("refresh_index", "sparse", _refresh_index, _same),
+    Action("upsert", "records", _upsert, lambda rows, seed: _keyed(rows, seed, doubles=False)),
+    Action("delete_records", "records", _delete, _delete_model),
+    Action("compact", "records", _compact, _same),
+    Action("compact_pending", "records", _compact_pending, _same),
+    Action("compact_logs", "records", _compact_logs, _same),
     Action("drop", "plain", _drop, _gone),
     Action("rename", "plain", _rename, _same),
     Action("adopt", "foreign", _adopt, _same),

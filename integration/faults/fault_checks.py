@@ -54,6 +54,8 @@ def check_next_writer(bench: Bench, action: fault_actions.Action, after: Rows | 
         next_action, starts = fault_actions.by_name("create"), [fault_actions.Rows()]
     else:
         choices = ("append", "merge", "replace", "delete_insert")
+        if action.template == "records":
+            choices = ("upsert", "delete_records", "compact", "compact_logs")
         if action.template == "foreign" and not _managed(bench, action.template):
             choices = ("adopt",)
         next_action = fault_actions.by_name(random.Random(seed).choice(choices))

@@ -34,6 +34,16 @@ ACTIONS = {
         "clean",
         "cluster_pending",
     ),
+    "records": (
+        "upsert",
+        "upsert",
+        "upsert",
+        "delete_records",
+        "compact",
+        "compact_pending",
+        "compact_logs",
+        "cluster",
+    ),
 }
 
 
@@ -68,7 +78,7 @@ def schedule(bench, seed: int) -> str:
     done = [action for action, answer in ended if "version" in answer]
     maybe = [action for action, answer in ended if "killed" in answer]
     outcomes = legal(bench.before[template], done, maybe)
-    last = fault_actions.by_name("append")
+    last = fault_actions.by_name("upsert" if template == "records" else "append")
     last.run(bench.spark, bench.name(template), seed)
     try:
         check_whole(bench, template, [last.model(rows, seed) for rows in outcomes])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config.file_sizing import parse_size
 from dbt.adapters.zlayout.config.table_type import parse_strategy
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.spark import delta_plans
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.compaction import Compaction, CompactionSummary
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Source: org.apache.spark.sql.execution.streaming.StreamExecution.QUERY_ID_KEY.
 _QUERY_ID = "sql.streaming.queryId"
+_BATCH_TRIES = 4
 
 
 class TableRecords(TableWrites):
@@ -67,8 +68,14 @@ class TableRecords(TableWrites):
             ConflictError: As for `upsert`, several times in a row.
         """
         query_id = self._spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
-        rows = handed_over(df, self._spark)
-        self._modify(Operation.MERGE, rows, None, delta=delta_plans.upsert, batch=(query_id, batch_id))
+        for left in reversed(range(_BATCH_TRIES)):
+            try:
+                rows = handed_over(df, self._spark)
+                self._modify(Operation.MERGE, rows, None, delta=delta_plans.upsert, batch=(query_id, batch_id))
+                return
+            except ConflictError:  # noqa: PERF203 # each try is a whole query
+                if not left:
+                    raise
 
     def compact(
         self,

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.timeline.conflicts import check_may_follow
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
 ADD = {Operation.APPEND, Operation.ADOPT}
-STATE_WHOLE = {Operation.OVERWRITE, Operation.ROLLBACK}
+STATE_WHOLE = {Operation.OVERWRITE, Operation.ROLLBACK, Operation.CONVERSION}
 REPLACE = {Operation.INSERT_OVERWRITE, Operation.MERGE, Operation.DELETE}
 MAINTAIN = {Operation.CLUSTERING, Operation.COMPACTION}
 TOUCH_NO_ROW = {Operation.INDEXING, Operation.RECOVERY}
@@ -23,7 +23,11 @@ PAIRS = list(itertools.product(Operation, Operation))
 
 def lands(later: Operation, winner: Operation, same_file: bool) -> bool:
     """Whether a commit lands on top of one that it did not know: what users are promised, said apart from the code."""
-    if later in ADD | TOUCH_NO_ROW or winner in TOUCH_NO_ROW:
+    if later in TOUCH_NO_ROW or winner in TOUCH_NO_ROW:
+        return True
+    if winner is Operation.CONVERSION:
+        return False
+    if later in ADD:
         return True
     if winner in STATE_WHOLE:
         return False
@@ -75,7 +79,7 @@ def test_the_later_of_two_operations(table, later, winner, same_file) -> None:
         assert f"{later.value} {second.instant} began at version 0" in message
         assert f"{winner.value} {won.instant}" in message
         assert "version 1" in message
-        expected = "run the clustering again" if later in MAINTAIN else "run the model again"
+        expected = f"run the {later.value} again" if later in MAINTAIN else "run the model again"
         assert expected in message
         if same_file and later in REPLACE | MAINTAIN and winner in REPLACE | MAINTAIN:
             assert files["ours"] in message

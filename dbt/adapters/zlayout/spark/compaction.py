@@ -40,8 +40,6 @@ from dbt.adapters.zlayout.timeline.scheduled import Scheduled, list_scheduled, s
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MOST_COMMITS = 1000
-
 
 @dataclass(frozen=True)
 class CompactionSummary:
@@ -235,17 +233,11 @@ class Compaction:
         clean_as_kept(Timeline(opened.store), opened.snapshot)
 
 
-def commits_since_compaction(opened: OpenTable, most: int) -> int:
-    """Delta commits after the last compaction, or plan of one; so many at most are looked at."""
-    timeline = Timeline(opened.store)
-    plans = list_scheduled(opened.store, Action.COMPACTION)
-    last_plan = plans[-1].instant if plans else ""
-    count = 0
-    for entry in timeline.history(most * 4):
-        if entry.operation in (Operation.COMPACTION.value, Operation.OVERWRITE.value) or entry.instant <= last_plan:
-            break
-        count += entry.action is Action.DELTACOMMIT
-    return count
+def unplanned_commits(opened: OpenTable) -> int:
+    """Delta commits of which a log is left that no compaction has merged, or planned to merge."""
+    planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
+    slices = slices_with_logs(opened.snapshot.files)
+    return len({instant for each in slices if each.group not in planned for instant in each.log_instants})
 
 
 def compact_inline(
@@ -257,10 +249,7 @@ def compact_inline(
         What was done; None where it is not time yet, or a plan was written for later.
     """
     table_type = table_type_of(opened)
-    if (
-        table_type.compaction == "off"
-        or commits_since_compaction(opened, table_type.compact_every) < table_type.compact_every
-    ):
+    if table_type.compaction == "off" or unplanned_commits(opened) < table_type.compact_every:
         return None
     work = Compaction(spark, name, progress=progress)
     try:
@@ -286,6 +275,6 @@ def merging_information(opened: OpenTable) -> dict[str, Any]:
         "slices_with_logs": len(slices),
         "log_files": sum(len(each.logs) for each in slices),
         "log_bytes": sum(each.log_bytes for each in slices),
-        "commits_since_compaction": commits_since_compaction(opened, _MOST_COMMITS),
+        "unmerged_commits": len({instant for each in slices for instant in each.log_instants}),
         "pending_compactions": [each.instant for each in list_scheduled(opened.store, Action.COMPACTION)],
     }

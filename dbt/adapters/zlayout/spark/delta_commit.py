@@ -50,7 +50,7 @@ class DeltaCommitting(Modifying):
             rows = self._checked(rows)
         with Timed(self.phases, "plan"):
             records: Records = self.plan(target, rows)
-        written = self._written(target, records.frame, transaction)
+        written = self._written(target, records, transaction) if records.total else Written((), None, 0, {})
         return Outcome(written, (), lambda *_: records.counts, records.claims, along=True)
 
     def _checked(self, rows: DataFrame) -> DataFrame:
@@ -63,22 +63,19 @@ class DeltaCommitting(Modifying):
             )
         return rows
 
-    def _written(self, target: Target, records: DataFrame, transaction: Transaction) -> Written:
+    def _written(self, target: Target, records: Records, transaction: Transaction) -> Written:
         layout = target.layout
         build = log_build(self.spark, self.subject, layout, target.opened.store, transaction)
         data: list[Any] = [functions.col(quoted(name)) for name in layout.data_schema.names]
         folders = [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
         columns = [*data, *folders, functions.col(OP), functions.col(GROUP)]
         # `mapInArrow` takes a dot in a name for a struct's field.
-        plain = records.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
+        count = records.total
+        plain = records.frame.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
         phases: dict[str, float] = {}
         workers_find_this_python(self.spark)
         try:
             with Timed(phases, "write"):
-                plain = plain.localCheckpoint(eager=True)
-                count = plain.count()
-                if not count:
-                    return Written((), None, 0, phases)
                 tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
                 spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, f"c{len(columns) - 1}")
                 frame = spread.mapInArrow(build.__call__, REPORT_SCHEMA)

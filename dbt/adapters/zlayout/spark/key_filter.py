@@ -30,12 +30,16 @@ class Source:
         frame: The rows; reading them again does not run the query again.
         keys: As given.
         rows: How many.
+        nulls: In how many of them each key is null.
     """
 
     def __init__(self, catalog: Catalog, frame: DataFrame, keys: Sequence[str]) -> None:
         self.keys = tuple(keys)
         self.frame = frame.localCheckpoint(eager=True)
-        self.rows = self.frame.count()
+        nulls = [functions.count_if(functions.col(quoted(key)).isNull()) for key in self.keys]
+        counted = self.frame.agg(functions.count("*"), *nulls).head()
+        self.rows, *without_key = map(int, counted or ())
+        self.nulls = dict(zip(self.keys, without_key, strict=True))
         self._catalog = catalog
 
     @property
@@ -48,23 +52,12 @@ class Source:
         return self.frame.where(" and ".join(f"{quoted(key)} is not null" for key in self.keys))
 
     def check_unique(self, subject: str) -> None:
-        """Checks that no two rows have the same key.
+        """Checks that no two rows have the same key; those with a null in it have none.
 
         Raises:
             WriteError: Shows three of the keys that come more than once.
         """
-        columns = [quoted(key) for key in self.keys]
-        counted = self.whole_keys().groupBy(*columns).agg(functions.count("*").alias("__zl_times"))
-        found = counted.where("__zl_times > 1").limit(3).collect()
-        if found:
-            shown = "; ".join(
-                f"{', '.join(f'{key} = {row[key]!r}' for key in self.keys)} ({row['__zl_times']} times)"
-                for row in found
-            )
-            raise WriteError(
-                f"{subject}: the query has several rows of one unique_key, so that it is open which of them shall win: "
-                f"{shown}; make the query give one row a key. The table is as it was before"
-            )
+        check_unique(self.whole_keys(), self.keys, subject)
 
     def may_match(self, table: DataFrame) -> DataFrame:
         """Rows of the table whose key may be among the source's; what Spark pushes down of it skips files."""
@@ -91,6 +84,24 @@ class Source:
             return column.isInCollection(values.stream().map(jvm.function(getter)).toList())
         ends: Any = native.agg(functions.min(quoted(key)), functions.max(quoted(key)))._jdf.head()
         return column.between(ends.get(0), ends.get(1))
+
+
+def check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
+    """Checks that no two rows have the same key.
+
+    Raises:
+        WriteError: Shows three of the keys that come more than once.
+    """
+    counted = rows.groupBy(*map(quoted, keys)).agg(functions.count("*").alias("__zl_times"))
+    found = counted.where("__zl_times > 1").limit(3).collect()
+    if found:
+        shown = "; ".join(
+            f"{', '.join(f'{key} = {row[key]!r}' for key in keys)} ({row['__zl_times']} times)" for row in found
+        )
+        raise WriteError(
+            f"{subject}: the query has several rows of one unique_key, so that it is open which of them shall win: "
+            f"{shown}; make the query give one row a key. The table is as it was before"
+        )
 
 
 def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject: str) -> tuple[str, ...]:

@@ -37,13 +37,13 @@ from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_file
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.snapshot import STREAM_BATCHES, Snapshot
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_DROPPED, _STREAMS = "dropped_columns", "stream_batches"
+_DROPPED = "dropped_columns"
 _UNKNOWN_DRIFT = 1e9
 _ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
 
@@ -286,10 +286,10 @@ def _properties_after(
     if dropped:
         after[_DROPPED] = sorted({*before.get(_DROPPED, ()), *(name.lower() for name in dropped)})
     if batch is not None:
-        after[_STREAMS] = {**before.get(_STREAMS, {}), batch[0]: batch[1]}
+        after[STREAM_BATCHES] = {**before.get(STREAM_BATCHES, {}), batch[0]: batch[1]}
     return after
 
 
 def _is_taken(snapshot: Snapshot, batch: tuple[str, int] | None) -> bool:
     """Whether a version has a batch already: a stream repeats what was not written to its checkpoint."""
-    return batch is not None and batch[1] <= snapshot.properties.get(_STREAMS, {}).get(batch[0], -1)
+    return batch is not None and batch[1] <= snapshot.properties.get(STREAM_BATCHES, {}).get(batch[0], -1)

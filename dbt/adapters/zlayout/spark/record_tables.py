@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.spark.relations import frame_of, uninstall
 from dbt.adapters.zlayout.spark.schema import quoted, string_literal
 from dbt.adapters.zlayout.spark.table_layout import config_of
 from dbt.adapters.zlayout.timeline.file_slices import log_files
+from dbt.adapters.zlayout.timeline.naming import GROUP_IN_NAME, group_in_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,7 +79,11 @@ def file_groups(catalog: Catalog, opened: OpenTable, rows: DataFrame) -> DataFra
         opened: The version that has the files.
         rows: With the URI of each row's file in the column `FILE`.
     """
-    pairs = list(zip(opened.file_uris(), opened.files["group"].to_pylist(), strict=True))
+    paths, groups_told = (opened.files[name].to_pylist() for name in ("path", "group"))
+    if all(group_in_name(path) == group for path, group in zip(paths, groups_told, strict=True)):
+        return rows.withColumn(GROUP, functions.regexp_extract(FILE, GROUP_IN_NAME, 1)).drop(FILE)
+    # Files of others, which were taken over, do not tell their group.
+    pairs = list(zip(opened.file_uris(), groups_told, strict=True))
     groups = functions.broadcast(catalog.spark.createDataFrame(pairs, f"{FILE} string, {GROUP} string"))
     spelled = rows.withColumn(FILE, functions.regexp_replace(FILE, "^file:/+", "file:///"))
     return spelled.join(groups, FILE).drop(FILE)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.curve.model import CurveModel
@@ -15,6 +18,7 @@ from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import drift_of, statistics_of
 from dbt.adapters.zlayout.spark.index_update import put_slices
 from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.key_filter import check_unique
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.place import forget_old_place, place_for_writing
@@ -33,7 +37,7 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
 from dbt.adapters.zlayout.timeline.recovery import recover
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.snapshot import STREAM_BATCHES, Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -106,6 +110,9 @@ class _Replacing:
         with timeline.begin(action, Operation.OVERWRITE) as transaction:
             cuts = self._cuts(store, before)
             written = writer.write(store, transaction, frame, cuts=cuts)
+            if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
+                # Otherwise precombining has seen to it.
+                check_unique(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
             committing = time.perf_counter()
             statistics = statistics_of(written.files, layout.tracked)
             summary = self._summary(
@@ -122,7 +129,7 @@ class _Replacing:
                 partition_by=layout.partition_by,
                 layout=layout.to_dict(drift_of(written.files, layout.config.file_sizing.target_file_bytes)),
                 curve=curve,
-                properties={},
+                properties=_kept_properties(before),
                 summary=summary,
             )
             commit = transaction.commit(change, index=put_slices(store, transaction.instant, files, statistics))
@@ -160,6 +167,14 @@ class _Replacing:
             return None
         return self.layout.stored_model(store, before)
 
+    def _written_keys(self, location: str, written: Written) -> DataFrame:
+        """The rows just written, of which Spark reads the columns that are asked for."""
+        schema = StructType.fromJson(json.loads(self.layout.schema_json))
+        uris = [f"{location.rstrip('/')}/{each.file.path}" for each in written.files]
+        if not uris:
+            return self.spark.createDataFrame([], schema)
+        return self.spark.read.schema(schema).option("basePath", location).parquet(*uris)
+
     def _summary(self, written: Written, before: Snapshot | None, depth: float) -> dict[str, Any]:
         return {
             "rows": sum(each.file.row_count for each in written.files),
@@ -171,3 +186,8 @@ class _Replacing:
             "overlap_depth": round(depth, 4),
             "seconds": dict(written.phases),
         }
+
+
+def _kept_properties(before: Snapshot | None) -> dict[str, Any]:
+    """The batches of streams that a table has taken, whose repetition still changes nothing."""
+    return {STREAM_BATCHES: before.properties[STREAM_BATCHES]} if before and STREAM_BATCHES in before.properties else {}

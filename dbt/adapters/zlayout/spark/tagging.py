@@ -7,7 +7,7 @@ versions of a key wins is decided here, so that in the logs the later record is 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
 from dbt.adapters.zlayout.errors import WriteError
-from dbt.adapters.zlayout.spark.buckets import assign, slots_of
+from dbt.adapters.zlayout.spark.buckets import PartitionKey, assign, slots_of
 from dbt.adapters.zlayout.spark.key_filter import Source
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.precombine import precombined
@@ -40,11 +40,13 @@ class Records:
 
     Attributes:
         frame: The table's columns, `OP` and `GROUP`; computed, so that it may be read more than once.
+        total: How many.
         counts: What becomes of rows.
         claims: Whether files that another rewrite added meanwhile hold one of the keys, see `Change`.
     """
 
     frame: DataFrame
+    total: int
     counts: RowCounts
     claims: Any
 
@@ -83,12 +85,21 @@ class Tagger:
         if ordered and self.table_type.ordering is not None:
             now = quoted(self.table_type.ordering)
             rows = rows.where(f"not coalesce({_LIVE}, false) or {_BEST} is null or coalesce({now} >= {_BEST}, false)")
-        rows = self._with_group(rows, located).localCheckpoint(eager=True)
-        tally = rows.agg(functions.count("*"), functions.count_if(functions.col(_LIVE))).head()
-        total, updated = (int(each) for each in tally)  # type: ignore[union-attr] # an aggregate has a row
-        parts = [self._records(self._with_new_groups(rows), UPSERT)]
-        if self._partition_by:
-            parts.append(self._left_behind(rows, located))
+        rows = self._with_group(rows, located).withColumn(_PART, self._part()).localCheckpoint(eager=True)
+        counts = [
+            functions.count("*"),
+            functions.count_if(functions.col(_LIVE)),
+            functions.expr(f"count_if({GROUP} is null)"),
+        ]
+        tally = {
+            tuple(value or None for value in part): each for part, *each in rows.groupBy(_PART).agg(*counts).collect()
+        }
+        total, updated = (sum(each[number] for each in tally.values()) for number in (0, 1))
+        homeless = {part: count for part, (_, _, count) in tally.items() if count}
+        parts = [self._records(self._with_new_groups(rows, homeless), UPSERT)]
+        moved = self._left_behind(rows, located) if self._partition_by else None
+        if moved is not None:
+            parts.append(moved)
         deleted = 0
         if deletes is not None:
             others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
@@ -96,7 +107,9 @@ class Tagger:
             deleted = gone.count()
             parts.append(self._tombstones(gone))
         records = reduce(lambda left, right: left.unionByName(right), parts)
-        return Records(records, RowCounts(total - updated, updated, deleted), self._claims(source, deletes))
+        written = total + deleted + (moved.count() if moved is not None else 0)
+        counts_of_rows = RowCounts(total - updated, updated, deleted)
+        return Records(records, written, counts_of_rows, self._claims(source, deletes))
 
     def delete(self, keys: DataFrame) -> Records:
         """Tags rows that go.
@@ -106,7 +119,8 @@ class Tagger:
         """
         source = Source(self.target.catalog, keys.select(*self._key_columns).distinct(), self._keys)
         gone = self._located(source).where(_LIVE)
-        return Records(self._tombstones(gone), RowCounts(deleted=gone.count()), self._claims(source, None))
+        count = gone.count()
+        return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._claims(source, None))
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -184,11 +198,8 @@ class Tagger:
         joined = rows.alias("r").join(there, reduce(lambda left, right: left & right, same), "left")
         return joined.select("r.*", f"l.{GROUP}")
 
-    def _with_new_groups(self, rows: DataFrame) -> DataFrame:
-        """The rows with a file group each."""
-        part = self._part()
-        homeless = rows.where(f"{GROUP} is null").groupBy(part.alias(_PART)).agg(functions.count("*").alias("n"))
-        counted = {tuple(value or None for value in row[_PART]): row["n"] for row in homeless.collect()}
+    def _with_new_groups(self, rows: DataFrame, counted: Mapping[PartitionKey, int]) -> DataFrame:
+        """The rows with a file group each, of which so many of each partition have none yet."""
         if not counted:
             return rows
         files, sizing = self.target.opened.snapshot.files, self.target.layout.config.file_sizing
@@ -198,7 +209,7 @@ class Tagger:
         schema = f"{_PART} array<string>, {_SLOT} int, __zl_new string"
         places = functions.broadcast(self.target.catalog.spark.createDataFrame(listed, schema))
         slot = functions.expr(f"cast(pmod(xxhash64({', '.join(self._key_columns)}), {count}) as int)")
-        joined = rows.withColumn(_PART, part).withColumn(_SLOT, slot).join(places, [_PART, _SLOT], "left")
+        joined = rows.withColumn(_SLOT, slot).join(places, [_PART, _SLOT], "left")
         return joined.withColumn(GROUP, functions.expr(f"coalesce({GROUP}, __zl_new)"))
 
     def _part(self) -> Column:
@@ -213,7 +224,7 @@ class Tagger:
         key = [functions.expr(f"l.{name} = r.{name}") for name in self._key_columns]
         on = reduce(lambda left, right: left & right, [*key, functions.expr(f"not ({same})")])
         moved = located.where(_LIVE).alias("l").join(rows.alias("r"), on, "left_semi")
-        return self._tombstones(moved)
+        return self._tombstones(moved.localCheckpoint(eager=True))
 
     def _tombstones(self, located: DataFrame) -> DataFrame:
         return self._records(located, DELETE)

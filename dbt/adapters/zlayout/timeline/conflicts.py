@@ -9,7 +9,6 @@ from enum import Enum
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.action import Operation
 from dbt.adapters.zlayout.timeline.entry import Commit
-from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
 
@@ -125,56 +124,39 @@ def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: boo
     """
     theirs = kind_of(winner.operation, bool(winner.removes))
     if attempt.base_version is None:
-        raise _conflict(attempt, winner, "it created the table first")
-    if winner_changes_shape and attempt.kind is not Kind.METADATA:
-        raise _conflict(attempt, winner, "it changed the table's columns or partitions")
+        raise conflict(attempt, winner, "it created the table first")
+    converts = winner.operation == Operation.CONVERSION
+    if (winner_changes_shape or converts) and attempt.kind is not Kind.METADATA:
+        raise conflict(attempt, winner, f"it changed the table's {'type' if converts else 'columns or partitions'}")
     if attempt.changes_shape and theirs in {Kind.APPEND, Kind.REWRITE}:
-        raise _conflict(attempt, winner, "it wrote rows with the columns that this commit changes")
+        raise conflict(attempt, winner, "it wrote rows with the columns that this commit changes")
     twice = sorted(attempt.adds.intersection(winner.adds["path"].to_pylist()) - attempt.removes) if attempt.adds else []
     if twice:
-        raise _conflict(attempt, winner, f"it added {twice[0]}{_more(twice)} too")
+        raise conflict(attempt, winner, f"it added {twice[0]}{_more(twice)} too")
     decision = DECISIONS[attempt.kind, theirs]
     if decision is Decision.FAIL:
-        raise _conflict(attempt, winner, "it changed rows that this commit would replace unseen")
+        raise conflict(attempt, winner, "it changed rows that this commit would replace unseen")
     if decision is Decision.DISJOINT:
         gone = sorted(attempt.removes.intersection(winner.removes))
         if gone:
-            raise _conflict(attempt, winner, f"it replaced {gone[0]}{_more(gone)} too")
+            raise conflict(attempt, winner, f"it replaced {gone[0]}{_more(gone)} too")
     # What an append added counts as added after this commit; what looked at the table before it added must be seen.
     if theirs is Kind.REWRITE and attempt.claims is not None and len(winner.adds):
         claimed = attempt.claims(winner.adds)
         if claimed is not None:
-            raise _conflict(attempt, winner, claimed)
-
-
-def check_groups(attempt: Attempt, winner: Commit, dissolved: frozenset[str]) -> None:
-    """Return if no log comes to a file group whose rows a clustering carried to others.
-
-    Args:
-        attempt: The commit.
-        winner: A version that it did not know when it began.
-        dissolved: File groups that one of the two, the clustering, takes apart.
-
-    Raises:
-        ConflictError: One does: its rows and those that they replace would lie in different groups.
-    """
-    theirs = winner.operation == Operation.CLUSTERING
-    logs = attempt.log_groups if theirs else groups_with_logs(winner.adds)
-    if not logs.isdisjoint(dissolved):
-        what = (
-            "it rewrote files that this commit adds logs to" if theirs else "it added logs to files that are rewritten"
-        )
-        raise _conflict(attempt, winner, what)
+            raise conflict(attempt, winner, claimed)
 
 
 def _more(paths: list[str]) -> str:
     return f" and {len(paths) - 1} more files" if len(paths) > 1 else ""
 
 
-def _conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
+def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
+    """The error of a commit that may not follow a version: names both, why, and what to do."""
     began = "no version" if attempt.base_version is None else f"version {attempt.base_version}"
     if attempt.kind is Kind.MAINTENANCE:
-        then = "the table stays as the other writer left it; run the clustering again if it is still worth it"
+        again = f"run the {attempt.operation} again if it is still worth it"
+        then = f"the table stays as the other writer left it; {again}"
     else:
         then = "nothing of this commit is visible; run the model again, it will start from the new version"
     return ConflictError(

@@ -20,6 +20,8 @@ SPARK_MANIFEST_FOLDER = "_spark_metadata"
 _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
 _LOG_FILE = re.compile(r"(?P<group>.+)_(?P<instant>\d{17})_(?P<sequence>\d{4,})\.log\.parquet")
+# The file group in the name of a data or log file of this format, for Java and Python alike.
+GROUP_IN_NAME = r"([0-9a-f]{8,32})_[0-9]{17}(?:_[0-9]{4,}\.log)?\.parquet$"
 _SCRATCH_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/\.[0-9a-f]+\.tmp(/|$)")
 _STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})/|\.(\d{17})_)")
 _INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
@@ -59,6 +61,12 @@ def parse_log_file_name(path: str) -> tuple[str, str, int] | None:
     """Return (group, instant, sequence) of a log file, or None for any other name."""
     match = _LOG_FILE.fullmatch(path.rpartition("/")[2])
     return (match["group"], match["instant"], int(match["sequence"])) if match else None
+
+
+def group_in_name(path: str) -> str | None:
+    """Return the file group that a file's name tells, or None for a name of others."""
+    match = re.search(GROUP_IN_NAME, path)
+    return match[1] if match else None
 
 
 def is_own_name(path: str) -> bool:

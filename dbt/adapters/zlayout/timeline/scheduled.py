@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.instant import next_instant
@@ -47,9 +47,15 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
     store = timeline.store
     older = [each.path for each in list_scheduled(store, action)] if replaces else []
     taken = [timeline.snapshot().last_instant, *(file.instant for file in list_state_files(store))]
-    instant = next_instant(max(taken), timeline.surroundings.now_ms())
-    path = f"{TIMELINE_FOLDER}/{instant}.{_SUFFIXES[action]}"
-    store.put(path, to_json_bytes(dict(content)))
+    instant = max(taken)
+    while True:
+        instant = next_instant(instant, timeline.surroundings.now_ms())
+        path = f"{TIMELINE_FOLDER}/{instant}.{_SUFFIXES[action]}"
+        try:
+            store.create(path, to_json_bytes(dict(content)))
+            break
+        except AlreadyExistsError:
+            continue
     store.delete(each for each in older if each != path)
     return Scheduled(instant, path, content)
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError, ZlayoutError
 from dbt.adapters.zlayout.timeline import recovery
-from dbt.adapters.zlayout.timeline.action import Action, Operation, State
+from dbt.adapters.zlayout.timeline.action import Action, State
 from dbt.adapters.zlayout.timeline.change import Change, IndexPlan, Signature, changes_shape, entry_after
-from dbt.adapters.zlayout.timeline.conflicts import Attempt, Kind, check_groups, check_may_follow, kind_of
+from dbt.adapters.zlayout.timeline.conflicts import Attempt, Kind, check_may_follow, kind_of
 from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs
 from dbt.adapters.zlayout.timeline.giving_way import give_way, wait_for_maintenance
+from dbt.adapters.zlayout.timeline.group_conflicts import check_logs_stay
 from dbt.adapters.zlayout.timeline.heartbeat import Heartbeat
 from dbt.adapters.zlayout.timeline.instant import next_instant
 from dbt.adapters.zlayout.timeline.pending import (
@@ -238,10 +235,7 @@ class Transaction:
                 )
             try:
                 check_may_follow(attempt, winner, before is not None and changes_shape(before, winner))
-                if self._regroups(winner, attempt.log_groups):
-                    check_groups(attempt, winner, self._groups_of(winner.removes, version - 1))
-                if attempt.operation == Operation.CLUSTERING and self.base is not None and len(winner.adds):
-                    check_groups(attempt, winner, self._groups_of(attempt.removes, self.base.version))
+                check_logs_stay(self._timeline, attempt, winner)
             except ConflictError:
                 self._fate_unknown = False
                 raise
@@ -251,16 +245,6 @@ class Transaction:
                 else replace(before, schema_json=winner.schema_json, partition_by=winner.partition_by)
             )
         return None
-
-    @staticmethod
-    def _regroups(winner: Commit, log_groups: frozenset[str]) -> bool:
-        return bool(log_groups) and winner.operation == Operation.CLUSTERING
-
-    def _groups_of(self, paths: Iterable[str], version: int) -> frozenset[str]:
-        """The file groups of some files of a version."""
-        files = self._timeline.snapshot(version).files
-        found = files.filter(pc.is_in(files["path"], value_set=pa.array(list(paths), pa.string())))
-        return frozenset(found["group"].to_pylist())
 
     def _landed(self) -> bool | None:
         # After a failed request nobody knows: the log does, once a late arrival of it is ruled out.

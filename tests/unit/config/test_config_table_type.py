@@ -1,0 +1,76 @@
+"""Settings of merge-on-read tables: defaults, what they must be, and what the others may not say."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.zlayout.config import check_against_schema, parse_table_config
+from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, TableTypeConfig
+from dbt.adapters.zlayout.errors import ConfigError
+
+MERGING = {"table_type": "merge_on_read", "unique_key": "k"}
+
+
+def test_a_table_copies_on_write_unless_it_says_otherwise():
+    assert parse_table_config({"unique_key": "k"}).table_type == TableTypeConfig()
+    assert not TableTypeConfig().merges_on_read
+
+
+def test_what_is_set_is_read():
+    found = parse_table_config(
+        {
+            **MERGING,
+            "unique_key": ["a", "`b.c`"],
+            "ordering": "seen",
+            "update_partition_path": "false",
+            "small_file_limit": "1mb",
+            "log_max_size": "2mb",
+            "bucket_buffer_size": "3mb",
+            "buffer_size": 4096,
+            "compaction": "Deferred",
+            "compact_every": "7",
+            "compaction_strategy": "age",
+            "compaction_max_bytes": "1gb",
+        }
+    ).table_type
+    assert found == TableTypeConfig(
+        "merge_on_read", ("a", "b.c"), "seen", False, 1 << 20, 2 << 20, 3 << 20, 4096, "deferred", 7, "age", 1 << 30
+    )
+    assert parse_table_config(MERGING).table_type == TableTypeConfig("merge_on_read", ("k",))
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"table_type": "mor"}, "table_type: 'mor' is not one of copy_on_write, merge_on_read"),
+        ({"table_type": "merge_on_read"}, "unique_key: table_type 'merge_on_read' needs one"),
+        ({**MERGING, "unique_key": "a.b"}, "unique_key: 'a.b' is a field of a struct; name a top-level column"),
+        ({**MERGING, "ordering": ["a", "b"]}, "ordering: ['a', 'b'] names 2 columns"),
+        ({**MERGING, "writer": "spark"}, "writer: 'spark' cannot write logs"),
+        ({**MERGING, "compaction": "always"}, "compaction: 'always' is not one of inline, deferred, off"),
+        ({**MERGING, "compact_every": 0}, "compact_every: 0 is not a whole number from 1"),
+        ({**MERGING, "log_max_size": "big"}, "log_max_size: 'big' is not a size"),
+        ({**MERGING, "compaction_strategy": "x"}, "compaction_strategy: 'x' is not one of log_size"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_value(settings, problem):
+    with pytest.raises(ConfigError) as raised:
+        parse_table_config(settings)
+    assert [each for each in raised.value.problems if each.startswith(problem)]
+
+
+@pytest.mark.parametrize("key", TABLE_TYPE_KEYS[1:])
+def test_a_table_that_copies_on_write_has_none_of_the_other_settings(key):
+    with pytest.raises(ConfigError, match=f"{key}: only a table with table_type 'merge_on_read' has it"):
+        parse_table_config({key: "1mb"})
+
+
+def test_columns_are_spelled_as_the_model_spells_them_and_log_columns_are_taken():
+    schema = pa.schema([("K", pa.int64()), ("Seen", pa.timestamp("us")), ("tags", pa.list_(pa.string()))])
+    bound = check_against_schema(parse_table_config({**MERGING, "ordering": "seen"}), schema).table_type
+    assert (bound.unique_key, bound.ordering) == (("K",), "Seen")
+    with pytest.raises(ConfigError, match="unique_key: column 'tags' has type"):
+        check_against_schema(parse_table_config({**MERGING, "unique_key": "tags"}), schema)
+    with pytest.raises(ConfigError, match="_zl_seq: log files call a column of theirs so"):
+        check_against_schema(parse_table_config(MERGING), schema.append(pa.field("_zl_seq", pa.int64())))
