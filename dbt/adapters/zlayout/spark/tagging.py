@@ -77,15 +77,11 @@ class Tagger:
         source = Source(self.target.catalog, precombined(self._as_stored(frame), self.table_type), self._keys)
         self._check_keys(source)
         located = self._located(source)
-        rows = self._where_they_stay(source.frame, located)
-        known = located.groupBy(*self._key_columns).agg(
-            functions.max(_LIVE).alias(_LIVE), functions.max(functions.expr(f"if({_LIVE}, {_BEST}, null)")).alias(_BEST)
-        )
-        rows = rows.join(functions.broadcast(known) if source.rows <= 500_000 else known, list(self._keys), "left")
+        rows = self._beside_known(self._where_they_stay(source.frame, located), located)
         if ordered and self.table_type.ordering is not None:
             now = quoted(self.table_type.ordering)
             rows = rows.where(f"not coalesce({_LIVE}, false) or {_BEST} is null or coalesce({now} >= {_BEST}, false)")
-        rows = self._with_group(rows, located).withColumn(_PART, self._part()).localCheckpoint(eager=True)
+        rows = rows.withColumn(_PART, self._part()).localCheckpoint(eager=True)
         counts = [
             functions.count("*"),
             functions.count_if(functions.col(_LIVE)),
@@ -97,7 +93,7 @@ class Tagger:
         total, updated = (sum(each[number] for each in tally.values()) for number in (0, 1))
         homeless = {part: count for part, (_, _, count) in tally.items() if count}
         parts = [self._records(self._with_new_groups(rows, homeless), UPSERT)]
-        moved = self._left_behind(rows, located) if self._partition_by else None
+        moved = self._left_behind(rows, located) if not self._stays_in_place else None
         if moved is not None:
             parts.append(moved)
         deleted = 0
@@ -133,6 +129,11 @@ class Tagger:
     @property
     def _partition_by(self) -> tuple[str, ...]:
         return self.target.layout.partition_by
+
+    @property
+    def _stays_in_place(self) -> bool:
+        """Whether a key lies in one partition for good."""
+        return set(self._partition_by) <= set(self._keys)
 
     @property
     def _within(self) -> list[str]:
@@ -191,8 +192,19 @@ class Tagger:
         kept = {name: functions.expr(f"if({_MOVED}, {alias}, {quoted(name)})") for name, alias in old.items()}
         return joined.select(*(kept.get(name, functions.col(quoted(name))).alias(name) for name in self._names))
 
-    def _with_group(self, rows: DataFrame, located: DataFrame) -> DataFrame:
-        """The rows with the file group that has, or had, a version of their key in their partition; null for none."""
+    def _beside_known(self, rows: DataFrame, located: DataFrame) -> DataFrame:
+        """The rows with what is known of their key: whether it is a row, its order, and the file group that has it.
+
+        The group is that of their partition, where there is a version of the key, be it a delete; else null.
+        """
+        best = functions.expr(f"if({_LIVE}, {_BEST}, null)")
+        if self._stays_in_place:
+            known = located.select(*self._key_columns, _LIVE, best.alias(_BEST), GROUP)
+            return rows.join(known, list(self._keys), "left")
+        known = located.groupBy(*self._key_columns).agg(
+            functions.max(_LIVE).alias(_LIVE), functions.max(best).alias(_BEST)
+        )
+        rows = rows.join(known, list(self._keys), "left")
         there = located.select(*self._within, GROUP).alias("l")
         same = [functions.expr(f"r.{name} <=> l.{name}") for name in self._within]
         joined = rows.alias("r").join(there, reduce(lambda left, right: left & right, same), "left")
