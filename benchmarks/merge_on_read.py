@@ -1,0 +1,63 @@
+"""Random upserts to one table, round after round: seconds, bytes and reads of this adapter's two types, Delta and Hudi.
+
+    make bench-merge-on-read ARGS="--lab /somewhere/with/30/GB"
+
+Each engine runs in a process of its own with two cores, on Spark 3.5, for which all three have a release; jars come
+from Maven Central. Every round upserts the same share of random keys; after rounds 0, 5 and 10 a query reads the whole
+table, and once more after a compaction.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from clustering import ROOT, environment, jars_of
+
+ENGINES = ["copy_on_write", "merge_on_read", "delta", "hudi"]
+READS = ["0", "5", "10", "compacted"]
+
+
+def run(engine, given):
+    command = [environment(given.lab), ROOT / "benchmarks/merge_on_read_engines.py", engine, "--lab", given.lab]
+    command += ["--rows", str(given.rows), "--share", str(given.share), "--rounds", str(given.rounds)]
+    command += ["--jars", ",".join(jars_of(engine, given.lab))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        raise SystemExit(f"{engine} failed:\n{done.stderr[-4000:]}")
+    return json.loads(lines[-1].removeprefix("RESULT "))
+
+
+def compare(given):
+    print(f"\n**{given.share:.2%}** of {given.rows:,} rows a round, {given.rounds} rounds\n")
+    columns = ["seconds a round", "MB a round", *(f"read at {each}" for each in READS), "compaction s", "table MB"]
+    print("| engine |", " | ".join(columns), "|")
+    print("|---" * (len(columns) + 1) + "|", flush=True)
+    for engine in given.engines:
+        found = run(engine, given)
+        seconds = sorted(found["seconds"])[len(found["seconds"]) // 2]
+        cells = [engine, f"{seconds:.1f}", f"{sum(found['bytes']) / len(found['bytes']) / 1e6:.2f}"]
+        cells += [f"{found['reads'][each]:.2f}" if each in found["reads"] else "" for each in READS]
+        cells += [f"{found['compaction']:.1f}", f"{found['table_bytes'] / 1e6:.0f}"]
+        print("|", " | ".join(cells), "|", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lab", type=Path, default=ROOT / "build" / "bench-merge-on-read")
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.0001], help="of the rows, a round")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
+    given = parser.parse_args()
+    given.lab = given.lab.absolute()
+    given.lab.mkdir(parents=True, exist_ok=True)
+    for share in given.shares:
+        given.share = share
+        compare(given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
