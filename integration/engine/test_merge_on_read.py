@@ -115,6 +115,13 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
         upsert(spark, table, "select 1L k, id a, 'x' v from range(2)")
     with pytest.raises(WriteError, match="null"):
         made(spark, "refused_at_first", "select cast(null as bigint) k, 1 a")
+    with pytest.raises(WriteError, match="several rows of one unique_key"):
+        made(spark, "refused_at_first", "select id % 3 k, id a from range(5)")
+    assert not spark.catalog.tableExists("z.refused_at_first__files")
+    twice = ZTable.write(spark, "z.refused_twice", spark.sql("select id % 3 k, id a, 'v' v from range(5)"))
+    with pytest.raises(WriteError, match="several rows of one unique_key"):
+        twice.merge(spark.sql(ROWS.format(0, 1)), "k", settings=config_of(table.snapshot()))
+    assert twice.version == ZTable.for_name(spark, "z.refused_twice").version
     assert table.version == ZTable.for_name(spark, "z.refused").version
 
 

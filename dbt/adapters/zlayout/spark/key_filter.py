@@ -86,6 +86,22 @@ class Source:
         return column.between(ends.get(0), ends.get(1))
 
 
+def check_keys(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
+    """Checks that every row has a whole key that no other has.
+
+    Raises:
+        WriteError: Counts the rows without one, or shows three of the keys that come more than once.
+    """
+    missing = [functions.count_if(functions.col(quoted(key)).isNull()) for key in keys]
+    found = zip(keys, rows.agg(*missing).head() or (), strict=True)
+    if wrong := [f"{name} is null in {count:,} rows" for name, count in found if count]:
+        raise WriteError(
+            f"{subject}: unique_key: {', '.join(wrong)}; a row of a merge_on_read table needs a whole key. "
+            "The table is as it was before"
+        )
+    check_unique(rows, keys, subject)
+
+
 def check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
     """Checks that no two rows have the same key.
 

@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import drift_of, statistics_of
 from dbt.adapters.zlayout.spark.index_update import put_slices
 from dbt.adapters.zlayout.spark.jobs import Progress
-from dbt.adapters.zlayout.spark.key_filter import check_unique
+from dbt.adapters.zlayout.spark.key_filter import check_keys
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.place import forget_old_place, place_for_writing
@@ -112,7 +112,7 @@ class _Replacing:
             written = writer.write(store, transaction, frame, cuts=cuts)
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
                 # Otherwise precombining has seen to it.
-                check_unique(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
+                check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
             committing = time.perf_counter()
             statistics = statistics_of(written.files, layout.tracked)
             summary = self._summary(

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress
-from dbt.adapters.zlayout.spark.key_filter import check_unique
+from dbt.adapters.zlayout.spark.key_filter import check_keys
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import is_merging_view, rows_of, table_type_of
 from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
@@ -79,7 +79,7 @@ def _merging(spark: SparkSession, name: TableName, wanted: TableConfig) -> OpenT
         opened = replace(opened, snapshot=base)
         settings = replace(config_of(base), table_type=wanted.table_type)
         layout = TableLayout.of(settings, base.schema_json, str(name))
-        check_unique(rows_of(catalog, opened), layout.config.table_type.unique_key, str(name))
+        check_keys(rows_of(catalog, opened), layout.config.table_type.unique_key, str(name))
         nothing = DataFiles.empty(base.partition_by)
         new = tuple(each for each in layout.tracked if each.path == (OP,))
         index = IndexUpdate(opened.store, transaction.instant, nothing, statistics_of((), layout.tracked), (), new)
