@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.spark.jobs import Progress, run, short_message, worker
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.record_tables import file_groups, record_view
+from dbt.adapters.zlayout.spark.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.relations import frame_of
 from dbt.adapters.zlayout.spark.rows import RowWriter
 from dbt.adapters.zlayout.spark.schema import quoted
@@ -89,8 +89,7 @@ class SliceWriter:
 
     def _bases(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         view = record_view(opened)
-        merged = replace(view, columns=[*view.columns, GROUP]).merged("{files}")
-        rows = self.spark.sql(merged, files=files)
+        rows = queried(files, replace(view, columns=[*view.columns, GROUP]).merged)
         names = self.layout.data_schema.names
         data: list[Any] = [functions.col(quoted(name)) for name in names]
         folders = [functions.col(quoted(name)).cast("string") for name in self.layout.partition_by]
@@ -122,7 +121,7 @@ class SliceWriter:
 
     def _logs(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         view, layout = record_view(opened), self.layout
-        rows = self.spark.sql(view.newest("{files}"), files=files)
+        rows = queried(files, view.newest)
         data: list[Any] = [functions.col(quoted(name)) for name in layout.data_schema.names]
         folders = [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
         columns = [*data, *folders, *(functions.col(name) for name in (OP, INSTANT, SEQ, GROUP))]

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.key_filter import Source, known_keys
 from dbt.adapters.zlayout.spark.merge import updated_columns
 from dbt.adapters.zlayout.spark.precombine import precombined
-from dbt.adapters.zlayout.spark.record_tables import record_view, rows_of
+from dbt.adapters.zlayout.spark.record_tables import queried, record_view, rows_of
 from dbt.adapters.zlayout.spark.rewriting import Target
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.schema_change import cast_to
@@ -111,7 +111,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     keys = target.layout.config.table_type.unique_key
     source = Source(target.catalog, frame, keys)
     files = source.may_match(target.rows())
-    there = target.catalog.spark.sql(record_view(target.opened).merged("{files}"), files=files)
+    there = queried(files, record_view(target.opened).merged)
     there = cast_to(there, target.layout.schema_json).alias(rules.target_alias)
     come = source.hinted.alias(rules.source_alias)
     pairs = [f"{rules.target_alias}.{quoted(key)} = {rules.source_alias}.{quoted(key)}" for key in keys]

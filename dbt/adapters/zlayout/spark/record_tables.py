@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions
@@ -68,7 +69,23 @@ def rows_of(catalog: Catalog, opened: OpenTable) -> DataFrame:
     files = frame_of(catalog, opened)
     if not opened.merges_on_read:
         return files
-    return catalog.spark.sql(record_view(opened).merged("{files}"), files=files)
+    return queried(files, record_view(opened).merged)
+
+
+def queried(files: DataFrame, query: Callable[[str], str]) -> DataFrame:
+    """What a query of `RecordView` gives for some files.
+
+    Args:
+        files: Rows of base and log files.
+        query: From the name of a table that has them to the query.
+    """
+    # A name and no parameter of `sql`: columns may have any name, braces among them.
+    name = f"_zl_{uuid.uuid4().hex}"
+    files.createTempView(name)
+    try:
+        return files.sparkSession.sql(query(name))
+    finally:
+        files.sparkSession.catalog.dropTempView(name)
 
 
 def file_groups(catalog: Catalog, opened: OpenTable, rows: DataFrame) -> DataFrame:
