@@ -371,7 +371,7 @@ EVERY_TYPE = """
       timestamp_micros(id * 86400000123) ts, cast(timestamp_micros(id * 3600000001) as timestamp_ntz) ntz,
       case when id % 4 = 0 then null else concat('ü✓', id) end t, cast(concat('x', id) as binary) bin,
       id % 2 = 0 flag, named_struct('a', id, 'b', array(id, null)) st, map('m', id) mp, array(named_struct('q', id)) arr,
-      cast(null as int) nothing, id `dotted.name`, id `a {brace}`
+      cast(null as int) nothing, id `dotted.name`, id `a {{brace}}`
     from range({}, {})
 """
 
