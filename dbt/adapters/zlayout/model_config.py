@@ -43,3 +43,14 @@ class ZlayoutConfig(SparkConfig):
     max_commits: Optional[int] = None
     rewrite_all: Optional[bool] = None
     verify: Optional[bool] = None
+    table_type: Optional[str] = None
+    ordering: Optional[Union[List[str], str]] = None
+    update_partition_path: Optional[bool] = None
+    small_file_limit: Optional[Union[str, int]] = None
+    log_max_size: Optional[Union[str, int]] = None
+    bucket_buffer_size: Optional[Union[str, int]] = None
+    buffer_size: Optional[Union[str, int]] = None
+    compaction: Optional[str] = None
+    compact_every: Optional[int] = None
+    compaction_strategy: Optional[str] = None
+    compaction_max_bytes: Optional[Union[str, int]] = None

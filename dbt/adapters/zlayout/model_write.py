@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
+from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, asks_for_merge_on_read
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.recluster import cluster_settings
 from dbt.adapters.zlayout.table import ZTable
@@ -29,6 +30,7 @@ _WRITE_KEYS = (
     "retain_hours",
     "writer",
     "compression",
+    *TABLE_TYPE_KEYS,
 )
 _UNSUPPORTED = {
     "clustered_by": "there are no buckets; zorder does the clustering",
@@ -93,7 +95,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
     columns: Mapping[str, Any] = model.get("columns") or {}
     persisted: Mapping[str, Any] = config.get("persist_docs") or {}
     return ModelWrite(
-        settings={key: config[key] for key in _WRITE_KEYS if config.get(key) is not None},
+        settings=_settings(config),
         location_root=config.get("location_root") or schema_root,
         comment=(model.get("description") or None) if persisted.get("relation") else None,
         column_comments=_descriptions(columns) if persisted.get("columns") else {},
@@ -140,6 +142,12 @@ def write_model(
     return table.last_commit
 
 
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    # The key of any other model is a matter of its strategy, and the table knows nothing of it.
+    keys = (*_WRITE_KEYS, "unique_key") if asks_for_merge_on_read(config) else _WRITE_KEYS
+    return {key: config[key] for key in keys if config.get(key) is not None}
+
+
 def _table_problems(config: Mapping[str, Any]) -> Sequence[str]:
     try:
         parse_table_config(config)
@@ -153,6 +161,12 @@ def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
     file_format = config.get("file_format")
     if file_format is not None and str(file_format).lower() != "parquet":
         problems.append(f"file_format: {file_format!r} is not parquet, the only format that this adapter writes itself")
+    materialized = config.get("materialized")
+    if asks_for_merge_on_read(config) and materialized not in _INCREMENTAL:
+        problems.append(
+            f"table_type: 'merge_on_read' does not fit materialized={materialized!r}, but {' and '.join(_INCREMENTAL)};"
+            " take one of them, or leave table_type out"
+        )
     submission = config.get("submission_method")
     if submission not in (None, "session"):
         problems.append(f"submission_method: {submission!r} is not session, where every model of this adapter runs")

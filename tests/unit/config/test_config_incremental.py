@@ -40,6 +40,13 @@ def test_strategies_are_words_in_any_case(spelled: str, strategy: str) -> None:
     assert parsed(incremental_strategy=spelled).strategy == strategy
 
 
+def test_a_merge_on_read_table_takes_rows_by_their_key() -> None:
+    assert parsed(table_type="merge_on_read").strategy == "merge"
+    assert parsed(table_type="merge_on_read", incremental_strategy="default").strategy == "merge"
+    assert parsed(table_type="copy_on_write").strategy == "append"
+    assert "'append' knows no keys" in problems_of(table_type="merge_on_read", incremental_strategy="append")
+
+
 @pytest.mark.parametrize("spelled", ["a", ["a"], "`a`"])
 def test_one_key_is_text_or_a_list(spelled: object) -> None:
     assert parsed(unique_key=spelled).unique_key == ("a",)

@@ -69,6 +69,47 @@ def test_the_settings_parse_with_the_place_of_the_table() -> None:
     assert config.writing.location_root == "/lake/s"
 
 
+def test_a_merge_on_read_model_hands_its_key_and_its_settings_to_the_table() -> None:
+    read = read_model(node(table_type="merge_on_read", unique_key=["a"], ordering="b", compact_every=3), None)
+    assert read.settings == {
+        "zorder": ["a"],
+        "table_type": "merge_on_read",
+        "ordering": "b",
+        "compact_every": 3,
+        "unique_key": ["a"],
+    }
+    config = read.table_config.table_type
+    assert (config.kind, config.unique_key, config.ordering, config.compact_every) == ("merge_on_read", ("a",), "b", 3)
+    assert "unique_key" not in read_model(node(unique_key="a", incremental_strategy="merge"), None).settings
+
+
+def test_rows_come_to_a_merge_on_read_model_by_merge_unless_it_says_otherwise() -> None:
+    config = {"materialized": "incremental", "table_type": "merge_on_read", "unique_key": "a"}
+    assert read_model(node(**config), None).incremental.strategy == "merge"
+    assert (
+        read_model(node(**config, incremental_strategy="delete+insert"), None).incremental.strategy == "delete+insert"
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"materialized": "table"}, "materialized='table', but incremental and zordered_table"),
+        ({"materialized": "snapshot"}, "materialized='snapshot'"),
+        ({"materialized": "seed"}, "materialized='seed'"),
+        ({"materialized": "incremental", "incremental_strategy": "append"}, "'append' knows no keys"),
+        ({"incremental_strategy": "insert_overwrite"}, "take one of merge, delete+insert, microbatch"),
+        ({"incremental_strategy": "merge", "incremental_predicates": ["a > 1"]}, "has one row a key"),
+        ({"incremental_strategy": "upsert"}, "'upsert' is not one of merge, delete+insert, microbatch"),
+    ],
+)
+def test_what_a_merge_on_read_model_cannot_be_is_refused_with_a_way_out(config: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_model(node(table_type="Merge_On_Read", unique_key="a", **config), None)
+    assert told in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
 def test_a_seed_says_in_its_errors_that_it_is_one() -> None:
     with pytest.raises(ConfigError, match="seed m"):
         read_model({**node(zorder=["a", "a"], materialized="seed"), "resource_type": "seed"}, None)

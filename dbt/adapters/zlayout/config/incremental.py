@@ -10,11 +10,14 @@ from typing import Any, Literal, cast, get_args
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.config.scalars import parse_boolean, parse_choice
+from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
 
 StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "microbatch"]
 OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
 PartitionOverwriteName = Literal["dynamic", "static"]
 
+# What brings rows to a merge-on-read table, which has one row a key.
+_BY_KEY: tuple[StrategyName, ...] = ("merge", "delete+insert", "microbatch")
 # Outside of backquotes nothing but an expression has one of these.
 _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
 _BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
@@ -85,10 +88,17 @@ def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> Increme
 def _strategy(raw: Mapping[str, object], problems: list[str]) -> StrategyName:
     value = raw.get("incremental_strategy")
     allowed = get_args(StrategyName)
-    word = "append" if value in (None, "default") else str(value).strip().lower().replace("delete_insert", allowed[1])
+    by_key = asks_for_merge_on_read(raw)
+    default: StrategyName = "merge" if by_key else "append"
+    word = default if value in (None, "default") else str(value).strip().lower().replace("delete_insert", allowed[1])
     if word not in allowed:
-        problems.append(f"incremental_strategy: {value!r} is not one of {', '.join(allowed)}")
-        return "append"
+        problems.append(f"incremental_strategy: {value!r} is not one of {', '.join(_BY_KEY if by_key else allowed)}")
+        return default
+    if by_key and word not in _BY_KEY:
+        problems.append(
+            f"incremental_strategy: {value!r} knows no keys, and a table with table_type 'merge_on_read' has one row a"
+            f" key; take one of {', '.join(_BY_KEY)} (merge is the default), or leave table_type out"
+        )
     if word == "microbatch" and raw.get("materialized") == "zordered_table":
         problems.append(
             "incremental_strategy: dbt makes batches only of materialized='incremental'; set that and keep zorder,"
@@ -134,6 +144,11 @@ def _predicates(raw: Mapping[str, object], problems: list[str]) -> tuple[str, ..
     if not isinstance(listed, Sequence) or not all(isinstance(each, str) and each.strip() for each in listed):
         problems.append(f"{key}: {value!r} is not a list of conditions (write [\"{TARGET_ALIAS}.day > '2024-01-01'\"])")
         return ()
+    if listed and asks_for_merge_on_read(raw):
+        problems.append(
+            f"{key}: a table with table_type 'merge_on_read' has one row a key, whatever else a row meets; leave {key}"
+            " out, or table_type"
+        )
     return tuple(listed)
 
 

@@ -125,6 +125,12 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
     )
 
 
+def asks_for_merge_on_read(raw: Mapping[str, object]) -> bool:
+    """Whether a config says ``table_type: merge_on_read``; a value that is none counts as no."""
+    default, allowed = TableTypeConfig().kind, get_args(TableType)
+    return parse_choice("table_type", raw.get("table_type"), [], default=default, allowed=allowed) == "merge_on_read"
+
+
 def parse_strategy(value: object, problems: list[str]) -> CompactionStrategy:
     """Reads ``compaction_strategy``."""
     default = TableTypeConfig().compaction_strategy
