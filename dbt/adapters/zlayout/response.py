@@ -43,6 +43,8 @@ class ZlayoutAdapterResponse(AdapterResponse):
         bytes_added: Size of the files it brought.
         bytes_removed: Size of the files it took away.
         bytes_written: Size of the files that the run made.
+        groups_touched: File groups that got logs.
+        log_bytes: Size of these logs.
         data_passes: How often the rows went through Spark.
         overlap_depth: Files that hold a point of the key space, on average; 1 is perfect.
         seconds: Wall-clock seconds by phase.
@@ -63,6 +65,8 @@ class ZlayoutAdapterResponse(AdapterResponse):
     bytes_added: Optional[int] = None
     bytes_removed: Optional[int] = None
     bytes_written: Optional[int] = None
+    groups_touched: Optional[int] = None
+    log_bytes: Optional[int] = None
     data_passes: Optional[int] = None
     overlap_depth: Optional[float] = None
     seconds: Optional[Dict[str, float]] = None
@@ -91,6 +95,8 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
         bytes_added=commit.bytes_added,
         bytes_removed=commit.bytes_removed,
         bytes_written=commit.bytes_written,
+        groups_touched=commit.groups_touched or None,
+        log_bytes=commit.log_bytes or None,
         data_passes=commit.data_passes,
         overlap_depth=commit.overlap_depth,
         seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
@@ -105,6 +111,8 @@ def _whole_message(commit: CommitSummary) -> str:
 def _change_message(commit: CommitSummary) -> str:
     """The version, rows that came (+), changed (~) and went (-), and how much of the table was touched for it."""
     rows = f"+{commit.rows_inserted:,} ~{commit.rows_updated:,} -{commit.rows_deleted:,} rows"
+    if commit.groups_touched:
+        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'log')}"
     if not commit.files_removed:
         return f"v{commit.version} {rows} in {_counted(commit.files_added, 'new file')}"
     return f"v{commit.version} {rows}, {commit.files_removed:,} of {_counted(commit.files_total, 'file')} rewritten"

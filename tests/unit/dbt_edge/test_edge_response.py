@@ -64,6 +64,23 @@ def test_the_line_of_a_change_names_version_rows_and_rewritten_files(
     assert response.rows_inserted == inserted
 
 
+@pytest.mark.parametrize(("logs", "told"), [(1, "1 log"), (1200, "1,200 logs")])
+def test_the_line_of_a_delta_commit_names_its_logs(logs: int, told: str) -> None:
+    changed = replace(
+        commit(files=logs),
+        version=7,
+        operation="merge",
+        rows_inserted=5,
+        rows_updated=5,
+        files_removed=0,
+        groups_touched=1,
+        log_bytes=99,
+    )
+    response = response_of(changed)
+    assert str(response) == f"v7 +5 ~5 -0 rows in {told}"
+    assert (response.groups_touched, response.log_bytes) == (1, 99)
+
+
 def test_run_results_get_every_number_of_the_commit() -> None:
     assert response_of(commit()).to_dict(omit_none=True) == {
         "_message": "1,200,000 rows in 34 files",
