@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.opened import OpenTable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FILES, _READ_OPTIMIZED = "__files", "__ro"
+# What the view of base rows has in place of the table's id, which only the merging view and the table of files have.
+BASE_ROWS_PROPERTY = "zlayout.base_rows_of"
 
 
 def files_name(name: TableName) -> TableName:
@@ -39,6 +42,24 @@ def read_optimized_name(name: TableName) -> TableName:
 def physical_name(name: TableName, opened: OpenTable) -> TableName:
     """The name under which the catalog has a table's files."""
     return files_name(name) if opened.merges_on_read else name
+
+
+def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collection[str | None]) -> None:
+    """Returns if what a merge-on-read table has in the catalog beside its own name takes the place of nothing else.
+
+    Args:
+        catalog: The session's catalog.
+        name: Of the table.
+        table_ids: Its id, and the one that it had until now.
+
+    Raises:
+        ConfigError: A relation of another table, or of somebody else, has one of the names.
+    """
+    for each, key in ((files_name(name), TABLE_ID_PROPERTY), (read_optimized_name(name), BASE_ROWS_PROPERTY)):
+        entry = catalog.find(each)
+        if entry is not None and entry.all_properties().get(key) not in {*table_ids} - {None}:
+            why = f"a merge_on_read table needs the name {each}, which another {entry.kind.lower()} relation has"
+            raise ConfigError([f"table_type: {why}; rename or drop that, or give this table another name"], str(name))
 
 
 def table_entry(catalog: Catalog, name: TableName) -> Entry | None:
@@ -113,14 +134,21 @@ def put_views(
     view, files = record_view(opened), files_name(name).sql
     found = {**properties, TABLE_ID_PROPERTY: opened.table_id}
     _put_view(catalog, name, opened, view.merged(files), comment, found)
-    _put_view(catalog, read_optimized_name(name), opened, view.base_rows(files), comment, {})
+    _put_view(
+        catalog,
+        read_optimized_name(name),
+        opened,
+        view.base_rows(files),
+        comment,
+        {BASE_ROWS_PROPERTY: opened.table_id},
+    )
 
 
 def remove_views(catalog: Catalog, name: TableName) -> None:
-    """Takes both views out of the catalog."""
-    for each in (name, read_optimized_name(name)):
+    """Takes both views out of the catalog; views of somebody else stay."""
+    for each, key in ((name, TABLE_ID_PROPERTY), (read_optimized_name(name), BASE_ROWS_PROPERTY)):
         entry = catalog.find(each)
-        if entry is not None and entry.kind == "VIEW":
+        if entry is not None and entry.kind == "VIEW" and key in entry.all_properties():
             catalog.remove(each)
 
 

@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.place import forget_old_place, place_for_writing
 from dbt.adapters.zlayout.spark.precombine import precombined
-from dbt.adapters.zlayout.spark.record_tables import table_entry
+from dbt.adapters.zlayout.spark.record_tables import check_names_are_free, table_entry
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import described
 from dbt.adapters.zlayout.spark.show import Description, show
@@ -98,6 +98,8 @@ class _Replacing:
         if entry is not None and entry.kind == "VIEW":
             raise ConfigError([f"{name} is a view; drop it before a table takes its name"])
         location, store, table_file = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
+        if layout.config.table_type.merges_on_read:
+            check_names_are_free(self.catalog, name, (table_file.table_id, entry.table_id if entry else None))
         timeline = Timeline(store)
         recover(timeline)
         before = timeline.snapshot() if timeline.latest_version() is not None else None

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.key_filter import check_keys
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.record_tables import is_merging_view, rows_of, table_type_of
+from dbt.adapters.zlayout.spark.record_tables import check_names_are_free, is_merging_view, rows_of, table_type_of
 from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import Description, show
@@ -72,6 +72,7 @@ def _merging(spark: SparkSession, name: TableName, wanted: TableConfig) -> OpenT
     """Makes a table one whose logs are merged when it is read; its files are the base files."""
     catalog = Catalog(spark)
     entry, opened = open_managed(spark, name)
+    check_names_are_free(catalog, name, (opened.table_id,))
     timeline = Timeline(opened.store)
     with timeline.begin(Action.REPLACECOMMIT, Operation.CONVERSION) as transaction:
         base = transaction.base
