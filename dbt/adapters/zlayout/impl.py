@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.index_operations import IndexOperations
 from dbt.adapters.zlayout.materializing import Materializing
 from dbt.adapters.zlayout.model_config import ZlayoutConfig
 from dbt.adapters.zlayout.query_values import QueryValues
+from dbt.adapters.zlayout.record_relations import RecordRelations
 from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.remove import drop_table, rename_table
@@ -36,7 +37,14 @@ if TYPE_CHECKING:
 
 
 class ZlayoutAdapter(
-    Materializing, Diagnostics, QueryValues, IndexOperations, ClusterOperations, TimeTravel, DocsCatalog
+    Materializing,
+    Diagnostics,
+    QueryValues,
+    IndexOperations,
+    ClusterOperations,
+    TimeTravel,
+    RecordRelations,
+    DocsCatalog,
 ):
     """dbt-spark in a session, with tables that are atomic, clustered and indexed."""
 

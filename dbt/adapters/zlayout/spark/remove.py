@@ -1,4 +1,4 @@
-"""Dropping and renaming: the catalog's entry and the folder that belongs to it."""
+"""Dropping and renaming: the catalog's entries and the folder that belongs to them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.record_tables import (
+    check_names_are_free,
+    files_name,
+    is_merging_view,
+    put_views,
+    remove_views,
+)
 from dbt.adapters.zlayout.spark.relations import uninstall
+from dbt.adapters.zlayout.spark.session import open_entry
+from dbt.adapters.zlayout.spark.show import Description
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, read_table_file, replace_table_file
 
@@ -17,7 +26,8 @@ if TYPE_CHECKING:
 def drop_table(spark: SparkSession, schema: str, identifier: str, location_root: str | None = None) -> None:
     """Drops a table or view and removes the folder of a table that this adapter, or dbt under its root, wrote.
 
-    Anybody else's external table keeps its files, as in Spark.
+    Of a merge-on-read table its views and the table of its files go. Anybody else's external table keeps its files, as
+    in Spark.
 
     Args:
         spark: The session.
@@ -31,26 +41,61 @@ def drop_table(spark: SparkSession, schema: str, identifier: str, location_root:
     entry = catalog.find(name)
     if entry is None:
         return
-    folder = _own_folder(catalog, entry, location_root)
-    uninstall(catalog, name)
-    catalog.remove(name)
+    beneath = _files_of(catalog, entry)
+    folder = _own_folder(catalog, beneath or entry, location_root)
+    if beneath is not None:
+        uninstall(catalog, beneath.name)
+        catalog.remove(beneath.name)
+    if is_merging_view(entry):
+        remove_views(catalog, name)
+    else:
+        uninstall(catalog, name)
+        catalog.remove(name)
     if folder is not None:
         open_store(folder).delete_tree("")
 
 
 def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: str, new_identifier: str) -> None:
-    """Renames a table or view; the folder of an external table stays where it is."""
+    """Renames a table or view; the folder of an external table stays where it is.
+
+    Raises:
+        ConfigError: A merge-on-read table needs a name that another relation has.
+    """
     catalog = Catalog(spark)
     old, new = TableName(schema, identifier), TableName(new_schema, new_identifier)
     entry = catalog.find(old)
+    beneath = None if entry is None else _files_of(catalog, entry) or _files_of(catalog, entry, new)
+    if beneath is not None:
+        check_names_are_free(catalog, new, (beneath.table_id,))
     uninstall(catalog, old)
+    _rename_folder(beneath or entry, new)
+    if beneath is None:
+        catalog.rename(old, new)
+        return
+    # A view cannot follow: its query names the table of files.
+    opened = open_entry(spark, beneath)
+    uninstall(catalog, beneath.name)
+    if beneath.name != files_name(new):
+        catalog.rename(beneath.name, files_name(new))
+    if opened is not None:
+        description = Description.of(beneath)
+        put_views(catalog, new, opened, description.comment, description.properties)
+    remove_views(catalog, old)
+
+
+def _files_of(catalog: Catalog, entry: Entry, name: TableName | None = None) -> Entry | None:
+    """The entry of the files beneath a merge-on-read table, maybe under a name that it shall have; else None."""
+    found = catalog.find(files_name(name or entry.name)) if is_merging_view(entry) else None
+    return found if found is not None and found.table_id == entry.table_id else None
+
+
+def _rename_folder(entry: Entry | None, new: TableName) -> None:
     if entry is not None and entry.table_id is not None and entry.location is not None:
         store = open_store(entry.location)
         known = read_table_file(store)
         if known is not None:
             # First: the folder must never look like the old table's to whoever takes the old name next.
             replace_table_file(store, TableFile(known.table_id, known.level, str(new), known.created_ms))
-    catalog.rename(old, new)
 
 
 def _own_folder(catalog: Catalog, entry: Entry, location_root: str | None) -> str | None:
