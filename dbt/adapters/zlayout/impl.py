@@ -15,6 +15,7 @@ from dbt_common.events.types import PrintEvent
 
 from dbt.adapters.zlayout.cluster_operations import ClusterOperations
 from dbt.adapters.zlayout.column import ZlayoutColumn
+from dbt.adapters.zlayout.compaction_operations import CompactionOperations
 from dbt.adapters.zlayout.config.incremental import StrategyName
 from dbt.adapters.zlayout.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
@@ -42,6 +43,7 @@ class ZlayoutAdapter(
     QueryValues,
     IndexOperations,
     ClusterOperations,
+    CompactionOperations,
     TimeTravel,
     RecordRelations,
     DocsCatalog,

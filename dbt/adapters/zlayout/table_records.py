@@ -33,6 +33,11 @@ class TableRecords(TableWrites):
     _spark: SparkSession
     _opened: OpenTable
 
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether changes of rows go to logs, which readers merge."""
+        return self._opened.merges_on_read
+
     def upsert(self, df: DataFrame, **options: Any) -> CommitSummary:
         """Brings rows in by the table's key: they take the place of those of equal keys, the others are new.
 

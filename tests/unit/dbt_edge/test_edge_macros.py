@@ -169,13 +169,46 @@ def test_the_test_of_a_predicate_selects_what_was_skipped(macro_stage: Any) -> N
 
 @pytest.mark.parametrize(
     ("test", "arguments"),
-    [("zlayout_depth_at_most", {"max": 2}), ("zlayout_prunes_at_least", {"predicate": "true", "percent": 90})],
+    [
+        ("zlayout_depth_at_most", {"max": 2}),
+        ("zlayout_prunes_at_least", {"predicate": "true", "percent": 90}),
+        ("zlayout_compaction_lag_at_most", {"commits": 1}),
+    ],
 )
 def test_the_tests_of_a_layout_select_nothing_where_it_is_good(
     macro_stage: Any, test: str, arguments: dict[str, Any]
 ) -> None:
-    stage = macro_stage(f"tests/{test}.sql", adapter=Recorder(depth_problems=[], pruning_problems=[]))
+    adapter = Recorder(depth_problems=[], pruning_problems=[], compaction_problems=[])
+    stage = macro_stage(f"tests/{test}.sql", adapter=adapter)
     assert stage.call(f"test_{test}", model=_TABLE, **arguments).endswith("where false")
+
+
+def test_the_test_of_a_lag_selects_a_row_for_each_limit_that_is_passed(macro_stage: Any) -> None:
+    rows = [
+        {"measure": measure, "found": found, "at_most": 1, "what_to_do": "it's time"}
+        for measure, found in (("commits", 7), ("hours", 2.5))
+    ]
+    adapter = Recorder(compaction_problems=rows, string_literal=string_literal)
+    stage = macro_stage("tests/zlayout_compaction_lag_at_most.sql", adapter=adapter)
+    found = stage.call("test_zlayout_compaction_lag_at_most", model=_TABLE, commits=1, hours=1)
+    assert found == " union all ".join(
+        f"select '{measure}' as measure, cast({value} as double) as found, cast(1 as double) as at_most, "
+        "'it\\'s time' as what_to_do"
+        for measure, value in (("commits", 7), ("hours", 2.5))
+    )
+    assert adapter.calls[0] == ("compaction_problems", _TABLE, 1, None, 1)
+
+
+def test_the_compact_operation_prints_the_report(macro_stage: Any) -> None:
+    printed: list[str] = []
+    adapter = Recorder(compaction_report="the report")
+    stage = macro_stage(
+        "operations/zlayout_compact.sql", adapter=adapter, graph=SimpleNamespace(nodes={}), print=printed.append
+    )
+    stage.call("zlayout_compact", model="m", schedule=True)
+    stage.call("zlayout_compact", json=True)
+    assert adapter.calls == [("compaction_report", "m", {}, False), ("compaction_report", None, {}, True)]
+    assert printed == ["the report"] * 2
 
 
 @pytest.mark.parametrize(

@@ -270,11 +270,13 @@ def compact_inline(
 def merging_information(opened: OpenTable) -> dict[str, Any]:
     """The logs of a merge-on-read table in a few numbers: slices with logs, their size, and plans that wait."""
     slices = slices_with_logs(opened.snapshot.files)
+    unmerged = sorted({instant for each in slices for instant in each.log_instants})
     return {
         "unique_key": list(table_type_of(opened).unique_key),
         "slices_with_logs": len(slices),
         "log_files": sum(len(each.logs) for each in slices),
         "log_bytes": sum(each.log_bytes for each in slices),
-        "unmerged_commits": len({instant for each in slices for instant in each.log_instants}),
+        "unmerged_commits": len(unmerged),
+        "oldest_log": unmerged[0] if unmerged else None,
         "pending_compactions": [each.instant for each in list_scheduled(opened.store, Action.COMPACTION)],
     }

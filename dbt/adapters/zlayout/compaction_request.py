@@ -1,0 +1,89 @@
+"""What a run-operation asks of a compaction, and a test of its lag, as YAML and Jinja hand it over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.zlayout.config.file_sizing import parse_size
+from dbt.adapters.zlayout.config.known_keys import unknown_settings
+from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean
+from dbt.adapters.zlayout.errors import ConfigError
+
+LAG_TEST = "zlayout_compaction_lag_at_most"
+_OPERATION = "zlayout_compact"
+# Arguments of the operation and the keywords of ``ZTable.compact`` that they are.
+_KEYWORDS = {
+    "schedule": "schedule_only",
+    "execute": "execute_only",
+    "plan": "plan",
+    "strategy": "strategy",
+    "max_bytes": "max_bytes",
+    "where": "where",
+    "logs_only": "logs_only",
+}
+_SWITCHES = ("schedule", "execute", "logs_only")
+_OF_A_NEW_PLAN = ("strategy", "max_bytes", "where", "logs_only")
+
+
+def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, Any]:
+    """The keywords of ``ZTable.compact`` for the arguments of zlayout_compact.
+
+    Args:
+        given: By the names of the operation; None counts as not given.
+        one_table: Whether it names a table.
+
+    Raises:
+        ConfigError: Names every argument that is wrong.
+    """
+    asked = {name: value for name, value in given.items() if value is not None}
+    problems = unknown_settings(asked, _KEYWORDS)
+    wanted: dict[str, Any] = {name: parse_boolean(name, asked.get(name), problems) for name in _SWITCHES}
+    if "plan" in asked:
+        wanted["plan"] = str(asked["plan"])  # YAML takes the digits of an instant for a number
+        if not one_table:
+            problems.append("plan: an instant is of one table; give its model too")
+    carries_out = wanted["execute"] or "plan" in asked
+    if carries_out and wanted["schedule"]:
+        problems.append("schedule: execute and plan carry out what is planned already; leave one of them out")
+    if carries_out:
+        problems += [
+            f"{name}: is decided when a plan is made, and execute and plan carry out those that wait; leave it out"
+            for name in _OF_A_NEW_PLAN
+            if asked.get(name) not in (None, False)
+        ]
+    if not isinstance(asked.get("where", {}), Mapping):
+        problems.append(
+            f"where: {asked['where']!r} is not a partition's values by column (write {{day: '2024-01-01'}})"
+        )
+    if problems:
+        raise ConfigError(problems, _OPERATION)
+    return {_KEYWORDS[name]: value for name, value in {**asked, **wanted}.items()}
+
+
+def lag_limits(commits: object = None, log_bytes: object = None, hours: object = None) -> dict[str, float]:
+    """What a table's logs may come to at most, by measure.
+
+    Args:
+        commits: Delta commits.
+        log_bytes: A size, such as '1gb'.
+        hours: Of age.
+
+    Raises:
+        ConfigError: Names every limit that is none; or no limit is given.
+    """
+    problems: list[str] = []
+    limits: dict[str, float] = {}
+    for name, value in (("commits", commits), ("hours", hours)):
+        if value is not None:
+            limits[name] = as_number(value)
+            if not 0 <= limits[name] < math.inf:
+                problems.append(f"{name}: {value!r} is not a number from 0 on")
+    if log_bytes is not None:
+        limits["log_bytes"] = 0 if str(log_bytes) == "0" else parse_size("log_bytes", log_bytes, problems) or 0
+    if not limits:
+        problems.append("a limit is missing: give commits, log_bytes or hours")
+    if problems:
+        raise ConfigError(problems, LAG_TEST)
+    return limits
