@@ -24,3 +24,10 @@
   {% set relation = api.Relation.create(schema=target.schema, identifier=identifier) %}
   {% do print(tojson(adapter.clustering_information(relation, columns, predicate))) %}
 {% endmacro %}
+
+{% macro kinds_of(identifiers) %}
+  {% for each in identifiers %}
+    {% set found = load_relation(api.Relation.create(schema=target.schema, identifier=each)) %}
+    {% do print(each ~ ' ' ~ (found.type if found else 'none')) %}
+  {% endfor %}
+{% endmacro %}
