@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from dbt.adapters.zlayout.predicate import Function
+from dbt.adapters.zlayout.predicate import functions as f
+from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit
+from dbt.adapters.zlayout.pruning.images import image
 from dbt.adapters.zlayout.pruning.images.decimals import decimal_product, decimal_sum
 from dbt.adapters.zlayout.pruning.images.monotone import forgotten, without_nan
 from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, FARTHEST_US, integer_limits, micros_of, near
 from dbt.adapters.zlayout.pruning.trust import Facts
 
 NARROW, WIDE = pa.decimal128(10, 2), pa.decimal128(38, 0)
+BOOL, INT8, INT32, INT64 = pa.bool_(), pa.int8(), pa.int32(), pa.int64()
+FLOAT, DOUBLE, TEXT, BYTES = pa.float32(), pa.float64(), pa.string(), pa.binary()
+DATE, WALL, INSTANT = pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")
+HOUR_US = 3_600_000_000
+STORED = {DATE: INT32, WALL: INT64, INSTANT: INT64}
+"""What dates and times are written as here: days and microseconds since 1970."""
 
 
 def narrow(*values: str | None) -> pa.Array:
@@ -93,3 +104,303 @@ def test_the_ends_of_integer_types() -> None:
     assert integer_limits(pa.int8()) == (-128, 127)
     assert integer_limits(pa.date32()) == (-(2**31), 2**31 - 1)
     assert integer_limits(pa.timestamp("us")) == (-(2**63), 2**63 - 1)
+
+
+def one_file(kind: pa.DataType, low: Any, high: Any) -> Facts:
+    """Of numbers only, from low to high, both of them values of the file; None is unknown."""
+    ends = [pa.array([each], STORED.get(kind, kind)).cast(kind) for each in (low, high)]
+    exact, no, yes = [np.array([each is not None]) for each in (low, high)], np.array([False]), np.array([True])
+    return Facts(*ends, *exact, may_be_null=no, may_be_nan=no, may_be_number=yes, informed=yes)
+
+
+def bounds_of(found: Facts | None) -> tuple[Any, Any]:
+    assert found is not None
+    low, high = (side.cast(STORED.get(side.type, side.type))[0].as_py() for side in (found.minimum, found.maximum))
+    return low, high
+
+
+RISING = [
+    (f.Prefix(TEXT, 2), TEXT, "abc", "ab"),
+    (f.Prepended(TEXT, pa.scalar("x")), TEXT, "a", "xa"),
+    (f.Convert(INT32), BOOL, True, 1),
+    (f.Convert(INT64), INT32, 7, 7),
+    (f.Convert(FLOAT), INT32, 7, 7.0),
+    (f.Convert(DOUBLE), FLOAT, 1.5, 1.5),
+    (f.Convert(FLOAT), DOUBLE, 1.5, 1.5),
+    (f.Convert(DATE), WALL, DAY_US, 1),
+    (f.Convert(BYTES), TEXT, "a", b"a"),
+    (f.Plus(DOUBLE, 1.0), DOUBLE, 0.5, 1.5),
+    (f.Times(DOUBLE, 2.0), DOUBLE, 0.5, 1.0),
+    (f.Over(DOUBLE, 2.0), DOUBLE, 0.5, 0.25),
+    (f.Truncated(WALL, TimeUnit.HOUR), WALL, HOUR_US + 1, HOUR_US),
+    (f.PartOf(INT32, CalendarPart.YEAR), DATE, 18_700, 2021),
+    (f.Ticks(INT32, DAY_US), DATE, 7, 7),
+    (f.Ticks(INT64, 1_000_000), INSTANT, 7_000_001, 7),
+    (f.FromTicks(DATE, DAY_US), INT32, 7, 7),
+]
+
+
+@pytest.mark.parametrize(("function", "kind", "x", "mapped"), RISING, ids=str)
+def test_one_bound_alone_maps_through_what_is_defined_everywhere(
+    function: Function, kind: pa.DataType, x: Any, mapped: Any
+) -> None:
+    for low, high, expected in ((x, None, (mapped, None)), (None, x, (None, mapped))):
+        found = image(function, one_file(kind, low, high))
+        assert bounds_of(found) == expected
+        assert not found.may_be_null[0]
+        assert found.informed[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "x"),
+    [
+        (f.Negate(DOUBLE), DOUBLE, 1.5),
+        (f.Times(DOUBLE, -1.0), DOUBLE, 1.5),
+        (f.Over(DOUBLE, -1.0), DOUBLE, 1.5),
+    ],
+    ids=str,
+)
+def test_what_falls_everywhere_makes_one_bound_the_other(function: Function, kind: pa.DataType, x: Any) -> None:
+    assert bounds_of(image(function, one_file(kind, x, None))) == (None, -x)
+    assert bounds_of(image(function, one_file(kind, None, x))) == (-x, None)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "x"),
+    [
+        (f.Plus(INT32, 1), INT32, 1),
+        (f.Plus(NARROW, Decimal("0.01")), NARROW, Decimal(1)),
+        (f.Times(INT32, 2), INT32, 1),
+        (f.Times(NARROW, Decimal(2)), NARROW, Decimal(1)),
+        (f.Over(INT32, -1), INT32, 1),
+        (f.Negate(INT32), INT32, 1),
+        (f.Convert(INT8), INT32, 1),
+        (f.Convert(NARROW), INT64, 1),
+        (f.Convert(INT32), DOUBLE, 1.0),
+        (f.Convert(pa.decimal128(8, 1)), NARROW, Decimal(1)),
+        (f.Convert(INT32), WIDE, Decimal(1)),
+        (f.Convert(WALL), DATE, 1),
+        (f.Convert(TEXT), DATE, 1),
+        (f.Rounded(pa.decimal128(9, 1), Rounding.HALF_UP, 1), NARROW, Decimal(1)),
+        (f.Rounded(INT64, Rounding.FLOOR, 0), DOUBLE, 1.5),
+        (f.Rounded(INT32, Rounding.HALF_UP, -1), INT32, 1),
+        (f.Truncated(WALL, TimeUnit.MONTH), WALL, 1),
+        (f.PlusMonths(DATE, 1), DATE, 1),
+        (f.PlusMonths(WALL, 1), WALL, 1),
+        (f.LastDay(DATE), DATE, 1),
+        (f.FromTicks(INSTANT, 1_000_000), INT64, 1),
+    ],
+    ids=str,
+)
+def test_one_bound_alone_says_nothing_of_what_may_overflow(function: Function, kind: pa.DataType, x: Any) -> None:
+    for low, high in ((x, None), (None, x)):
+        found = image(function, one_file(kind, low, high))
+        assert bounds_of(found) == (None, None)
+        assert found.may_be_null[0]
+        assert not found.informed[0]
+
+
+UNKNOWN = (None, None)
+ENDS = [
+    (f.Convert(INT8), INT64, (-128, 127), (-128, 127)),
+    (f.Convert(INT8), INT64, (-129, 0), UNKNOWN),
+    (f.Convert(INT8), INT64, (0, 128), UNKNOWN),
+    (f.Convert(INT32), DOUBLE, (-(2.0**31), 2.0**31 - 0.5), (-(2**31), 2**31 - 1)),
+    (f.Convert(INT32), DOUBLE, (-(2.0**31) - 1, 0.0), UNKNOWN),
+    (f.Convert(INT32), DOUBLE, (0.0, 2.0**31), UNKNOWN),
+    (f.Convert(INT8), NARROW, (Decimal("-128.99"), Decimal("127.99")), (-128, 127)),
+    (f.Convert(INT8), NARROW, (Decimal("-129.00"), Decimal(0)), UNKNOWN),
+    (f.Convert(INT8), NARROW, (Decimal(0), Decimal("128.00")), UNKNOWN),
+    (f.Convert(TEXT), DATE, (-719_162, 2_932_896), ("0001-01-01", "9999-12-31")),
+    (f.Convert(TEXT), DATE, (-719_163, 0), UNKNOWN),
+    (f.Convert(TEXT), DATE, (0, 2_932_897), UNKNOWN),
+    (f.Rounded(INT8, Rounding.HALF_UP, -1), INT8, (-123, 122), (-128, 127)),
+    (f.Rounded(INT8, Rounding.HALF_UP, -1), INT8, (-124, 0), UNKNOWN),
+    (f.Rounded(INT8, Rounding.HALF_UP, -1), INT8, (0, 123), UNKNOWN),
+    (f.Rounded(INT8, Rounding.HALF_UP, -3), INT8, (-128, 127), UNKNOWN),
+    (f.Rounded(INT64, Rounding.HALF_UP, -18), INT64, (0, 1), (-5 * 10**17, 5 * 10**17 + 1)),
+    (f.Plus(INT8, 1), INT8, (-128, 126), (-127, 127)),
+    (f.Plus(INT8, 1), INT8, (0, 127), UNKNOWN),
+    (f.Plus(INT8, -1), INT8, (-127, 127), (-128, 126)),
+    (f.Plus(INT8, -1), INT8, (-128, 0), UNKNOWN),
+    (f.Plus(INT64, -(2**63)), INT64, (0, 5), (-(2**63), 5 - 2**63)),
+    (f.Plus(INT64, -(2**63)), INT64, (-1, 5), UNKNOWN),
+    (f.Times(INT8, 3), INT8, (-42, 42), (-126, 126)),
+    (f.Times(INT8, 3), INT8, (-43, 0), UNKNOWN),
+    (f.Times(INT8, 3), INT8, (0, 43), UNKNOWN),
+    (f.Times(INT8, -3), INT8, (-42, 41), (-123, 126)),
+    (f.Times(INT8, -3), INT8, (-43, 0), UNKNOWN),
+    (f.Times(INT8, -3), INT8, (0, 43), UNKNOWN),
+    (f.Negate(INT64), INT64, (1 - 2**63, 2**63 - 1), (1 - 2**63, 2**63 - 1)),
+    (f.Negate(INT64), INT64, (-(2**63), 0), UNKNOWN),
+    (f.Over(INT8, -1), INT8, (-127, 127), (-127, 127)),
+    (f.Over(INT8, -1), INT8, (-128, 0), UNKNOWN),
+    (f.Over(INT32, 7), INT32, (-15, 13), (-2, 1)),
+    (f.Over(INT64, 2**63 - 1), INT64, (0, 2**63 - 1), (0, 1)),
+    (f.Over(INT64, -(2**63)), INT64, (1 - 2**63, 2**63 - 1), (0, 0)),
+    (f.Absolute(INT8), INT8, (-127, 5), (0, 127)),
+    (f.Absolute(INT8), INT8, (-128, 5), UNKNOWN),
+    (f.Absolute(INT8), INT8, (-128, -5), UNKNOWN),
+    (f.FromTicks(INSTANT, 1_000_000), INT64, (0, (2**63 - 1) // 1_000_000), (0, (2**63 - 1) // 1_000_000 * 1_000_000)),
+    (f.FromTicks(INSTANT, 1_000_000), INT64, (0, (2**63 - 1) // 1_000_000 + 1), UNKNOWN),
+    (f.PlusMonths(DATE, 1_200_000), DATE, (0, 0), (36_524_250, 36_524_250)),
+]
+
+
+@pytest.mark.parametrize(("function", "kind", "ends", "expected"), ENDS, ids=str)
+def test_what_is_known_reaches_to_the_last_value_that_does_not_overflow(
+    function: Function, kind: pa.DataType, ends: tuple[Any, Any], expected: tuple[Any, Any]
+) -> None:
+    assert bounds_of(image(function, one_file(kind, *ends))) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (f.Prefix(TEXT, 0), TEXT),
+        (f.Prefix(BYTES, 1), BYTES),
+        (f.Prepended(TEXT, pa.scalar("x")), BYTES),
+        (f.FoldedCase(TEXT, True), BYTES),
+        (f.Convert(NARROW), BOOL),
+        (f.Convert(DATE), INSTANT),
+        (f.Convert(INSTANT), DATE),
+        (f.Convert(TEXT), WALL),
+        (f.Convert(INT32), TEXT),
+        (f.Rounded(INT64, Rounding.HALF_UP, 0), DOUBLE),
+        (f.Rounded(INT64, Rounding.FLOOR, 1), DOUBLE),
+        (f.Rounded(DOUBLE, Rounding.FLOOR, 1), DOUBLE),
+        (f.Rounded(INT64, Rounding.HALF_UP, -19), INT64),
+        (f.Plus(INT64, 1), INT32),
+        (f.Plus(DOUBLE, 1.0), FLOAT),
+        (f.Times(INT64, 1), INT32),
+        (f.Times(INT64, 0), INT64),
+        (f.Over(INT64, 1), INT32),
+        (f.Over(INT64, 0), INT64),
+        (f.Over(DOUBLE, 1.0), FLOAT),
+        (f.Over(DOUBLE, 1.0), INT64),
+        (f.Over(NARROW, Decimal(1)), NARROW),
+        (f.Negate(INT64), INT32),
+        (f.Negate(TEXT), TEXT),
+        (f.Absolute(INT64), INT32),
+        (f.Remainder(INT64, 7, True), INT32),
+        (f.Remainder(DOUBLE, 7, True), DOUBLE),
+        (f.Remainder(INT64, 0, True), INT64),
+        (f.Remainder(INT8, 128, True), INT8),
+        (f.Truncated(DATE, TimeUnit.HOUR), DATE),
+        (f.Truncated(DATE, TimeUnit.MONTH), WALL),
+        (f.Truncated(INSTANT, TimeUnit.MONTH), INSTANT),
+        (f.PartOf(INT32, CalendarPart.YEAR), WALL),
+        (f.PartOf(INT32, CalendarPart.MONTH), WALL),
+        (f.PartOf(INT32, CalendarPart.HOUR), DATE),
+        (f.PartOf(INT32, CalendarPart.HOUR), INSTANT),
+        (f.PlusMonths(WALL, 1), DATE),
+        (f.PlusMonths(INSTANT, 1), INSTANT),
+        (f.PlusMonths(DATE, 1_200_001), DATE),
+        (f.LastDay(DATE), WALL),
+        (f.Ticks(INT64, 1), INT64),
+        (f.FromTicks(INSTANT, 1), DOUBLE),
+        (f.FromTicks(DATE, DAY_US), INT64),
+    ],
+    ids=str,
+)
+def test_a_function_without_a_rule_for_a_type_says_nothing(function: Function, kind: pa.DataType) -> None:
+    assert image(function, one_file(kind, None, None)) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "first", "last", "within", "anything"),
+    [
+        # 2 January, 1 February or 1 April 2021, up to the end of that January or that year
+        (CalendarPart.QUARTER, DATE, 18_718, 18_992, (2, 4), (1, 4)),
+        (CalendarPart.MONTH, DATE, 18_659, 18_992, (2, 12), (1, 12)),
+        (CalendarPart.DAY_OF_YEAR, DATE, 18_629, 18_992, (2, 365), (1, 366)),
+        (CalendarPart.DAY_OF_MONTH, DATE, 18_629, 18_658, (2, 31), (1, 31)),
+        # Monday 5 January 1970 to Saturday, Tuesday to Sunday
+        (CalendarPart.DAY_OF_WEEK, DATE, 4, 9, (2, 7), (1, 7)),
+        (CalendarPart.WEEKDAY, DATE, 5, 10, (1, 6), (0, 6)),
+        (CalendarPart.HOUR, WALL, HOUR_US, DAY_US - 1, (1, 23), (0, 23)),
+        (CalendarPart.MINUTE, WALL, 60_000_000, HOUR_US - 1, (1, 59), (0, 59)),
+        (CalendarPart.SECOND, WALL, 1_000_000, 60_000_000 - 1, (1, 59), (0, 59)),
+    ],
+)
+def test_a_part_of_the_calendar_rises_to_the_end_of_its_cycle(
+    part: CalendarPart, kind: pa.DataType, first: int, last: int, within: tuple[int, int], anything: tuple[int, int]
+) -> None:
+    function = f.PartOf(INT32, part)
+    rises = image(function, one_file(kind, first, last))
+    assert bounds_of(rises) == within
+    assert rises.minimum_exact[0]
+    assert rises.maximum_exact[0]
+    for low, high in ((first, last + 1), (None, last), (first, None)):
+        goes_round = image(function, one_file(kind, low, high))
+        assert bounds_of(goes_round) == anything
+        assert not goes_round.minimum_exact[0]
+        assert not goes_round.maximum_exact[0]
+
+
+@pytest.mark.parametrize(
+    ("never_negative", "low", "high", "expected"),
+    [
+        (False, 12, 18, (2, 8)),
+        (False, 0, 9, (0, 9)),
+        (False, 12, 21, (0, 9)),
+        (False, 12, None, (0, 9)),
+        (False, None, 18, (-9, 9)),
+        (False, None, None, (-9, 9)),
+        (False, -8, -2, (-9, 9)),
+        (False, -1, 3, (-9, 9)),
+        (True, -8, -2, (2, 8)),
+        (True, -1, 3, (0, 9)),
+        (True, None, None, (0, 9)),
+    ],
+)
+def test_a_remainder_rises_between_two_multiples(
+    never_negative: bool, low: int | None, high: int | None, expected: tuple[int, int]
+) -> None:
+    assert bounds_of(image(f.Remainder(INT32, 10, never_negative), one_file(INT32, low, high))) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (3, 7, (3, 7)),
+        (0, 7, (0, 7)),
+        (-7, -3, (3, 7)),
+        (-7, 0, (0, 7)),
+        (-7, 3, (0, 7)),
+        (-3, 7, (0, 7)),
+        (3, None, (3, None)),
+        (None, -3, (3, None)),
+        (None, 3, (None, None)),
+        (-3, None, (None, None)),
+    ],
+)
+def test_an_absolute_value_lies_as_far_from_zero_as_the_farther_end(
+    low: float | None, high: float | None, expected: tuple[float | None, float | None]
+) -> None:
+    assert bounds_of(image(f.Absolute(DOUBLE), one_file(DOUBLE, low, high))) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "low", "high", "room"),
+    [
+        (f.Rounded(DOUBLE, Rounding.HALF_UP, 1), DOUBLE, 1.0, 2.0, 0.05),
+        (f.Rounded(FLOAT, Rounding.HALF_EVEN, -1), FLOAT, 10.0, 20.0, 5),
+        (f.Rounded(INT32, Rounding.HALF_UP, -1), INT32, 10, 20, 5),
+        (f.Convert(DOUBLE), NARROW, Decimal("1.25"), Decimal("2.50"), 0),
+    ],
+    ids=str,
+)
+def test_what_is_not_computed_as_spark_does_is_bounded_closely(
+    function: Function, kind: pa.DataType, low: Any, high: Any, room: float
+) -> None:
+    both = image(function, one_file(kind, low, high))
+    assert bounds_of(both) == pytest.approx((float(low) - room, float(high) + room), rel=1e-6)
+    assert not both.minimum_exact[0]
+    assert not both.maximum_exact[0]
+
+
+def test_a_decimal_as_a_double_is_bounded_on_the_side_that_is_known() -> None:
+    above, _ = bounds_of(image(f.Convert(DOUBLE), one_file(NARROW, Decimal(1), None)))
+    _, below = bounds_of(image(f.Convert(DOUBLE), one_file(NARROW, None, Decimal(1))))
+    assert (above, below) == pytest.approx((1, 1))
