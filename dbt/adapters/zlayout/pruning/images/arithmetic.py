@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.functions import Absolute, Negate, Over, Plus, Remainder, Times
 from dbt.adapters.zlayout.pruning.images.decimals import decimal_product, decimal_sum
 from dbt.adapters.zlayout.pruning.images.monotone import Bound, forgotten, monotone
-from dbt.adapters.zlayout.pruning.images.vectors import arrow, bound, integer_limits, numbers, valid
-from dbt.adapters.zlayout.pruning.trust import Facts
+from dbt.adapters.zlayout.pruning.images.vectors import arrow, bound, integer_limits, numbers
+from dbt.adapters.zlayout.pruning.trust import Facts, valid
 from dbt.adapters.zlayout.pruning.verdict import Flags
 
 

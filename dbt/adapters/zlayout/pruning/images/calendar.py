@@ -29,9 +29,8 @@ from dbt.adapters.zlayout.pruning.images.vectors import (
     integer_limits,
     near,
     numbers,
-    valid,
 )
-from dbt.adapters.zlayout.pruning.trust import Facts
+from dbt.adapters.zlayout.pruning.trust import Facts, valid
 
 Integers = npt.NDArray[np.int64]
 

@@ -19,9 +19,8 @@ from dbt.adapters.zlayout.pruning.images.vectors import (
     micros_of,
     near,
     numbers,
-    valid,
 )
-from dbt.adapters.zlayout.pruning.trust import Facts, flags
+from dbt.adapters.zlayout.pruning.trust import Facts, flags, valid
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31: the years of four digits, whose text is in the order of the dates."""
