@@ -155,6 +155,7 @@ def test_one_bound_alone_maps_through_what_is_defined_everywhere(
     ("function", "kind", "x"),
     [
         (f.Negate(DOUBLE), DOUBLE, 1.5),
+        (f.Negate(NARROW), NARROW, Decimal("1.50")),
         (f.Times(DOUBLE, -1.0), DOUBLE, 1.5),
         (f.Over(DOUBLE, -1.0), DOUBLE, 1.5),
     ],
@@ -223,6 +224,8 @@ ENDS = [
     (f.Plus(INT8, 1), INT8, (0, 127), UNKNOWN),
     (f.Plus(INT8, -1), INT8, (-127, 127), (-128, 126)),
     (f.Plus(INT8, -1), INT8, (-128, 0), UNKNOWN),
+    (f.Plus(INT64, 2**63), INT64, (-(2**63), -1), (0, 2**63 - 1)),
+    (f.Plus(INT64, 2**63), INT64, (-5, 0), UNKNOWN),
     (f.Plus(INT64, -(2**63)), INT64, (0, 5), (-(2**63), 5 - 2**63)),
     (f.Plus(INT64, -(2**63)), INT64, (-1, 5), UNKNOWN),
     (f.Times(INT8, 3), INT8, (-42, 42), (-126, 126)),

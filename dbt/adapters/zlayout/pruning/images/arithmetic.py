@@ -29,12 +29,14 @@ def plus(function: Plus, facts: Facts) -> Facts | None:
     if pa.types.is_decimal128(kind):
         return monotone(facts, lambda side: decimal_sum(side, Decimal(function.amount), function.type), total=False)
     amount = int(function.amount)
+    # In two steps: ``x - k`` of the least integer k adds more than an integer of 64 bits holds.
+    half, rest = amount // 2, amount - amount // 2
     lowest, highest = integer_limits(kind)
 
     def shifted(side: pa.Array) -> Bound:
-        found = numbers(side)
+        found = numbers(side).astype(np.int64)
         inside = _between(found, lowest - amount, highest - amount)
-        return bound(np.where(inside, found, 0).astype(np.int64) + (amount if inside.any() else 0), kind, side, inside)
+        return bound(found + half + rest, kind, side, inside)
 
     return monotone(facts, shifted, total=False)
 
@@ -56,9 +58,9 @@ def times(function: Times, facts: Facts) -> Facts | None:
     ends = sorted((_towards_zero(lowest, int(factor)), _towards_zero(highest, int(factor))))
 
     def scaled(side: pa.Array) -> Bound:
-        found = numbers(side)
+        found = numbers(side).astype(np.int64)
         inside = _between(found, *ends)
-        return bound(np.where(inside, found, 0).astype(np.int64) * int(factor), kind, side, inside)
+        return bound(found * int(factor), kind, side, inside)
 
     return monotone(facts, scaled, total=False, falling=falling)
 
@@ -87,7 +89,7 @@ def over(function: Over, facts: Facts) -> Facts | None:
 
 
 def negate(function: Negate, facts: Facts) -> Facts | None:
-    """``-x`` falls; of integers the least has no opposite. NaN stays NaN, above all."""
+    """``-x`` falls; of integers the least has no opposite, every decimal has one. NaN stays NaN, above all."""
     kind = facts.minimum.type
     if kind != function.type:
         return None
@@ -96,7 +98,7 @@ def negate(function: Negate, facts: Facts) -> Facts | None:
     if pa.types.is_floating(kind):
         return monotone(facts, lambda side: _float(side, np.multiply, -1), total=True, falling=True)
     if pa.types.is_decimal128(kind):
-        return monotone(facts, lambda side: decimal_product(side, Decimal(-1), kind), total=False, falling=True)
+        return monotone(facts, lambda side: decimal_product(side, Decimal(-1), kind), total=True, falling=True)
     return None
 
 
@@ -187,10 +189,7 @@ def _chosen(condition: Flags, then: Flags, otherwise: Flags) -> Flags:
 def _between(found: Any, lowest: int, highest: int) -> Flags:
     """Comparison with limits that may lie outside of the type."""
     limits = np.iinfo(np.int64)
-    wide = found.astype(np.int64)
-    if lowest > limits.max or highest < limits.min:
-        return np.zeros(len(wide), dtype=np.bool_)
-    result: Flags = (wide >= max(lowest, limits.min)) & (wide <= min(highest, limits.max))
+    result: Flags = (found >= max(lowest, limits.min)) & (found <= min(highest, limits.max))
     return result
 
 
