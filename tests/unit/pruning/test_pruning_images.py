@@ -407,3 +407,21 @@ def test_a_decimal_as_a_double_is_bounded_on_the_side_that_is_known() -> None:
     above, _ = bounds_of(image(f.Convert(DOUBLE), one_file(NARROW, Decimal(1), None)))
     _, below = bounds_of(image(f.Convert(DOUBLE), one_file(NARROW, None, Decimal(1))))
     assert (above, below) == pytest.approx((1, 1))
+
+
+@pytest.mark.parametrize(
+    ("january", "months", "last"),
+    [(18_657, 1, 18_686), (18_657 + 280 * 146_097, 1_199_989, 18_321 + 530 * 146_097)],
+)
+def test_times_moved_to_the_end_of_a_month_are_bounded_by_its_day_however_far(
+    january: int, months: int, last: int
+) -> None:
+    # The 30th at 23 o'clock and the 31st at 1: on their common last day of February the second comes first.
+    low, high = january * DAY_US + 23 * HOUR_US, (january + 1) * DAY_US + HOUR_US
+    found = image(f.PlusMonths(WALL, months), one_file(WALL, low, high))
+    assert bounds_of(found) == (last * DAY_US, last * DAY_US + DAY_US - 1)
+    assert not found.minimum_exact[0]
+    assert not found.maximum_exact[0]
+    day_before = image(f.PlusMonths(WALL, months), one_file(WALL, low - 3 * DAY_US, low - 3 * DAY_US))
+    assert day_before.minimum_exact[0]
+    assert day_before.maximum_exact[0]
