@@ -90,7 +90,7 @@ def counts_contradict(bounds: ColumnBounds, rows: Counts) -> Flags:
     nulls, nans = Counts.of(bounds.null_count), _nan_counts(bounds)
     negative = (nulls.values < 0) | (nans.values < 0)
     # An unknown count is held as 0, the least it can be. Subtracted, not added: absurd counts must not overflow.
-    too_many = rows.known & ((nulls.values > rows.values) | (nans.values > rows.values - np.maximum(nulls.values, 0)))
+    too_many = rows.known & ((nulls.values > rows.values) | (nans.values > rows.values - nulls.values))
     result: Flags = negative | too_many
     return result
 
