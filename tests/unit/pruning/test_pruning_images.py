@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from dbt.adapters.zlayout.predicate import Function
 from dbt.adapters.zlayout.predicate import functions as f
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit
+from dbt.adapters.zlayout.predicate.zone import Zone
 from dbt.adapters.zlayout.pruning.images import image
 from dbt.adapters.zlayout.pruning.images.decimals import decimal_product, decimal_sum
 from dbt.adapters.zlayout.pruning.images.monotone import forgotten, without_nan
@@ -106,17 +108,27 @@ def test_the_ends_of_integer_types() -> None:
     assert integer_limits(pa.timestamp("us")) == (-(2**63), 2**63 - 1)
 
 
-def one_file(kind: pa.DataType, low: Any, high: Any) -> Facts:
-    """Of numbers only, from low to high, both of them values of the file; None is unknown."""
-    ends = [pa.array([each], STORED.get(kind, kind)).cast(kind) for each in (low, high)]
-    exact, no, yes = [np.array([each is not None]) for each in (low, high)], np.array([False]), np.array([True])
+def files(kind: pa.DataType, lows: Sequence[Any], highs: Sequence[Any]) -> Facts:
+    """Of numbers only, each from low to high, both of them values of the file; None is unknown."""
+    ends = [pa.array(each, STORED.get(kind, kind)).cast(kind) for each in (lows, highs)]
+    exact = [np.array([value is not None for value in each]) for each in (lows, highs)]
+    no, yes = np.zeros(len(lows), np.bool_), np.ones(len(lows), np.bool_)
     return Facts(*ends, *exact, may_be_null=no, may_be_nan=no, may_be_number=yes, informed=yes)
 
 
-def bounds_of(found: Facts | None) -> tuple[Any, Any]:
+def one_file(kind: pa.DataType, low: Any, high: Any) -> Facts:
+    return files(kind, [low], [high])
+
+
+def all_bounds_of(found: Facts | None) -> list[tuple[Any, Any]]:
     assert found is not None
-    low, high = (side.cast(STORED.get(side.type, side.type))[0].as_py() for side in (found.minimum, found.maximum))
-    return low, high
+    ends = (side.cast(STORED.get(side.type, side.type)).to_pylist() for side in (found.minimum, found.maximum))
+    return list(zip(*ends, strict=True))
+
+
+def bounds_of(found: Facts | None) -> tuple[Any, Any]:
+    (only,) = all_bounds_of(found)
+    return only
 
 
 RISING = [
@@ -425,3 +437,104 @@ def test_times_moved_to_the_end_of_a_month_are_bounded_by_its_day_however_far(
     day_before = image(f.PlusMonths(WALL, months), one_file(WALL, low - 3 * DAY_US, low - 3 * DAY_US))
     assert day_before.minimum_exact[0]
     assert day_before.maximum_exact[0]
+
+
+@pytest.mark.parametrize(
+    ("upper", "text", "low", "high"),
+    [
+        (True, "`az{AZ@[", "`AZ{AZ@[", "`AZ{AZ@\\"),
+        (False, "`az{AZ@[", "`az{az@[", "`az{az@\\"),
+        (True, "ab~\x7fc", "AB~", "AB\x7f"),
+        (True, "\x7f", None, None),
+        (True, "\x00", None, None),
+        (True, "ai", "A", "B"),
+        (True, "aé", "A", "B"),
+        (True, "0123456789abcdefghi", "0123456789ABCDEF", "0123456789ABCDEG"),
+    ],
+    ids=ascii,
+)
+def test_letters_change_case_up_to_the_first_that_is_not_sure(
+    upper: bool, text: str, low: str | None, high: str | None
+) -> None:
+    found = image(f.FoldedCase(TEXT, upper), files(TEXT, [text, text, None], [text, None, text]))
+    assert all_bounds_of(found) == [(low, high), UNKNOWN, UNKNOWN]
+    assert not found.minimum_exact.any()
+    assert not found.maximum_exact.any()
+
+
+def zone(*jumps: tuple[int, int], until: int | None = None) -> Zone:
+    """Of jumps at some hour to an offset of so many hours, the first from ever; known until some microsecond."""
+    hours, offsets = np.array(jumps, np.int64).T * HOUR_US
+    return Zone(str((jumps, until)), hours[1:], offsets, until)
+
+
+WEST, EAST, FORTH = zone((0, -7), (10, -8)), zone((0, 2), (10, 1)), zone((0, 1), (10, 2))
+TWICE = zone((0, 0), (10, -3), (50, -10))
+SOON = zone((0, 1), until=20 * HOUR_US)
+
+
+@pytest.mark.parametrize(
+    ("where", "low", "high", "expected", "exact"),
+    [
+        (WEST, 1, 9.5, (-6, 2.5), (True, True)),
+        (WEST, 9.5, 10.25, (2, 3), (False, False)),
+        (WEST, 9, 12, (2, 4), (True, True)),
+        (WEST, 10, 11, (2, 3), (True, True)),
+        (EAST, 9.5, 10.25, (11, 12), (False, False)),
+        (EAST, 9.5, 10, (11, 12), (False, False)),
+        (FORTH, 9.5, 10.25, (10.5, 12.25), (True, True)),
+        (TWICE, 9, 60, (7, 50), (False, True)),
+        (TWICE, 9, 55, (7, 47), (False, False)),
+        (TWICE, 49, 51, (40, 47), (False, False)),
+        (SOON, 5, 20, (6, 21), (True, True)),
+        (SOON, 5, 20.5, (-13, 38.5), (False, False)),
+        (SOON, None, 5, (None, 23), (False, False)),
+        (SOON, 5, None, (-13, None), (False, False)),
+    ],
+)
+def test_local_times_are_bounded_by_the_ends_of_a_file_and_by_what_the_clocks_show_at_jumps_between(
+    where: Zone, low: float, high: float, expected: tuple[float, float], exact: tuple[bool, bool]
+) -> None:
+    found = image(f.LocalTime(WALL, where), one_file(INSTANT, in_micros(low), in_micros(high)))
+    assert bounds_of(found) == tuple(map(in_micros, expected))
+    assert (found.minimum_exact[0], found.maximum_exact[0]) == exact
+
+
+def in_micros(hours: float | None) -> int | None:
+    return None if hours is None else int(hours * HOUR_US)
+
+
+def test_instants_are_bounded_by_the_offsets_of_all_jumps_within_18_hours() -> None:
+    near = [-8 * HOUR_US, 0, 28 * HOUR_US]
+    far = [-8 * HOUR_US - 1, 28 * HOUR_US + 1]
+    found = image(f.InstantOf(INSTANT, WEST), files(WALL, [*near, *far], [*near, *far]))
+    after = [7 * HOUR_US, 8 * HOUR_US]
+    assert all_bounds_of(found) == [
+        *((x + after[0], x + after[1]) for x in near),
+        *((x + shift, x + shift) for x, shift in zip(far, after, strict=True)),
+    ]
+    assert found.minimum_exact.tolist() == found.maximum_exact.tolist() == [False] * 3 + [True] * 2
+    often = zone((0, 0), (10, -2), (20, 3), (200, 5))
+    found = image(f.InstantOf(INSTANT, often), files(WALL, [15 * HOUR_US, 300 * HOUR_US], [15 * HOUR_US, None]))
+    assert all_bounds_of(found) == [(12 * HOUR_US, 17 * HOUR_US), (295 * HOUR_US, None)]
+
+
+def test_instants_are_bounded_by_18_hours_where_a_jump_may_be_unknown() -> None:
+    last = 2 * HOUR_US
+    found = image(f.InstantOf(INSTANT, SOON), files(WALL, [last, last + 1], [last, last + 1]))
+    assert all_bounds_of(found) == [(HOUR_US, HOUR_US), (last + 1 - 18 * HOUR_US, last + 1 + 18 * HOUR_US)]
+    assert found.minimum_exact.tolist() == found.maximum_exact.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("make", "kind", "result"), [(f.LocalTime, INSTANT, WALL), (f.InstantOf, WALL, INSTANT)])
+def test_a_time_too_far_for_an_offset_more_leaves_the_other_end_known(
+    make: Any, kind: pa.DataType, result: pa.DataType
+) -> None:
+    function, far = make(result, zone((0, 0))), FARTHEST_US
+    found = image(function, files(kind, [-far - 1, 0, -far], [0, far + 1, far]))
+    (left, right, both) = all_bounds_of(found)
+    room = 18 * HOUR_US if kind == INSTANT else 0
+    assert (left, right, both) == ((None, room), (-room, None), (-far, far))
+    assert found.minimum_exact.tolist() == [False, not room, True]
+    assert found.maximum_exact.tolist() == [not room, False, True]
+    assert image(function, one_file(result, 0, 0)) is None
