@@ -283,6 +283,9 @@ def test_what_is_known_reaches_to_the_last_value_that_does_not_overflow(
         (f.Convert(INT32), TEXT),
         (f.Rounded(INT64, Rounding.HALF_UP, 0), DOUBLE),
         (f.Rounded(INT64, Rounding.FLOOR, 1), DOUBLE),
+        (f.Rounded(INT64, Rounding.HALF_UP, 1), DOUBLE),
+        (f.Rounded(INT64, Rounding.FLOOR, 0), NARROW),
+        (f.Rounded(NARROW, Rounding.FLOOR, 0), DOUBLE),
         (f.Rounded(DOUBLE, Rounding.FLOOR, 1), DOUBLE),
         (f.Rounded(INT64, Rounding.HALF_UP, -19), INT64),
         (f.Plus(INT64, 1), INT32),
@@ -415,10 +418,21 @@ def test_what_is_not_computed_as_spark_does_is_bounded_closely(
     assert not both.maximum_exact[0]
 
 
-def test_a_decimal_as_a_double_is_bounded_on_the_side_that_is_known() -> None:
-    above, _ = bounds_of(image(f.Convert(DOUBLE), one_file(NARROW, Decimal(1), None)))
-    _, below = bounds_of(image(f.Convert(DOUBLE), one_file(NARROW, None, Decimal(1))))
-    assert (above, below) == pytest.approx((1, 1))
+@pytest.mark.parametrize(
+    ("function", "kind", "x", "room"),
+    [
+        (f.Convert(DOUBLE), NARROW, Decimal(1), 0),
+        (f.Rounded(DOUBLE, Rounding.HALF_UP, 1), DOUBLE, 1.0, 0.05),
+    ],
+    ids=str,
+)
+def test_what_is_bounded_closely_is_so_on_the_side_that_is_known(
+    function: Function, kind: pa.DataType, x: Any, room: float
+) -> None:
+    above, nothing = bounds_of(image(function, one_file(kind, x, None)))
+    neither, below = bounds_of(image(function, one_file(kind, None, x)))
+    assert nothing is neither is None
+    assert (above, below) == pytest.approx((1 - room, 1 + room), rel=1e-6)
 
 
 @pytest.mark.parametrize(
