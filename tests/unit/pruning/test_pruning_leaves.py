@@ -394,6 +394,8 @@ def test_not_starts_with_skips_files_whose_bounds_prove_the_prefix_for_every_val
     "column",
     [
         bounds(INT, 1, 2, nulls=10),
+        bounds(INT, 1, None, nulls=10),
+        bounds(INT, None, 2, nulls=10),
         bounds(INT, 9, 1),
         bounds(INT, 1, 2, nulls=11),
         bounds(INT, 1, 2, nulls=-1),
@@ -431,6 +433,12 @@ def test_a_negative_row_count_is_unknown() -> None:
 def test_an_unknown_row_count_leaves_the_bounds_their_use() -> None:
     assert verdict(x(Op.EQ, 9, INT), bounds(INT, 1, 2), rows=None) is SKIP
     assert verdict(x(Op.EQ, 9, INT), bounds(INT, None, None, nulls=10), rows=None) is READ
+
+
+def test_any_one_statistic_is_of_use_without_the_others() -> None:
+    assert verdict(x(Op.GT, 5, INT), bounds(INT, None, 2, nulls=UNKNOWN)) is SKIP
+    assert verdict(x(Op.LT, 0, INT), bounds(INT, 1, None, nulls=UNKNOWN)) is SKIP
+    assert verdict(IS_NULL, bounds(INT, None, None)) is SKIP
 
 
 def test_a_file_without_rows_is_skipped_by_any_predicate() -> None:
@@ -486,6 +494,8 @@ def test_bounds_of_an_older_narrower_type_are_widened(
         (pa.timestamp("us"), pa.timestamp("us", "UTC"), 1, 5, 9),
         (pa.date32(), pa.timestamp("us", "UTC"), date(2000, 1, 1), date(2000, 1, 2), 0),
         (pa.timestamp("ns"), pa.timestamp("us"), 1, 5, 9),
+        (pa.timestamp("ns"), pa.timestamp("us"), 1_000, 5_001, 9),
+        (pa.timestamp("ns"), pa.timestamp("us"), 1_001, 5_000, 9),
         (pa.bool_(), pa.int32(), False, True, 9),
     ],
     ids=str,
