@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -323,6 +324,49 @@ def test_what_is_known_reaches_to_the_last_value_that_does_not_overflow(
 )
 def test_a_function_without_a_rule_for_a_type_says_nothing(function: Function, kind: pa.DataType) -> None:
     assert image(function, one_file(kind, None, None)) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "low", "high", "falls"),
+    [
+        (f.Plus(INT32, 1), INT32, 3, 7, False),
+        (f.Remainder(INT32, 10, True), INT32, 3, 7, False),
+        (f.Absolute(INT32), INT32, 3, 7, False),
+        (f.Absolute(INT32), INT32, -7, -3, True),
+        (f.PartOf(INT32, CalendarPart.MONTH), DATE, 3, 7, False),
+        (f.PlusMonths(WALL, 1), WALL, 3, 7, False),
+        (f.LocalTime(WALL, Zone.fixed("+00:00", 0)), INSTANT, 3, 7, False),
+        (f.InstantOf(INSTANT, Zone.fixed("+00:00", 0)), WALL, 3, 7, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("exact", [(True, False), (False, True)])
+def test_each_bound_is_a_value_of_the_file_where_the_one_that_it_comes_from_was(
+    function: Function, kind: pa.DataType, low: int, high: int, falls: bool, exact: tuple[bool, bool]
+) -> None:
+    facts = one_file(kind, low, high)
+    found = image(function, replace(facts, minimum_exact=np.array(exact[:1]), maximum_exact=np.array(exact[1:])))
+    assert (found.minimum_exact[0], found.maximum_exact[0]) == (exact[::-1] if falls else exact)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "exact", "expected"),
+    [
+        (-7, 3, (True, False), (False, True)),
+        (-7, 3, (False, True), (False, False)),
+        (-3, 7, (False, True), (False, True)),
+        (-3, 7, (True, False), (False, False)),
+        (-7, 7, (True, False), (False, True)),
+    ],
+)
+def test_the_farther_end_from_zero_is_a_value_of_the_file_if_it_was(
+    low: int, high: int, exact: tuple[bool, bool], expected: tuple[bool, bool]
+) -> None:
+    facts = one_file(INT32, low, high)
+    found = image(
+        f.Absolute(INT32), replace(facts, minimum_exact=np.array(exact[:1]), maximum_exact=np.array(exact[1:]))
+    )
+    assert (found.minimum_exact[0], found.maximum_exact[0]) == expected
 
 
 @pytest.mark.parametrize(
