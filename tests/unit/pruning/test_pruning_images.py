@@ -405,6 +405,8 @@ def test_a_part_of_the_calendar_rises_to_the_end_of_its_cycle(
     [
         (False, 12, 18, (2, 8)),
         (False, 0, 9, (0, 9)),
+        (False, 0, 5, (0, 5)),
+        (False, 0, 12, (0, 9)),
         (False, 12, 21, (0, 9)),
         (False, 12, None, (0, 9)),
         (False, None, 18, (-9, 9)),

@@ -228,6 +228,7 @@ def test_a_file_of_nothing_but_nan_matches_as_nan_does() -> None:
     assert verdict(x(Op.GT, 1e300, FLOAT), column) is ALL_ROWS
     assert verdict(x(Op.EQ, NAN, FLOAT), column) is ALL_ROWS
     assert verdict(x(Op.NE, NAN, FLOAT), column) is SKIP
+    assert verdict(IsNotNull(Column(("x",), FLOAT)), column) is ALL_ROWS
 
 
 def test_a_nan_count_of_a_type_without_nan_means_nothing() -> None:
@@ -388,6 +389,14 @@ def test_not_starts_with_skips_files_whose_bounds_prove_the_prefix_for_every_val
     assert verdict(Not(starts_with("b")), bounds(TEXT, "c", "d")) is ALL_ROWS
     assert verdict(Not(starts_with("b")), bounds(TEXT, "c", "d", exact=False)) is READ
     assert verdict(Not(starts_with("")), bounds(TEXT, "c", "d", nulls=3)) is SKIP
+
+
+@pytest.mark.parametrize(("low", "high", "deciding"), [("c", "d", (True, False)), ("a", "az", (False, True))])
+def test_a_claim_that_no_row_has_a_prefix_needs_the_bound_next_to_it_exact(
+    low: str, high: str, deciding: tuple[bool, bool]
+) -> None:
+    assert verdict(Not(starts_with("b")), one_sided(TEXT, low, high, exact=deciding)) is ALL_ROWS
+    assert verdict(Not(starts_with("b")), one_sided(TEXT, low, high, exact=deciding[::-1])) is READ
 
 
 @pytest.mark.parametrize(
