@@ -410,11 +410,15 @@ def test_a_part_of_the_calendar_rises_to_the_end_of_its_cycle(
         (False, 12, 21, (0, 9)),
         (False, 12, None, (0, 9)),
         (False, None, 18, (-9, 9)),
+        (False, 5, None, (0, 9)),
+        (False, None, 5, (-9, 9)),
         (False, None, None, (-9, 9)),
         (False, -8, -2, (-9, 9)),
         (False, -1, 3, (-9, 9)),
         (True, -8, -2, (2, 8)),
         (True, -1, 3, (0, 9)),
+        (True, 5, None, (0, 9)),
+        (True, None, 5, (0, 9)),
         (True, None, None, (0, 9)),
     ],
 )
@@ -437,12 +441,24 @@ def test_a_remainder_rises_between_two_multiples(
         (None, -3, (3, None)),
         (None, 3, (None, None)),
         (-3, None, (None, None)),
+        (None, None, (None, None)),
     ],
 )
 def test_an_absolute_value_lies_as_far_from_zero_as_the_farther_end(
     low: float | None, high: float | None, expected: tuple[float | None, float | None]
 ) -> None:
-    assert bounds_of(image(f.Absolute(DOUBLE), one_file(DOUBLE, low, high))) == expected
+    found = image(f.Absolute(DOUBLE), one_file(DOUBLE, low, high))
+    assert bounds_of(found) == expected
+    assert not found.may_be_null[0]
+
+
+def test_the_least_integer_has_no_absolute_value_and_is_absent_where_no_value_is_below_zero() -> None:
+    found = image(f.Absolute(INT32), files(INT32, [3, 3, -3, None, -(2**31)], [7, None, None, -3, -3]))
+    assert all_bounds_of(found) == [(3, 7), (3, None), UNKNOWN, UNKNOWN, UNKNOWN]
+    assert found.may_be_null.tolist() == [False, False, True, True, True]
+    assert found.informed.tolist() == [True, True, False, False, False]
+    empty = replace(one_file(INT32, None, None), may_be_number=np.array([False]))
+    assert not image(f.Absolute(INT32), empty).may_be_null[0]
 
 
 @pytest.mark.parametrize(

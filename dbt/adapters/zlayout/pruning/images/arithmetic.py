@@ -113,29 +113,33 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     zero = pa.scalar(Decimal(0) if pa.types.is_decimal128(function.type) else 0, function.type)
     rising = pc.fill_null(pc.greater_equal(facts.minimum, zero), False)
     falling = pc.fill_null(pc.less_equal(facts.maximum, zero), False)
-    spans = pc.and_(pc.less(facts.minimum, zero), pc.greater(facts.maximum, zero))
     larger = pc.max_element_wise(opposite.maximum, facts.maximum, skip_nulls=False)
-    nothing = pa.scalar(None, function.type)
+    # On neither side of 0 a file spans it, as far as both of its ends are known.
+    both = pc.and_(pc.is_valid(facts.minimum), pc.is_valid(facts.maximum))
     minimum = pc.case_when(
-        pc.make_struct(rising, falling, pc.fill_null(spans, False)), facts.minimum, opposite.minimum, zero, nothing
+        pc.make_struct(rising, falling, both),
+        facts.minimum,
+        opposite.minimum,
+        zero,
+        pa.scalar(None, function.type),
     )
-    maximum = pc.case_when(
-        pc.make_struct(rising, falling, pc.fill_null(spans, False)), facts.maximum, opposite.maximum, larger, nothing
-    )
+    maximum = pc.case_when(pc.make_struct(rising, falling), facts.maximum, opposite.maximum, larger)
     up, down = (each.to_numpy(zero_copy_only=False) for each in (rising, falling))
     # Of a file that spans 0 the end farther from it is a value of the file only if it was one.
     from_below = pc.fill_null(pc.equal(larger, opposite.maximum), False).to_numpy(zero_copy_only=False)
     farther = np.where(from_below, opposite.maximum_exact, facts.maximum_exact)
     found = replace(
-        opposite,
+        facts,
         minimum=minimum,
         maximum=maximum,
         minimum_exact=_chosen(up, facts.minimum_exact, down & opposite.minimum_exact) & valid(minimum),
         maximum_exact=_chosen(up, facts.maximum_exact, np.where(down, opposite.maximum_exact, farther))
         & valid(maximum),
     )
+    if not pa.types.is_integer(function.type):
+        return found
     # The least integer, which may be among values below 0 whose opposites are not known, stays negative or raises.
-    return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum) & ~valid(opposite.maximum))
+    return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum))
 
 
 def remainder(function: Remainder, facts: Facts) -> Facts | None:
