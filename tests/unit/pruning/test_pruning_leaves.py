@@ -228,6 +228,7 @@ def test_a_file_of_nothing_but_nan_matches_as_nan_does() -> None:
     assert verdict(x(Op.GT, 1e300, FLOAT), column) is ALL_ROWS
     assert verdict(x(Op.EQ, NAN, FLOAT), column) is ALL_ROWS
     assert verdict(x(Op.NE, NAN, FLOAT), column) is SKIP
+    assert verdict(IsNotNull(Column(("x",), FLOAT)), column) is ALL_ROWS
 
 
 def test_a_nan_count_of_a_type_without_nan_means_nothing() -> None:
@@ -390,10 +391,20 @@ def test_not_starts_with_skips_files_whose_bounds_prove_the_prefix_for_every_val
     assert verdict(Not(starts_with("")), bounds(TEXT, "c", "d", nulls=3)) is SKIP
 
 
+@pytest.mark.parametrize(("low", "high", "deciding"), [("c", "d", (True, False)), ("a", "az", (False, True))])
+def test_a_claim_that_no_row_has_a_prefix_needs_the_bound_next_to_it_exact(
+    low: str, high: str, deciding: tuple[bool, bool]
+) -> None:
+    assert verdict(Not(starts_with("b")), one_sided(TEXT, low, high, exact=deciding)) is ALL_ROWS
+    assert verdict(Not(starts_with("b")), one_sided(TEXT, low, high, exact=deciding[::-1])) is READ
+
+
 @pytest.mark.parametrize(
     "column",
     [
         bounds(INT, 1, 2, nulls=10),
+        bounds(INT, 1, None, nulls=10),
+        bounds(INT, None, 2, nulls=10),
         bounds(INT, 9, 1),
         bounds(INT, 1, 2, nulls=11),
         bounds(INT, 1, 2, nulls=-1),
@@ -431,6 +442,12 @@ def test_a_negative_row_count_is_unknown() -> None:
 def test_an_unknown_row_count_leaves_the_bounds_their_use() -> None:
     assert verdict(x(Op.EQ, 9, INT), bounds(INT, 1, 2), rows=None) is SKIP
     assert verdict(x(Op.EQ, 9, INT), bounds(INT, None, None, nulls=10), rows=None) is READ
+
+
+def test_any_one_statistic_is_of_use_without_the_others() -> None:
+    assert verdict(x(Op.GT, 5, INT), bounds(INT, None, 2, nulls=UNKNOWN)) is SKIP
+    assert verdict(x(Op.LT, 0, INT), bounds(INT, 1, None, nulls=UNKNOWN)) is SKIP
+    assert verdict(IS_NULL, bounds(INT, None, None)) is SKIP
 
 
 def test_a_file_without_rows_is_skipped_by_any_predicate() -> None:
@@ -486,6 +503,8 @@ def test_bounds_of_an_older_narrower_type_are_widened(
         (pa.timestamp("us"), pa.timestamp("us", "UTC"), 1, 5, 9),
         (pa.date32(), pa.timestamp("us", "UTC"), date(2000, 1, 1), date(2000, 1, 2), 0),
         (pa.timestamp("ns"), pa.timestamp("us"), 1, 5, 9),
+        (pa.timestamp("ns"), pa.timestamp("us"), 1_000, 5_001, 9),
+        (pa.timestamp("ns"), pa.timestamp("us"), 1_001, 5_000, 9),
         (pa.bool_(), pa.int32(), False, True, 9),
     ],
     ids=str,

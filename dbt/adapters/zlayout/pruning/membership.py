@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.pruning.trust import flags
+from dbt.adapters.zlayout.pruning.trust import valid
 from dbt.adapters.zlayout.pruning.verdict import Flags
 
 
@@ -23,14 +23,10 @@ def holds_member(minimum: pa.Array, maximum: pa.Array, members: pa.Array) -> Fla
     """
     lowest, highest, ordered = _comparable(minimum, maximum, members)
     ordered = np.sort(ordered)
-    first_inside = np.where(_known(minimum), np.searchsorted(ordered, lowest, side="left"), 0)
-    first_above = np.where(_known(maximum), np.searchsorted(ordered, highest, side="right"), len(ordered))
+    first_inside = np.where(valid(minimum), np.searchsorted(ordered, lowest, side="left"), 0)
+    first_above = np.where(valid(maximum), np.searchsorted(ordered, highest, side="right"), len(ordered))
     result: Flags = first_above > first_inside
     return result
-
-
-def _known(bound: pa.Array) -> Flags:
-    return flags(pc.is_valid(bound), when_unknown=False)
 
 
 def _comparable(

@@ -30,7 +30,7 @@ class Counts:
     def of(cls, array: pa.Array) -> Counts:
         """Reads an int64 array; null is unknown."""
         whole = contiguous(array).cast(pa.int64())
-        return cls(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False), flags(pc.is_valid(whole), when_unknown=False))
+        return cls(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False), valid(whole))
 
     def without(self, doubtful: Flags) -> Counts:
         """Returns the counts with the doubtful ones unknown."""
@@ -68,6 +68,12 @@ def flags(condition: pa.Array, *, when_unknown: bool) -> Flags:
     return result
 
 
+def valid(values: pa.Array) -> Flags:
+    """Tells which are not null."""
+    result: Flags = pc.is_valid(values).to_numpy(zero_copy_only=False)
+    return result
+
+
 def contiguous(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Returns a chunked column of a table as one array."""
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
@@ -84,7 +90,7 @@ def counts_contradict(bounds: ColumnBounds, rows: Counts) -> Flags:
     nulls, nans = Counts.of(bounds.null_count), _nan_counts(bounds)
     negative = (nulls.values < 0) | (nans.values < 0)
     # An unknown count is held as 0, the least it can be. Subtracted, not added: absurd counts must not overflow.
-    too_many = rows.known & ((nulls.values > rows.values) | (nans.values > rows.values - np.maximum(nulls.values, 0)))
+    too_many = rows.known & ((nulls.values > rows.values) | (nans.values > rows.values - nulls.values))
     result: Flags = negative | too_many
     return result
 
@@ -105,7 +111,7 @@ def facts_of(bounds: ColumnBounds, column_type: pa.DataType, rows: Counts, contr
     if minimum is None or maximum is None:
         return None
     nulls, nans = Counts.of(bounds.null_count), _nan_counts(bounds)
-    has_minimum, has_maximum = (flags(pc.is_valid(side), when_unknown=False) for side in (minimum, maximum))
+    has_minimum, has_maximum = valid(minimum), valid(maximum)
     believed_empty = rows.known & (rows.values == 0)
     all_null = rows.known & nulls.known & (nulls.values == rows.values)
     all_nan_or_null = rows.known & nulls.known & nans.known & (nulls.values + nans.values == rows.values)

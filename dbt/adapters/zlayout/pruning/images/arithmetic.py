@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.functions import Absolute, Negate, Over, Plus, Remainder, Times
 from dbt.adapters.zlayout.pruning.images.decimals import decimal_product, decimal_sum
 from dbt.adapters.zlayout.pruning.images.monotone import Bound, forgotten, monotone
-from dbt.adapters.zlayout.pruning.images.vectors import arrow, bound, integer_limits, numbers, valid
-from dbt.adapters.zlayout.pruning.trust import Facts
+from dbt.adapters.zlayout.pruning.images.vectors import arrow, bound, integer_limits, numbers
+from dbt.adapters.zlayout.pruning.trust import Facts, valid
 from dbt.adapters.zlayout.pruning.verdict import Flags
 
 
@@ -29,12 +29,14 @@ def plus(function: Plus, facts: Facts) -> Facts | None:
     if pa.types.is_decimal128(kind):
         return monotone(facts, lambda side: decimal_sum(side, Decimal(function.amount), function.type), total=False)
     amount = int(function.amount)
+    # In two steps: ``x - k`` of the least integer k adds more than an integer of 64 bits holds.
+    half, rest = amount // 2, amount - amount // 2
     lowest, highest = integer_limits(kind)
 
     def shifted(side: pa.Array) -> Bound:
-        found = numbers(side)
+        found = numbers(side).astype(np.int64)
         inside = _between(found, lowest - amount, highest - amount)
-        return bound(np.where(inside, found, 0).astype(np.int64) + (amount if inside.any() else 0), kind, side, inside)
+        return bound(found + half + rest, kind, side, inside)
 
     return monotone(facts, shifted, total=False)
 
@@ -56,9 +58,9 @@ def times(function: Times, facts: Facts) -> Facts | None:
     ends = sorted((_towards_zero(lowest, int(factor)), _towards_zero(highest, int(factor))))
 
     def scaled(side: pa.Array) -> Bound:
-        found = numbers(side)
+        found = numbers(side).astype(np.int64)
         inside = _between(found, *ends)
-        return bound(np.where(inside, found, 0).astype(np.int64) * int(factor), kind, side, inside)
+        return bound(found * int(factor), kind, side, inside)
 
     return monotone(facts, scaled, total=False, falling=falling)
 
@@ -87,7 +89,7 @@ def over(function: Over, facts: Facts) -> Facts | None:
 
 
 def negate(function: Negate, facts: Facts) -> Facts | None:
-    """``-x`` falls; of integers the least has no opposite. NaN stays NaN, above all."""
+    """``-x`` falls; of integers the least has no opposite, every decimal has one. NaN stays NaN, above all."""
     kind = facts.minimum.type
     if kind != function.type:
         return None
@@ -96,7 +98,7 @@ def negate(function: Negate, facts: Facts) -> Facts | None:
     if pa.types.is_floating(kind):
         return monotone(facts, lambda side: _float(side, np.multiply, -1), total=True, falling=True)
     if pa.types.is_decimal128(kind):
-        return monotone(facts, lambda side: decimal_product(side, Decimal(-1), kind), total=False, falling=True)
+        return monotone(facts, lambda side: decimal_product(side, Decimal(-1), kind), total=True, falling=True)
     return None
 
 
@@ -111,29 +113,33 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     zero = pa.scalar(Decimal(0) if pa.types.is_decimal128(function.type) else 0, function.type)
     rising = pc.fill_null(pc.greater_equal(facts.minimum, zero), False)
     falling = pc.fill_null(pc.less_equal(facts.maximum, zero), False)
-    spans = pc.and_(pc.less(facts.minimum, zero), pc.greater(facts.maximum, zero))
     larger = pc.max_element_wise(opposite.maximum, facts.maximum, skip_nulls=False)
-    nothing = pa.scalar(None, function.type)
+    # On neither side of 0 a file spans it, as far as both of its ends are known.
+    both = pc.and_(pc.is_valid(facts.minimum), pc.is_valid(facts.maximum))
     minimum = pc.case_when(
-        pc.make_struct(rising, falling, pc.fill_null(spans, False)), facts.minimum, opposite.minimum, zero, nothing
+        pc.make_struct(rising, falling, both),
+        facts.minimum,
+        opposite.minimum,
+        zero,
+        pa.scalar(None, function.type),
     )
-    maximum = pc.case_when(
-        pc.make_struct(rising, falling, pc.fill_null(spans, False)), facts.maximum, opposite.maximum, larger, nothing
-    )
+    maximum = pc.case_when(pc.make_struct(rising, falling), facts.maximum, opposite.maximum, larger)
     up, down = (each.to_numpy(zero_copy_only=False) for each in (rising, falling))
     # Of a file that spans 0 the end farther from it is a value of the file only if it was one.
     from_below = pc.fill_null(pc.equal(larger, opposite.maximum), False).to_numpy(zero_copy_only=False)
     farther = np.where(from_below, opposite.maximum_exact, facts.maximum_exact)
     found = replace(
-        opposite,
+        facts,
         minimum=minimum,
         maximum=maximum,
         minimum_exact=_chosen(up, facts.minimum_exact, down & opposite.minimum_exact) & valid(minimum),
         maximum_exact=_chosen(up, facts.maximum_exact, np.where(down, opposite.maximum_exact, farther))
         & valid(maximum),
     )
+    if not pa.types.is_integer(function.type):
+        return found
     # The least integer, which may be among values below 0 whose opposites are not known, stays negative or raises.
-    return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum) & ~valid(opposite.maximum))
+    return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum))
 
 
 def remainder(function: Remainder, facts: Facts) -> Facts | None:
@@ -187,10 +193,7 @@ def _chosen(condition: Flags, then: Flags, otherwise: Flags) -> Flags:
 def _between(found: Any, lowest: int, highest: int) -> Flags:
     """Comparison with limits that may lie outside of the type."""
     limits = np.iinfo(np.int64)
-    wide = found.astype(np.int64)
-    if lowest > limits.max or highest < limits.min:
-        return np.zeros(len(wide), dtype=np.bool_)
-    result: Flags = (wide >= max(lowest, limits.min)) & (wide <= min(highest, limits.max))
+    result: Flags = (found >= max(lowest, limits.min)) & (found <= min(highest, limits.max))
     return result
 
 

@@ -22,16 +22,8 @@ from dbt.adapters.zlayout.predicate.functions import (
     Truncated,
 )
 from dbt.adapters.zlayout.pruning.images.monotone import Bound, kept, monotone
-from dbt.adapters.zlayout.pruning.images.vectors import (
-    DAY_US,
-    arrow,
-    bound,
-    integer_limits,
-    near,
-    numbers,
-    valid,
-)
-from dbt.adapters.zlayout.pruning.trust import Facts
+from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, arrow, bound, near, numbers
+from dbt.adapters.zlayout.pruning.trust import Facts, valid
 
 Integers = npt.NDArray[np.int64]
 
@@ -80,12 +72,7 @@ def truncated(function: Truncated, facts: Facts) -> Facts | None:
     def start(side: pa.Array) -> Bound:
         days = _days(side)
         # Of the first unit that a type can hold the start may be before all that it can hold.
-        return bound(
-            _first_day(days, unit) * scale,
-            kind,
-            side,
-            near(side) & (numbers(side) > integer_limits(kind)[0] + 400 * scale),
-        )
+        return bound(_first_day(days, unit) * scale, kind, side, near(side))
 
     return monotone(facts, start, total=False)
 
@@ -166,21 +153,19 @@ def plus_months(function: PlusMonths, facts: Facts) -> Facts | None:
     kind = facts.minimum.type
     if kind != function.type or not (pa.types.is_date32(kind) or kind == pa.timestamp("us")):
         return None
+    # So few that what is near does not overflow.
     if abs(function.months) > 1_200_000:
         return None
     scale = 1 if pa.types.is_date32(kind) else DAY_US
-    room = 40_000_000 * scale
 
     def moved(side: pa.Array) -> Bound:
-        lowest, highest = integer_limits(kind)
-        known = near(side) & (numbers(side) > lowest + room) & (numbers(side) < highest - room)
-        days = np.where(known, _days(side), 0)
+        days = _days(side)
         months = _months(days)
         target = months + function.months
         length = _day_of_month_start(target + 1) - _day_of_month_start(target)
         day = np.minimum(days - _day_of_month_start(months), length - 1)
         rest = numbers(side).astype(np.int64) % scale
-        return bound((_day_of_month_start(target) + day) * scale + rest, kind, side, known)
+        return bound((_day_of_month_start(target) + day) * scale + rest, kind, side, near(side))
 
     mapped = monotone(facts, moved, total=False)
     return mapped if scale == 1 else _by_whole_last_days(mapped)
@@ -190,10 +175,10 @@ def _by_whole_last_days(facts: Facts) -> Facts:
     """Bounds of times widened to the whole day where that is the last of its month."""
     sides = []
     for side, time_of_day in ((facts.minimum, 0), (facts.maximum, DAY_US - 1)):
-        days = np.where(near(side), _days(side), 0)
-        is_last = near(side) & (_months(days + 1) != _months(days))
-        whole = bound(days * DAY_US + time_of_day, side.type, side, is_last)
-        sides.append((pc.if_else(pa.array(is_last), whole.value, side), is_last))
+        days = _days(side)
+        is_last = _months(days + 1) != _months(days)
+        whole_day = arrow(days * DAY_US + time_of_day, side.type, side)
+        sides.append((pc.if_else(pa.array(is_last), whole_day, side), is_last))
     (low, low_is_last), (high, high_is_last) = sides
     return replace(
         facts,
@@ -211,8 +196,7 @@ def last_day(function: LastDay, facts: Facts) -> Facts | None:
         return None
 
     def end(side: pa.Array) -> Bound:
-        known = numbers(side) < integer_limits(kind)[1] - 31
-        return bound(_day_of_month_start(_months(_days(side)) + 1) - 1, function.type, side, known)
+        return bound(_day_of_month_start(_months(_days(side)) + 1) - 1, function.type, side, near(side))
 
     return monotone(facts, end, total=False)
 

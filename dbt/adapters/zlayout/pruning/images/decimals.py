@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.pruning.images.monotone import Bound, within
-from dbt.adapters.zlayout.pruning.trust import flags
+from dbt.adapters.zlayout.pruning.trust import flags, valid
 
 _WIDEST = 76
 
@@ -23,7 +23,7 @@ def decimal_product(side: pa.Array, factor: Decimal, kind: pa.DataType) -> Bound
     """``x * factor`` likewise."""
     constant = _scalar(factor)
     if side.type.precision + constant.type.precision + 1 > _WIDEST:
-        return within(pa.nulls(len(side), kind), flags(pc.is_null(side), when_unknown=False))
+        return within(pa.nulls(len(side), kind), ~valid(side))
     return fitted(pc.multiply(_wide(side), constant), kind)
 
 

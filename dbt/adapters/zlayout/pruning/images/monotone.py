@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.pruning.trust import Facts, flags
+from dbt.adapters.zlayout.pruning.trust import Facts, valid
 from dbt.adapters.zlayout.pruning.verdict import Flags
 
 
@@ -52,7 +52,7 @@ def monotone(facts: Facts, kernel: Kernel, *, total: bool, falling: bool = False
     mapped = replace(facts, minimum=minimum, maximum=maximum, minimum_exact=minimum_exact, maximum_exact=maximum_exact)
     if total:
         return mapped
-    inside = low.known & high.known & _is_known(facts.minimum) & _is_known(facts.maximum)
+    inside = low.known & high.known & valid(facts.minimum) & valid(facts.maximum)
     return forgotten(mapped, facts.may_be_number & ~inside)
 
 
@@ -97,7 +97,3 @@ def kept(value: pa.Array) -> Bound:
 def within(value: pa.Array, known: Flags) -> Bound:
     """A bound with null where it is not known."""
     return Bound(pc.if_else(pa.array(known), value, pa.scalar(None, value.type)), known)
-
-
-def _is_known(bound: pa.Array) -> Flags:
-    return flags(pc.is_valid(bound), when_unknown=False)

@@ -11,16 +11,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.functions import Convert, Rounded, Rounding
 from dbt.adapters.zlayout.pruning.images.decimals import fitted
 from dbt.adapters.zlayout.pruning.images.monotone import Bound, kept, loosened, monotone, within, without_nan
-from dbt.adapters.zlayout.pruning.images.vectors import (
-    DAY_US,
-    arrow,
-    bound,
-    integer_limits,
-    micros_of,
-    near,
-    numbers,
-    valid,
-)
+from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, arrow, bound, integer_limits, micros_of, near, numbers
 from dbt.adapters.zlayout.pruning.trust import Facts, flags
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -112,8 +103,7 @@ def _near_itself(function: Rounded, facts: Facts) -> Facts | None:
 
         def moved(side: pa.Array, by: int) -> Bound:
             found = numbers(side).astype(np.int64)
-            known = (found >= lowest + half) & (found <= highest - half) if half < highest else found < lowest
-            return bound(np.where(known, found, 0) + by, kind, side, known)
+            return bound(found + by, kind, side, (found >= lowest + half) & (found <= highest - half))
 
         down = monotone(facts, lambda side: moved(side, -half), total=False)
         up = monotone(facts, lambda side: moved(side, half), total=False)
@@ -161,24 +151,21 @@ def _of_decimal(facts: Facts, target: pa.DataType) -> Facts | None:
             digits = fitted(_wide(side), whole, "towards_zero").value
             fits = pc.and_(pc.greater_equal(digits, lowest), pc.less_equal(digits, highest))
             known = flags(fits, when_unknown=True)
-            return within(within(digits, known).value.cast(pa.int64()).cast(target, safe=False), known)
+            return Bound(within(digits, known).value.cast(target), known)
 
         return monotone(facts, cut, total=False)
     if pa.types.is_float64(target):
         # Arrow's conversion may be off by the last bits: the bounds are moved out by more than that.
         low, high = (numbers(side.cast(target)) for side in (facts.minimum, facts.maximum))
         room = 2.0**-48
-        minimum = arrow(low - np.abs(low) * room - 5e-324, target, facts.minimum)
-        maximum = arrow(high + np.abs(high) * room + 5e-324, target, facts.maximum)
+        minimum = arrow(low - np.abs(low) * room, target, facts.minimum)
+        maximum = arrow(high + np.abs(high) * room, target, facts.maximum)
         return loosened(replace(facts, minimum=minimum, maximum=maximum))
     return None
 
 
 def _decimal(side: pa.Array, target: pa.DataType, digits: int, mode: str) -> Bound:
-    wide = _wide(side)
-    if digits < side.type.scale:
-        wide = pc.round(wide, ndigits=digits, round_mode=mode)
-    return fitted(wide, target)
+    return fitted(pc.round(_wide(side), ndigits=digits, round_mode=mode), target)
 
 
 def _wide(side: pa.Array) -> pa.Array:
@@ -188,5 +175,5 @@ def _wide(side: pa.Array) -> pa.Array:
 
 def _date_text(side: pa.Array) -> Bound:
     days = numbers(side)
-    known = ((days >= _FIRST_DAY) & (days <= _LAST_DAY)) | ~valid(side)
+    known = (days >= _FIRST_DAY) & (days <= _LAST_DAY)
     return within(within(side, known).value.cast(pa.string()), known)

@@ -48,9 +48,9 @@ def folded_case(function: FoldedCase, facts: Facts) -> Facts | None:
     """
     if not pa.types.is_string(facts.minimum.type):
         return None
+    # An unknown bound has zeros for bytes, which are no letters: nothing is common then.
     low, high = (_first_bytes(side) for side in (facts.minimum, facts.maximum))
     plain = (low == high) & (low > 0) & (low < _DELETE) & ~np.isin(low, np.frombuffer(b"iIjJ", np.uint8))
-    plain &= pc.and_(pc.is_valid(facts.minimum), pc.is_valid(facts.maximum)).to_numpy(zero_copy_only=False)[:, None]
     common: Flags = np.logical_and.accumulate(plain, axis=1)
     first, last = (b"a", b"z") if function.upper else (b"A", b"Z")
     letters = (low >= first[0]) & (low <= last[0])

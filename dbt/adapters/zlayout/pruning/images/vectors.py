@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.pruning.images.monotone import Bound, within
-from dbt.adapters.zlayout.pruning.trust import flags
+from dbt.adapters.zlayout.pruning.trust import valid
 from dbt.adapters.zlayout.pruning.verdict import Flags
 
 DAY_US = 86_400_000_000
@@ -29,11 +29,6 @@ def numbers(values: pa.Array) -> npt.NDArray[Any]:
         values = values.cast(pa.int8())
     result: npt.NDArray[Any] = pc.fill_null(values, pa.scalar(0, values.type)).to_numpy(zero_copy_only=False)
     return result
-
-
-def valid(values: pa.Array) -> Flags:
-    """Tells which are not null."""
-    return flags(pc.is_valid(values), when_unknown=False)
 
 
 def arrow(values: npt.NDArray[Any], kind: pa.DataType, like: pa.Array) -> pa.Array:

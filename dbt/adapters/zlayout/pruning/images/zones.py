@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.functions import InstantOf, LocalTime
 from dbt.adapters.zlayout.predicate.zone import Zone
-from dbt.adapters.zlayout.pruning.images.vectors import arrow, near, numbers, valid
-from dbt.adapters.zlayout.pruning.trust import Facts
+from dbt.adapters.zlayout.pruning.images.vectors import arrow, near, numbers
+from dbt.adapters.zlayout.pruning.trust import Facts, valid
 from dbt.adapters.zlayout.pruning.verdict import Flags
 
 MOST_OFFSET_US = 18 * 3_600_000_000
