@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, scheduled_groups
 from dbt.adapters.zlayout.layout.groups import FileGroup
+from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.cluster_plan import CutGroup, CutPlan, Planner
 from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary, DroppedGroup
@@ -154,7 +155,7 @@ class Clustering:
         planner = self._planner(self._opened())
         groups = choose(planner)
         summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
-        if summary.groups_done:
+        if summary.groups_done or published_version(planner.survey.opened.store) != planner.survey.opened.version:
             planner = self._planner(self._shown())
         return replace(
             summary,

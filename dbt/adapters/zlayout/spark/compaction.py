@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.layout.compaction_plan import (
     operations_of,
     still_whole,
 )
+from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.compaction_write import SliceWriter
 from dbt.adapters.zlayout.spark.files_written import FileReport, statistics_of
@@ -132,7 +133,11 @@ class Compaction:
             waiting = ", ".join(each.instant for each in list_scheduled(store, Action.COMPACTION)) or "none"
             raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {waiting}"], str(self.name))
         started = time.perf_counter()
-        done = CompactionSummary(self._opened().version)
+        opened = self._opened()
+        if published_version(store) != opened.version:
+            # Whoever made it died before readers saw it, and maybe nothing is left to do.
+            self._show()
+        done = CompactionSummary(opened.version)
         for plan in plans:
             done = self._executed(plan, done)
         return replace(done, seconds=round(time.perf_counter() - started, 3))

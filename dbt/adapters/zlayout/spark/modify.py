@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
+from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import statistics_of
@@ -140,10 +141,12 @@ class Modifying:
             if self._rewrites_old_files(opened):
                 raise ConflictError(f"{self.subject}: another writer changed its columns just now; run it again")
             if _is_taken(transaction.base, self.wanted.batch):
-                return opened, CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
-            summary = self._change(opened, transaction)
-        if transaction.committed is not None:
-            opened = self._show(entry, opened, transaction.committed.version)
+                summary = CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
+            else:
+                summary = self._change(opened, transaction)
+        # Whoever made the version that is there may have died before readers saw it.
+        if transaction.committed is not None or published_version(opened.store) != summary.version:
+            opened = self._show(entry, opened, summary.version)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, replace(summary, phases={**summary.phases, **self.phases})
 
