@@ -522,3 +522,15 @@ def test_information_tells_of_logs_and_plans(spark):
     assert told["table_type"] == "merge_on_read"
     assert (told["slices_with_logs"], told["log_files"]) == (1, 1)
     assert told["pending_compactions"] == list(planned.plans)
+
+
+@pytest.mark.parametrize("nothing", [lambda table: table.delete("k = -1"), ZTable.compact, ZTable.cluster])
+def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, nothing):
+    table = made(spark, "unpublished", ROWS.format(0, 10))
+    table.delete("k = 1")
+    table.compact()
+    manifest = Path(table.location.removeprefix("file://")) / "_spark_metadata" / f"{table.version}.compact"
+    manifest.unlink()
+    nothing(ZTable.for_name(spark, "z.unpublished"))
+    assert manifest.exists()
+    assert spark.newSession().table("z.unpublished__ro").count() == 9
