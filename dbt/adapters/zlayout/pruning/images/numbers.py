@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.functions import Convert, Rounded, Rounding
 from dbt.adapters.zlayout.pruning.images.decimals import fitted
 from dbt.adapters.zlayout.pruning.images.monotone import Bound, kept, loosened, monotone, within, without_nan
-from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, arrow, bound, integer_limits, micros_of, near, numbers
+from dbt.adapters.zlayout.pruning.images.vectors import DAY_US, arrow, bound, integer_limits, near, numbers
 from dbt.adapters.zlayout.pruning.trust import Facts, flags
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -59,7 +59,11 @@ def convert(function: Convert, facts: Facts) -> Facts | None:  # noqa: PLR0911, 
     if kinds.is_decimal128(source):
         return _of_decimal(facts, target)
     if kinds.is_date32(source) and kinds.is_timestamp(target) and target.tz is None:
-        return monotone(facts, lambda side: bound(micros_of(side), target, side, near(side)), total=False)
+        return monotone(
+            facts,
+            lambda side: bound(numbers(side).astype(np.int64) * DAY_US, target, side, near(side)),
+            total=False,
+        )
     if kinds.is_timestamp(source) and source.tz is None and kinds.is_date32(target):
         return monotone(facts, lambda side: kept(arrow(numbers(side) // DAY_US, target, side)), total=True)
     if kinds.is_date32(source) and kinds.is_string(target):

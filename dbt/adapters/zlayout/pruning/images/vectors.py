@@ -56,16 +56,6 @@ def integer_limits(kind: pa.DataType) -> tuple[int, int]:
     return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
-def micros_of(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Returns dates (at midnight) or timestamps as microseconds since 1970; see `near` for what dates overflow."""
-    found = numbers(values).astype(np.int64)
-    return (
-        np.clip(found, -FARTHEST_US // DAY_US, FARTHEST_US // DAY_US) * DAY_US
-        if pa.types.is_date32(values.type)
-        else found
-    )
-
-
 def near(values: pa.Array) -> Flags:
     """Tells which dates or timestamps are so near 1970 that microseconds, and an offset more, do not overflow."""
     found = numbers(values)
