@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
 from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
 
 ROWS = (
@@ -224,13 +225,13 @@ def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):
     planned = table.schedule_clustering()
     assert planned.groups
     assert planned.version == version
-    assert len(list_scheduled(table._opened.store)) == 1
+    assert len(list_scheduled(table._opened.store, Action.REPLACECOMMIT)) == 1
     before = spark.table("z.cl_deferred").localCheckpoint()
     # Writers do not mind it, and neither does a recovery.
     table.append(spark.sql(SHIFTED.format(900_000, 900_010)))
     done = ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True)
     assert done.bytes_rewritten == planned.bytes_rewritten
-    assert list_scheduled(table._opened.store) == []
+    assert list_scheduled(table._opened.store, Action.REPLACECOMMIT) == []
     assert spark.table("z.cl_deferred").count() == before.count() + 10
     assert ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True).bytes_rewritten == 0
 
@@ -242,7 +243,7 @@ def test_a_plan_whose_files_are_gone_is_passed_over(spark):
     done = table.cluster(pending=True)
     assert done.bytes_rewritten == 0
     assert {each.reason for each in done.groups_dropped} == {"its files have changed since"}
-    assert list_scheduled(table._opened.store) == []
+    assert list_scheduled(table._opened.store, Action.REPLACECOMMIT) == []
 
 
 @pytest.mark.parametrize("query", [ROWS.format(0), ROWS.format(1), "select cast(null as int) a, 1 b from range(100)"])
