@@ -1,6 +1,7 @@
 """Merge-on-read tables: upserts and deletes go to logs, every reader sees them, compaction changes no row."""
 
 import contextlib
+import os
 import threading
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from dbt.adapters.zlayout.table import ZTable, explain_query
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_files, slices_with_logs
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
+
+# What no release of Spark does in another way is tried on one of them where the suite runs on several.
+newest_spark = pytest.mark.skipif(
+    os.environ.get("ZLAYOUT_SEQUENCES") == "1", reason="a sample on this Spark; without ZLAYOUT_SEQUENCES=1 all run"
+)
 
 ROWS = "select id k, id % 7 a, concat('v', id) v from range({}, {})"
 
@@ -75,6 +81,7 @@ def test_deletes_go_to_the_logs_and_a_row_may_come_again(spark):
     assert rows(spark, "select * from z.gone__ro where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
 
 
+@newest_spark
 def test_an_empty_batch_makes_no_version(spark):
     table = made(spark, "empty", ROWS.format(0, 10))
     assert upsert(spark, table, ROWS.format(0, 0)).version == table.version
@@ -107,6 +114,7 @@ def test_the_greater_ordering_wins_wherever_it_lies(spark):
     assert rows(spark, "select v from z.ordered where k = 1") == [("y",)]
 
 
+@newest_spark
 def test_keys_that_are_null_or_come_twice_are_refused(spark):
     table = made(spark, "refused", ROWS.format(0, 10))
     with pytest.raises(WriteError, match="k is null in 1 rows"):
@@ -125,6 +133,7 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
     assert table.version == ZTable.for_name(spark, "z.refused").version
 
 
+@newest_spark
 def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
     table = made(spark, "undone", ROWS.format(0, 10))
     more = spark.sql(ROWS.format(0, 1))
@@ -146,6 +155,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
         plain.compact()
 
 
+@newest_spark
 def test_merges_with_columns_and_conditions_write_whole_rows(spark):
     table = made(spark, "merged", ROWS.format(0, 10))
     source = spark.sql("select id k, -1L a, 'new' v from range(8, 12)")
@@ -157,6 +167,7 @@ def test_merges_with_columns_and_conditions_write_whole_rows(spark):
     assert rows(spark, "select v from z.merged where k in (8, 9)") == [("new",), ("v9",)]
 
 
+@newest_spark
 def test_delete_insert_and_replace_where_go_through_logs(spark):
     table = made(spark, "replaced", ROWS.format(0, 20))
     done = table.delete_insert(spark.sql("select id k, 0L a, 'di' v from range(18, 22)"), "k")
@@ -187,6 +198,7 @@ def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
     assert rows(spark, f"select p, v from z.{name} where k = 4") == [("even", "back")]
 
 
+@newest_spark
 def test_new_rows_fill_small_file_groups_before_new_ones(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
     table = made(spark, "small", query.format(0, 2000), target_file_size="256kb", small_file_limit="200kb")
@@ -198,6 +210,7 @@ def test_new_rows_fill_small_file_groups_before_new_ones(spark):
     assert spark.table("z.small").count() == 16_050
 
 
+@newest_spark
 def test_logs_come_in_blocks_and_roll_over(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({})"
     table = made(
@@ -250,6 +263,7 @@ def test_several_plans_wait_and_one_may_be_chosen(spark):
     assert rows(spark, "select k from z.several__ro where v = 'log'") == [(1,), (11,)]
 
 
+@newest_spark
 def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     table = made(spark, "stale", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
@@ -261,6 +275,7 @@ def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     assert spark.table("z.stale").count() == 5
 
 
+@newest_spark
 def test_a_compaction_that_fails_leaves_table_and_plan(spark):
     table = made(spark, "fails", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
@@ -293,6 +308,7 @@ def test_log_compaction_leaves_the_base_and_one_log(spark):
     assert table.compact(logs_only=True).groups == 0
 
 
+@newest_spark
 def test_clustering_leaves_groups_with_logs_alone(spark):
     table = made(spark, "clustered", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
     upsert(spark, table, "select 5L k, 1L a, 'log' v")
@@ -305,6 +321,7 @@ def test_clustering_leaves_groups_with_logs_alone(spark):
     assert rows(spark, "select * from z.clustered") == before
 
 
+@newest_spark
 def test_inline_compaction_comes_after_so_many_commits(spark):
     table = made(spark, "inline", ROWS.format(0, 10), compaction="inline", compact_every=2)
     upsert(spark, table, "select 1L k, 1L a, 'one' v")
@@ -376,7 +393,16 @@ EVERY_TYPE = """
 """
 
 
-@pytest.mark.parametrize("key", [["k"], ["day", "b"], ["ts"], ["dec"], ["t2"], ["bin"], ["dotted.name"]])
+@pytest.mark.parametrize(
+    "key",
+    [
+        ["k"],
+        *(
+            pytest.param(each, marks=newest_spark)
+            for each in (["day", "b"], ["ts"], ["dec"], ["t2"], ["bin"], ["dotted.name"])
+        ),
+    ],
+)
 def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, key):
     wide = "select *, concat('ü✓', k) t2 from ({})"
     quoted = [f"`{each}`" for each in key]
@@ -392,6 +418,7 @@ def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, 
     assert table.verify(data=True).num_rows == 0
 
 
+@newest_spark
 def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     table = made(spark, "skipping", ROWS.format(0, 20_000), target_file_size="8kb", small_file_limit="1kb")
     upsert(spark, table, "select id k, 1L a, 'log' v from range(0, 20000, 1000)")
@@ -401,6 +428,7 @@ def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     assert ZTable.for_name(spark, "z.skipping").explain("k = 5000").kept_files <= 2
 
 
+@newest_spark
 def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, monkeypatch):
     table = made(spark, "rivals", ROWS.format(0, 100))
 
@@ -432,6 +460,7 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
     assert rows(spark, "select count(*), count(distinct k) from z.rivals") == [(100, 100)]
 
 
+@newest_spark
 def test_a_clustering_under_way_leaves_groups_that_get_a_log(spark, monkeypatch):
     table = made(spark, "overtaken", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
     write_all = GroupWriter.write_all
@@ -478,6 +507,7 @@ def test_a_stream_comes_in_exactly_once(spark, tmp_path):
     assert spark.table("z.streamed").count() == 16
 
 
+@newest_spark
 def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
     made(spark, "busy", ROWS.format(0, 50))
     failed = []
@@ -514,6 +544,7 @@ def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
     assert rows(spark, "select count(*), count(distinct k) from z.busy__ro") == [(110, 110)]
 
 
+@newest_spark
 def test_information_tells_of_logs_and_plans(spark):
     table = made(spark, "told", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
@@ -524,6 +555,7 @@ def test_information_tells_of_logs_and_plans(spark):
     assert told["pending_compactions"] == list(planned.plans)
 
 
+@newest_spark
 @pytest.mark.parametrize("nothing", [lambda table: table.delete("k = -1"), ZTable.compact, ZTable.cluster])
 def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, nothing):
     table = made(spark, "unpublished", ROWS.format(0, 10))
