@@ -31,7 +31,7 @@ def rows(spark, sql):
 
 def made(spark, name, query, **settings):
     given = {"table_type": "merge_on_read", "unique_key": ["k"], "zorder": ["k"], "compaction": "off", **settings}
-    return ZTable.write(spark, f"z.{name}", spark.sql(query), **given)
+    return ZTable.write(spark, f"z.mor_{name}", spark.sql(query), **given)
 
 
 def upsert(spark, table, query, **options):
@@ -52,9 +52,9 @@ def test_an_upsert_updates_and_inserts_through_logs(spark):
     assert (done.rows_inserted, done.rows_updated, done.rows_deleted, done.files_removed) == (5, 5, 0, 0)
     assert (done.groups_touched, done.log_bytes) == (1, done.bytes_added)
     expected = [(k, k % 7, f"v{k}") for k in range(95)] + [(k, -1, "new") for k in range(95, 105)]
-    assert rows(spark, "select * from z.records") == sorted(expected, key=repr)
-    assert spark.table("z.records__ro").count() == 100
-    assert rows(spark, "select distinct _zl_op, _zl_instant from z.records__files where _zl_op is not null") == [
+    assert rows(spark, "select * from z.mor_records") == sorted(expected, key=repr)
+    assert spark.table("z.mor_records__ro").count() == 100
+    assert rows(spark, "select distinct _zl_op, _zl_instant from z.mor_records__files where _zl_op is not null") == [
         ("upsert", int(done.instant))
     ]
     assert table.history(1).column("action").to_pylist() == ["deltacommit"]
@@ -65,9 +65,13 @@ def test_a_session_without_this_package_reads_the_same_rows(spark):
     upsert(spark, table, "select id k, -1L a, 'new' v from range(40, 60)")
     table.delete("k < 5")
     other = spark.newSession()
-    for query in ("select * from z.plain", "select v from z.plain where k = 41", "select * from z.plain where a = -1"):
+    for query in (
+        "select * from z.mor_plain",
+        "select v from z.mor_plain where k = 41",
+        "select * from z.mor_plain where a = -1",
+    ):
         assert rows(other, query) == rows(spark, query)
-    assert other.table("z.plain").count() == 55
+    assert other.table("z.mor_plain").count() == 55
 
 
 def test_deletes_go_to_the_logs_and_a_row_may_come_again(spark):
@@ -76,9 +80,9 @@ def test_deletes_go_to_the_logs_and_a_row_may_come_again(spark):
     assert (done.rows_deleted, done.files_removed) == (10, 0)
     assert table.delete("k < 10").version == done.version
     upsert(spark, table, "select 3L k, -9L a, 'back' v")
-    assert rows(spark, "select * from z.gone where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
+    assert rows(spark, "select * from z.mor_gone where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
     table.compact()
-    assert rows(spark, "select * from z.gone__ro where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
+    assert rows(spark, "select * from z.mor_gone__ro where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
 
 
 @newest_spark
@@ -87,10 +91,10 @@ def test_an_empty_batch_makes_no_version(spark):
     assert upsert(spark, table, ROWS.format(0, 0)).version == table.version
     nothing = made(spark, "nothing", ROWS.format(0, 0))
     assert upsert(spark, nothing, ROWS.format(0, 3)).rows_inserted == 3
-    assert spark.table("z.nothing").count() == 3
-    assert spark.table("z.nothing__ro").count() == 0
+    assert spark.table("z.mor_nothing").count() == 3
+    assert spark.table("z.mor_nothing__ro").count() == 0
     nothing.compact()
-    assert spark.table("z.nothing__ro").count() == 3
+    assert spark.table("z.mor_nothing__ro").count() == 3
 
 
 def test_the_greater_ordering_wins_wherever_it_lies(spark):
@@ -100,7 +104,7 @@ def test_the_greater_ordering_wins_wherever_it_lies(spark):
     )
     done = upsert(spark, table, batch.replace("select k", "select cast(k as bigint) k"))
     assert (done.rows_inserted, done.rows_updated) == (1, 2)
-    assert rows(spark, "select * from z.ordered") == [
+    assert rows(spark, "select * from z.mor_ordered") == [
         (0, 5, "base"),
         (1, 7, "y"),
         (2, 5, "same"),
@@ -108,10 +112,10 @@ def test_the_greater_ordering_wins_wherever_it_lies(spark):
         (9, 1, "in"),
     ]
     upsert(spark, table, "select 1L k, 6 o, 'lower than the log' v")
-    assert rows(spark, "select v from z.ordered where k = 1") == [("y",)]
+    assert rows(spark, "select v from z.mor_ordered where k = 1") == [("y",)]
     table.compact()
     upsert(spark, table, "select 1L k, cast(null as int) o, 'null is least' v")
-    assert rows(spark, "select v from z.ordered where k = 1") == [("y",)]
+    assert rows(spark, "select v from z.mor_ordered where k = 1") == [("y",)]
 
 
 @newest_spark
@@ -125,12 +129,12 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
         made(spark, "refused_at_first", "select cast(null as bigint) k, 1 a")
     with pytest.raises(WriteError, match="several rows of one unique_key"):
         made(spark, "refused_at_first", "select id % 3 k, id a from range(5)")
-    assert not spark.catalog.tableExists("z.refused_at_first__files")
-    twice = ZTable.write(spark, "z.refused_twice", spark.sql("select id % 3 k, id a, 'v' v from range(5)"))
+    assert not spark.catalog.tableExists("z.mor_refused_at_first__files")
+    twice = ZTable.write(spark, "z.mor_refused_twice", spark.sql("select id % 3 k, id a, 'v' v from range(5)"))
     with pytest.raises(WriteError, match="several rows of one unique_key"):
         twice.merge(spark.sql(ROWS.format(0, 1)), "k", settings=config_of(table.snapshot()))
-    assert twice.version == ZTable.for_name(spark, "z.refused_twice").version
-    assert table.version == ZTable.for_name(spark, "z.refused").version
+    assert twice.version == ZTable.for_name(spark, "z.mor_refused_twice").version
+    assert table.version == ZTable.for_name(spark, "z.mor_refused").version
 
 
 @newest_spark
@@ -148,7 +152,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
         made(spark, "keyless", ROWS.format(0, 1), unique_key=None)
     with pytest.raises(ConfigError, match="_zl_op"):
         made(spark, "taken", "select 1 k, 'x' _zl_op")
-    plain = ZTable.write(spark, "z.undone_plain", more)
+    plain = ZTable.write(spark, "z.mor_undone_plain", more)
     with pytest.raises(ConfigError, match="no key of its own"):
         plain.upsert(more)
     with pytest.raises(UnsupportedError, match="copy_on_write"):
@@ -161,10 +165,10 @@ def test_merges_with_columns_and_conditions_write_whole_rows(spark):
     source = spark.sql("select id k, -1L a, 'new' v from range(8, 12)")
     done = table.merge(source, "k", update_columns=["a"], not_matched_condition="DBT_INTERNAL_SOURCE.k > 10")
     assert (done.rows_updated, done.rows_inserted) == (2, 1)
-    assert rows(spark, "select * from z.merged where k > 7") == [(11, -1, "new"), (8, -1, "v8"), (9, -1, "v9")]
+    assert rows(spark, "select * from z.mor_merged where k > 7") == [(11, -1, "new"), (8, -1, "v8"), (9, -1, "v9")]
     done = table.merge(source, "k", matched_condition="DBT_INTERNAL_DEST.k = 8", skip_not_matched_step=True)
     assert done.rows_updated == 1
-    assert rows(spark, "select v from z.merged where k in (8, 9)") == [("new",), ("v9",)]
+    assert rows(spark, "select v from z.mor_merged where k in (8, 9)") == [("new",), ("v9",)]
 
 
 @newest_spark
@@ -174,8 +178,8 @@ def test_delete_insert_and_replace_where_go_through_logs(spark):
     assert (done.rows_updated, done.rows_inserted, done.files_removed) == (2, 2, 0)
     done = table.replace_where(spark.sql("select id k, 1L a, 'rw' v from range(4, 6)"), "k < 6")
     assert (done.rows_deleted, done.rows_updated, done.files_removed) == (4, 2, 0)
-    assert rows(spark, "select k from z.replaced where k < 7") == [(4,), (5,), (6,)]
-    assert spark.table("z.replaced").count() == 18
+    assert rows(spark, "select k from z.mor_replaced where k < 7") == [(4,), (5,), (6,)]
+    assert spark.table("z.mor_replaced").count() == 18
 
 
 @pytest.mark.parametrize("moves", [True, False])
@@ -187,15 +191,15 @@ def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
     assert (done.rows_updated, done.rows_inserted) == (1, 1)
     there = "odd" if moves else "even"
     for _ in range(2):
-        assert rows(spark, f"select p, v from z.{name} where k = 4") == [(there, "moved")]
-        assert rows(spark, f"select k, v from z.{name} where p is null") == [(99, "new")]
-        assert rows(spark, f"select count(*) from z.{name}") == [(21,)]
+        assert rows(spark, f"select p, v from z.mor_{name} where k = 4") == [(there, "moved")]
+        assert rows(spark, f"select k, v from z.mor_{name} where p is null") == [(99, "new")]
+        assert rows(spark, f"select count(*) from z.mor_{name}") == [(21,)]
         table.compact(where={"p": "odd"})
-        assert rows(spark, f"select p, v from z.{name} where k = 4") == [(there, "moved")]
+        assert rows(spark, f"select p, v from z.mor_{name} where k = 4") == [(there, "moved")]
         table.compact()
-    assert rows(spark, f"select count(*) from z.{name}__ro") == [(21,)]
+    assert rows(spark, f"select count(*) from z.mor_{name}__ro") == [(21,)]
     upsert(spark, table, "select 4L k, 'even' p, 'back' v")
-    assert rows(spark, f"select p, v from z.{name} where k = 4") == [("even", "back")]
+    assert rows(spark, f"select p, v from z.mor_{name} where k = 4") == [("even", "back")]
 
 
 @newest_spark
@@ -207,7 +211,7 @@ def test_new_rows_fill_small_file_groups_before_new_ones(spark):
     assert groups_with_logs(live(table)) <= before
     upsert(spark, table, query.format(20_000, 34_000))
     assert len(groups_with_logs(live(table)) - before) >= 2
-    assert spark.table("z.small").count() == 16_050
+    assert spark.table("z.mor_small").count() == 16_050
 
 
 @newest_spark
@@ -224,7 +228,7 @@ def test_logs_come_in_blocks_and_roll_over(spark):
         "0001.log.parquet",
         "0002.log.parquet",
     ]
-    assert same_rows(spark.table("z.blocks"), spark.sql(query.format(45_000)))
+    assert same_rows(spark.table("z.mor_blocks"), spark.sql(query.format(45_000)))
 
 
 def test_compactions_are_planned_and_carried_out_apart_while_writers_go_on(spark):
@@ -237,14 +241,14 @@ def test_compactions_are_planned_and_carried_out_apart_while_writers_go_on(spark
     assert table.compact(schedule_only=True).plans == ()  # the group has its plan
     upsert(spark, table, "select id k, 2L a, 'two' v from range(5, 15)")
     table.clean(retain_versions=1, retain_hours=0)
-    expected = rows(spark, "select * from z.apart")
+    expected = rows(spark, "select * from z.mor_apart")
     done = table.compact(execute_only=True)
     assert (done.groups, done.groups_dropped, done.plans) == (1, 0, planned.plans)
     assert waiting(table) == []
-    assert rows(spark, "select * from z.apart") == expected
+    assert rows(spark, "select * from z.mor_apart") == expected
     # What came after the plan is the log of the next slice.
-    assert rows(spark, "select count(*), min(v) from z.apart__files where _zl_op is not null") == [(10, "two")]
-    assert rows(spark, "select v from z.apart__ro where k = 7") == [("one",)]
+    assert rows(spark, "select count(*), min(v) from z.mor_apart__files where _zl_op is not null") == [(10, "two")]
+    assert rows(spark, "select v from z.mor_apart__ro where k = 7") == [("one",)]
 
 
 def test_several_plans_wait_and_one_may_be_chosen(spark):
@@ -260,7 +264,7 @@ def test_several_plans_wait_and_one_may_be_chosen(spark):
     assert table.compact(plan=second).plans == (second,)
     assert [each.instant for each in waiting(table)] == [first]
     assert table.compact(execute_only=True).plans == (first,)
-    assert rows(spark, "select k from z.several__ro where v = 'log'") == [(1,), (11,)]
+    assert rows(spark, "select k from z.mor_several__ro where v = 'log'") == [(1,), (11,)]
 
 
 @newest_spark
@@ -272,7 +276,7 @@ def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     done = table.compact(execute_only=True)
     assert (done.groups, done.groups_dropped) == (0, 1)
     assert waiting(table) == []
-    assert spark.table("z.stale").count() == 5
+    assert spark.table("z.mor_stale").count() == 5
 
 
 @newest_spark
@@ -287,7 +291,7 @@ def test_a_compaction_that_fails_leaves_table_and_plan(spark):
     with pytest.raises(WriteError):
         table.compact(execute_only=True)
     broken.write_bytes(whole)
-    assert ZTable.for_name(spark, "z.fails").version == table.version
+    assert ZTable.for_name(spark, "z.mor_fails").version == table.version
     assert [each.instant for each in waiting(table)] == list(plan)
     assert table.compact(execute_only=True).groups == 1
 
@@ -299,11 +303,11 @@ def test_log_compaction_leaves_the_base_and_one_log(spark):
     table.delete("k = 4")
     planned = table.compact(schedule_only=True, logs_only=True)
     upsert(spark, table, "select 3L k, 9L a, 'later' v")
-    before = rows(spark, "select * from z.logs_only")
+    before = rows(spark, "select * from z.mor_logs_only")
     done = table.compact(execute_only=True)
     assert (done.plans, done.files_removed, done.files_added) == (planned.plans, 4, 1)
-    assert rows(spark, "select * from z.logs_only") == before
-    assert spark.table("z.logs_only__ro").where("v = 'log'").count() == 0
+    assert rows(spark, "select * from z.mor_logs_only") == before
+    assert spark.table("z.mor_logs_only__ro").where("v = 'log'").count() == 0
     assert table.compact(logs_only=True).groups == 1
     assert table.compact(logs_only=True).groups == 0
 
@@ -313,12 +317,12 @@ def test_clustering_leaves_groups_with_logs_alone(spark):
     table = made(spark, "clustered", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
     upsert(spark, table, "select 5L k, 1L a, 'log' v")
     (logged,) = groups_with_logs(live(table))
-    before = rows(spark, "select * from z.clustered")
+    before = rows(spark, "select * from z.mor_clustered")
     done = table.cluster(rewrite_all=True)
     assert done.files_removed > 0
     assert logged in live(table)["group"].to_pylist()
     assert len(log_files(live(table))) == 1
-    assert rows(spark, "select * from z.clustered") == before
+    assert rows(spark, "select * from z.mor_clustered") == before
 
 
 @newest_spark
@@ -329,30 +333,30 @@ def test_inline_compaction_comes_after_so_many_commits(spark):
     upsert(spark, table, "select 2L k, 1L a, 'two' v")
     assert len(log_files(live(table))) == 0
     assert table.history(1).column("operation").to_pylist() == ["compaction"]
-    assert rows(spark, "select k from z.inline__ro where v in ('one', 'two')") == [(1,), (2,)]
+    assert rows(spark, "select k from z.mor_inline__ro where v in ('one', 'two')") == [(1,), (2,)]
     later = made(spark, "later", ROWS.format(0, 10), compaction="deferred", compact_every=1)
     upsert(spark, later, "select 1L k, 1L a, 'one' v")
     assert len(waiting(later)) == 1
 
 
 def test_the_type_of_a_table_changes_both_ways_in_one_commit(spark):
-    table = ZTable.write(spark, "z.converted", spark.sql(ROWS.format(0, 50)), zorder=["k"], comment="of records")
+    table = ZTable.write(spark, "z.mor_converted", spark.sql(ROWS.format(0, 50)), zorder=["k"], comment="of records")
     version = table.version
     settings = made(spark, "pattern", ROWS.format(0, 1))._opened
     table.merge(spark.sql("select 1L k, 1L a, 'log' v"), "k", settings=config_of(settings.snapshot))
     assert table.history(2).column("operation").to_pylist() == ["merge", "conversion"]
     assert table.version == version + 2
-    assert spark.catalog.tableExists("z.converted__files")
-    assert rows(spark, "select v from z.converted where k = 1") == [("log",)]
-    assert rows(spark, "select v from z.converted__ro where k = 1") == [("v1",)]
+    assert spark.catalog.tableExists("z.mor_converted__files")
+    assert rows(spark, "select v from z.mor_converted where k = 1") == [("log",)]
+    assert rows(spark, "select v from z.mor_converted__ro where k = 1") == [("v1",)]
     assert table.index_status().num_rows == 0
     assert table.verify().num_rows == 0
-    plain = ZTable.write(spark, "z.pattern_plain", spark.sql(ROWS.format(0, 1)), zorder=["k"])
+    plain = ZTable.write(spark, "z.mor_pattern_plain", spark.sql(ROWS.format(0, 1)), zorder=["k"])
     table.append(spark.sql("select 60L k, 1L a, 'x' v"), settings=config_of(plain._opened.snapshot))
-    assert spark.table("z.converted").count() == 51
-    assert rows(spark, "select v from z.converted where k = 1") == [("log",)]
-    assert not spark.catalog.tableExists("z.converted__files")
-    assert not spark.catalog.tableExists("z.converted__ro")
+    assert spark.table("z.mor_converted").count() == 51
+    assert rows(spark, "select v from z.mor_converted where k = 1") == [("log",)]
+    assert not spark.catalog.tableExists("z.mor_converted__files")
+    assert not spark.catalog.tableExists("z.mor_converted__ro")
 
 
 def test_the_past_and_its_changes_are_rows_and_not_records(spark):
@@ -365,7 +369,7 @@ def test_the_past_and_its_changes_are_rows_and_not_records(spark):
     changes = sorted((row._change_type, row.k, row.v) for row in table.changes(first).collect())
     assert changes == [("delete", 1, "v1"), ("delete", 2, "v2"), ("insert", 1, "new"), ("insert", 20, "in")]
     table.rollback(first + 1)
-    assert rows(spark, "select v from z.past where k in (1, 2)") == [("new",), ("v2",)]
+    assert rows(spark, "select v from z.mor_past where k in (1, 2)") == [("new",), ("v2",)]
     assert table.count("k < 3") == 3
 
 
@@ -373,12 +377,12 @@ def test_columns_that_come_later_are_null_in_older_rows(spark):
     table = made(spark, "wider", ROWS.format(0, 4))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
     upsert(spark, table, "select 2L k, 1L a, 'x' v, 'e' extra", on_schema_change="append_new_columns")
-    assert rows(spark, "select k, extra from z.wider") == [(0, None), (1, None), (2, "e"), (3, None)]
+    assert rows(spark, "select k, extra from z.mor_wider") == [(0, None), (1, None), (2, "e"), (3, None)]
     upsert(spark, table, "select 3L k, 'e' extra, cast(7 as decimal(30, 1)) a", on_schema_change="sync_all_columns")
-    assert spark.table("z.wider").columns == ["k", "a", "extra"]
-    assert rows(spark, "select extra, cast(a as int) from z.wider where k in (1, 3)") == [("e", 7), (None, 1)]
+    assert spark.table("z.mor_wider").columns == ["k", "a", "extra"]
+    assert rows(spark, "select extra, cast(a as int) from z.mor_wider where k in (1, 3)") == [("e", 7), (None, 1)]
     table.compact()
-    assert spark.table("z.wider__ro").count() == 4
+    assert spark.table("z.mor_wider__ro").count() == 4
 
 
 EVERY_TYPE = """
@@ -411,10 +415,10 @@ def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, 
     table.upsert(new.withColumn("nothing", new["k"]))
     old = spark.sql(wide.format(EVERY_TYPE.format(0, 250)))
     expected = old.unionByName(new.withColumn("nothing", new["k"]))
-    assert same_rows(spark.table("z.every"), expected)
+    assert same_rows(spark.table("z.mor_every"), expected)
     table.compact()
-    assert same_rows(spark.table("z.every"), expected)
-    assert same_rows(spark.table("z.every__ro"), expected)
+    assert same_rows(spark.table("z.mor_every"), expected)
+    assert same_rows(spark.table("z.mor_every__ro"), expected)
     assert table.verify(data=True).num_rows == 0
 
 
@@ -422,10 +426,10 @@ def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, 
 def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     table = made(spark, "skipping", ROWS.format(0, 20_000), target_file_size="8kb", small_file_limit="1kb")
     upsert(spark, table, "select id k, 1L a, 'log' v from range(0, 20000, 1000)")
-    scans = explain_query(spark, "select * from z.skipping where k = 5000")
+    scans = explain_query(spark, "select * from z.mor_skipping where k = 5000")
     assert len(scans) >= 2
     assert all(each.kept_files <= 2 for each in scans), [(each.kept_files, each.predicate) for each in scans]
-    assert ZTable.for_name(spark, "z.skipping").explain("k = 5000").kept_files <= 2
+    assert ZTable.for_name(spark, "z.mor_skipping").explain("k = 5000").kept_files <= 2
 
 
 @newest_spark
@@ -444,20 +448,20 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
         monkeypatch.setattr(DeltaCommitting, "_written", write)
         return upsert(spark, table, query)
 
-    rival = ZTable.for_name(spark, "z.rivals")
+    rival = ZTable.for_name(spark, "z.mor_rivals")
     with pytest.raises(ConflictError, match="keys that come here too"):
         interrupted("select 1L k, 1L a, 'mine' v", lambda: upsert(spark, rival, "select 1L k, 1L a, 'theirs' v"))
-    assert rows(spark, "select v from z.rivals where k = 1") == [("theirs",)]
+    assert rows(spark, "select v from z.mor_rivals where k = 1") == [("theirs",)]
     interrupted("select 2L k, 1L a, 'mine' v", lambda: upsert(spark, rival, "select 3L k, 1L a, 'theirs' v"))
-    assert rows(spark, "select k, v from z.rivals where k in (2, 3)") == [(2, "mine"), (3, "theirs")]
+    assert rows(spark, "select k, v from z.mor_rivals where k in (2, 3)") == [(2, "mine"), (3, "theirs")]
     interrupted("select 4L k, 1L a, 'mine' v", rival.compact)
-    assert rows(spark, "select v from z.rivals where k = 4") == [("mine",)]
+    assert rows(spark, "select v from z.mor_rivals where k = 4") == [("mine",)]
     table.compact()
     # A clustering gives way to writers that it sees; one that it does not see must not lose its rows either.
     monkeypatch.setattr("dbt.adapters.zlayout.timeline.transaction.give_way", lambda *_: None)
     with pytest.raises(ConflictError):
         interrupted("select 5L k, 1L a, 'mine' v", lambda: rival.cluster(rewrite_all=True))
-    assert rows(spark, "select count(*), count(distinct k) from z.rivals") == [(100, 100)]
+    assert rows(spark, "select count(*), count(distinct k) from z.mor_rivals") == [(100, 100)]
 
 
 @newest_spark
@@ -467,16 +471,16 @@ def test_a_clustering_under_way_leaves_groups_that_get_a_log(spark, monkeypatch)
 
     def write(self, *args):
         monkeypatch.setattr(GroupWriter, "write_all", write_all)
-        upsert(spark, ZTable.for_name(spark, "z.overtaken"), "select 5L k, 1L a, 'log' v")
+        upsert(spark, ZTable.for_name(spark, "z.mor_overtaken"), "select 5L k, 1L a, 'log' v")
         return write_all(self, *args)
 
     monkeypatch.setattr(GroupWriter, "write_all", write)
     done = table.cluster(rewrite_all=True, max_group_size="20kb")
     assert len(done.groups_dropped) == 1
-    assert rows(spark, "select count(*), count(distinct k) from z.overtaken") == [(3000, 3000)]
-    assert rows(spark, "select v from z.overtaken where k = 5") == [("log",)]
+    assert rows(spark, "select count(*), count(distinct k) from z.mor_overtaken") == [(3000, 3000)]
+    assert rows(spark, "select v from z.mor_overtaken where k = 5") == [("log",)]
     table.compact()
-    assert rows(spark, "select count(*), count(distinct k) from z.overtaken") == [(3000, 3000)]
+    assert rows(spark, "select count(*), count(distinct k) from z.mor_overtaken") == [(3000, 3000)]
 
 
 def test_a_stream_comes_in_exactly_once(spark, tmp_path):
@@ -491,8 +495,8 @@ def test_a_stream_comes_in_exactly_once(spark, tmp_path):
 
     spark.sql("select id k, 100L a, 'stream' v from range(5, 15)").write.parquet(str(source))
     run(table.upsert_batch)
-    assert rows(spark, "select count(*), count_if(v = 'stream') from z.streamed") == [(15, 10)]
-    version = ZTable.for_name(spark, "z.streamed").version
+    assert rows(spark, "select count(*), count_if(v = 'stream') from z.mor_streamed") == [(15, 10)]
+    version = ZTable.for_name(spark, "z.mor_streamed").version
     # Killed between commit and checkpoint: the batch comes again.
     for commit in (checkpoint / "commits").glob("*0"):
         commit.unlink()
@@ -500,11 +504,11 @@ def test_a_stream_comes_in_exactly_once(spark, tmp_path):
         crc.unlink()
     upsert(spark, table, "select 5L k, 200L a, 'since' v")
     run(table.upsert_batch)
-    assert ZTable.for_name(spark, "z.streamed").version == version + 1
-    assert rows(spark, "select v from z.streamed where k = 5") == [("since",)]
+    assert ZTable.for_name(spark, "z.mor_streamed").version == version + 1
+    assert rows(spark, "select v from z.mor_streamed where k = 5") == [("since",)]
     spark.sql("select 30L k, 100L a, 'stream' v").write.mode("append").parquet(str(source))
     run(table.upsert_batch)
-    assert spark.table("z.streamed").count() == 16
+    assert spark.table("z.mor_streamed").count() == 16
 
 
 @newest_spark
@@ -517,7 +521,7 @@ def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
             low = 100 * number + 10 * step
             for _ in range(10):
                 try:
-                    mine = ZTable.for_name(spark, "z.busy")
+                    mine = ZTable.for_name(spark, "z.mor_busy")
                     mine.upsert(spark.sql(f"select id k, {step}L a, 'w{number}' v from range({low}, {low + 10})"))
                     break
                 except ConflictError:
@@ -528,7 +532,7 @@ def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
     def compacting():
         for _ in range(3):
             with contextlib.suppress(ConflictError):
-                ZTable.for_name(spark, "z.busy").compact()
+                ZTable.for_name(spark, "z.mor_busy").compact()
 
     threads = [threading.Thread(target=writing, args=(1,)), threading.Thread(target=writing, args=(2,))]
     threads.append(threading.Thread(target=compacting))
@@ -537,11 +541,11 @@ def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
     for each in threads:
         each.join()
     assert failed == []
-    table = ZTable.for_name(spark, "z.busy")
-    assert rows(spark, "select v, count(*) from z.busy where k >= 100 group by v") == [("w1", 30), ("w2", 30)]
-    assert rows(spark, "select count(*), count(distinct k) from z.busy") == [(110, 110)]
+    table = ZTable.for_name(spark, "z.mor_busy")
+    assert rows(spark, "select v, count(*) from z.mor_busy where k >= 100 group by v") == [("w1", 30), ("w2", 30)]
+    assert rows(spark, "select count(*), count(distinct k) from z.mor_busy") == [(110, 110)]
     table.compact()
-    assert rows(spark, "select count(*), count(distinct k) from z.busy__ro") == [(110, 110)]
+    assert rows(spark, "select count(*), count(distinct k) from z.mor_busy__ro") == [(110, 110)]
 
 
 @newest_spark
@@ -549,7 +553,7 @@ def test_information_tells_of_logs_and_plans(spark):
     table = made(spark, "told", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
     planned = table.compact(schedule_only=True)
-    told = ZTable.for_name(spark, "z.told").information()
+    told = ZTable.for_name(spark, "z.mor_told").information()
     assert told["table_type"] == "merge_on_read"
     assert (told["slices_with_logs"], told["log_files"]) == (1, 1)
     assert told["pending_compactions"] == list(planned.plans)
@@ -563,6 +567,6 @@ def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, n
     table.compact()
     manifest = Path(table.location.removeprefix("file://")) / "_spark_metadata" / f"{table.version}.compact"
     manifest.unlink()
-    nothing(ZTable.for_name(spark, "z.unpublished"))
+    nothing(ZTable.for_name(spark, "z.mor_unpublished"))
     assert manifest.exists()
-    assert spark.newSession().table("z.unpublished__ro").count() == 9
+    assert spark.newSession().table("z.mor_unpublished__ro").count() == 9
