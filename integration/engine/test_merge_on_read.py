@@ -138,6 +138,15 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
 
 
 @newest_spark
+def test_keys_are_checked_wherever_a_table_lies(spark, tmp_path):
+    root, query = f"{tmp_path}/a b%20{{c", "select id % {} k, concat('p {{=', id % 2) p from range(4)"
+    table = made(spark, "placed", query.format(4), partition_by="p", location_root=root)
+    assert upsert(spark, table, query.format(4)).rows_updated == 4
+    with pytest.raises(WriteError, match="several rows of one unique_key"):
+        made(spark, "placed_twice", query.format(2), partition_by="p", location_root=root)
+
+
+@newest_spark
 def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
     table = made(spark, "undone", ROWS.format(0, 10))
     more = spark.sql(ROWS.format(0, 1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark import delta_plans, replacing_rows
-from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.compaction import compact_inline
 from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting, DeltaPlan
 from dbt.adapters.zlayout.spark.merge import delete_insert, merge
@@ -193,22 +193,24 @@ class TableWrites:
             not_null=tuple(not_null),
             **options,
         )
-        self._opened = of_type(self._spark, wanted.name, wanted.settings, wanted.progress)
-        if self._opened.merges_on_read:
-            self._opened, self.last_commit = self._delta_commit(wanted, delta)
+        entry, opened = of_type(self._spark, wanted.name, wanted.settings, wanted.progress)
+        if opened.merges_on_read:
+            self._opened, self.last_commit = self._delta_commit(wanted, delta, entry, opened)
         elif plan is None:
             raise ConfigError(
                 ["the table is of the type copy_on_write and has no key of its own; use merge(df, unique_key)"],
                 self.name,
             )
         else:
-            self._opened, self.last_commit = Modifying(self._spark, wanted, plan).run()
+            self._opened, self.last_commit = Modifying(self._spark, wanted, plan).run(entry, opened)
         return self.last_commit
 
-    def _delta_commit(self, wanted: Modification, delta: DeltaPlan | None) -> tuple[OpenTable, CommitSummary]:
+    def _delta_commit(
+        self, wanted: Modification, delta: DeltaPlan | None, entry: Entry, opened: OpenTable
+    ) -> tuple[OpenTable, CommitSummary]:
         if delta is None:
             why = "a merge_on_read table takes rows by their key; use upsert (in dbt incremental_strategy merge)"
             raise ConfigError([f"{wanted.operation.value}: {why}, or write the table anew"], self.name)
-        opened, done = DeltaCommitting(self._spark, wanted, delta).run()
+        opened, done = DeltaCommitting(self._spark, wanted, delta).run(entry, opened)
         compacted = compact_inline(self._spark, wanted.name, opened, wanted.progress)
         return (opened if compacted is None else open_managed(self._spark, wanted.name)[1]), done

@@ -70,6 +70,12 @@ def test_a_slice_is_one_base_and_its_logs_in_order():
     assert groups_with_logs(DataFiles.empty()) == frozenset()
 
 
+def test_a_file_of_others_is_no_log_whatever_it_ends_in():
+    files = DataFiles.of([file_at("events.log.parquet"), file_at(f"day=1/x{GROUP}_{T1}_0000.log.parquet")])
+    assert (len(log_files(files)), slices_with_logs(files)) == (0, [])
+    assert without_logs(files) == files
+
+
 def test_the_same_group_in_two_partitions_makes_two_slices():
     files = [file_at(log_file_path(f"p={each}", GROUP, T1, 0), partition=(("p", each),)) for each in "yx"]
     assert [each.partition for each in slices_with_logs(DataFiles.of(files, ("p",)))] == [(("p", "x"),), (("p", "y"),)]
@@ -170,9 +176,10 @@ def test_two_who_schedule_in_one_tick_of_the_clock_get_plans_of_their_own(table,
     table.overwrite()
     one, two = table.timeline(), table.timeline()
     now_ms = table.now_ms
-    monkeypatch.setattr("dbt.adapters.zlayout.timeline.scheduled.list_state_files", lambda _: [])
     fixed = [type(one)(table.store, _frozen(each, now_ms)) for each in (one, two)]
-    plans = [schedule(each, Action.COMPACTION, {"operations": [number]}) for number, each in enumerate(fixed)]
+    with monkeypatch.context() as unseen:
+        unseen.setattr("dbt.adapters.zlayout.timeline.scheduled.list_state_files", lambda _: [])
+        plans = [schedule(each, Action.COMPACTION, {"operations": [number]}) for number, each in enumerate(fixed)]
     assert plans[0].path != plans[1].path
     assert [each.content["operations"] for each in list_scheduled(table.store, Action.COMPACTION)] == [[0], [1]]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.naming import new_group
-
-PartitionKey = tuple["str | None", ...]
 
 # Bytes of a record where nothing has been written yet that would tell.
 _UNKNOWN_RECORD_BYTES = 256

@@ -16,9 +16,16 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.columns import key_table
 from dbt.adapters.zlayout.spark.encodings import Encodings
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
-from dbt.adapters.zlayout.spark.parquet_file import ParquetFile, ParquetSettings, float_paths, ordered_by, with_nan
+from dbt.adapters.zlayout.spark.parquet_file import (
+    ParquetFile,
+    ParquetSettings,
+    WrittenFile,
+    float_paths,
+    ordered_by,
+    with_nan,
+)
 from dbt.adapters.zlayout.spark.stage import table_of
-from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.store import Store, StoredFile, open_store
 from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group, scratch_name
 
 _ROW_GROUP_BYTES = 128 << 20
@@ -63,6 +70,19 @@ class Build:
         """Writes the files of one task from rows of ``ROUTED_SCHEMA`` sorted by part, file, share and leaf."""
         for file in self.files(_blobs(incoming)):
             yield file.to_batch()
+
+    def put(self, store: Store, path: str, written: WrittenFile) -> StoredFile:
+        """Puts a finished file in place.
+
+        Raises:
+            WriteError: The transaction has ended meanwhile; the file is gone.
+        """
+        store.put_file(path, written.local)
+        if not store.exists(self.inflight_path):
+            # A rollback takes that file away first and then looks for data: it may have looked before this one came.
+            store.delete([path])
+            raise WriteError(f"transaction {self.instant} has ended; {path} comes too late and is gone")
+        return store.stat(path)
 
     def files(self, blobs: Iterable[tuple[tuple[str, int, int], int, pa.Table]]) -> Iterator[FileReport]:
         """Writes files from ``((part, file, share), leaf, rows)`` in that order; yields what each became."""
@@ -153,12 +173,7 @@ class _Writer:
             *folders, (_, named) = values
             values, group = tuple(folders), str(named)
         path = data_file_path(partition_folder(values) if values else "", group, self._build.instant)
-        self._store.put_file(path, written.local)
-        if not self._store.exists(self._build.inflight_path):
-            # A rollback takes that file away first and then looks for data: it may have looked before this one came.
-            self._store.delete([path])
-            raise WriteError(f"transaction {self._build.instant} has ended; {path} comes too late and is gone")
-        return FileReport.of(self._store.stat(path), values, group, written, self._build.tracking)
+        return FileReport.of(self._build.put(self._store, path, written), values, group, written, self._build.tracking)
 
 
 def _blobs(incoming: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int, int], int, pa.Table]]:

@@ -109,16 +109,15 @@ def _steps(timeline: Timeline, from_version: int, to_version: int) -> list[_Step
 
 
 def _step(before: Snapshot, after: Snapshot, entry: Commit) -> _Step:
+    removed = before.files.filter(pc.is_in(before.files["path"], value_set=pa.array(entry.removes, pa.string())))
+    added = entry.adds
     if merges_on_read(before.layout) or merges_on_read(after.layout):
         # What a log changes shows only beside the other files of its group.
-        gone = before.files.filter(pc.is_in(before.files["path"], value_set=pa.array(entry.removes, pa.string())))
-        touched = pa.array(sorted({*gone["group"].to_pylist(), *entry.adds["group"].to_pylist()}), pa.string())
+        touched = pa.array({*removed["group"].to_pylist(), *added["group"].to_pylist()}, pa.string())
         removed, added = (
             each.files.filter(pc.is_in(each.files["group"], value_set=touched)) for each in (before, after)
         )
-        return _Step(before, after, removed, added)
-    gone = pc.is_in(before.files["path"], value_set=pa.array(entry.removes, pa.string()))
-    return _Step(before, after, before.files.filter(gone), entry.adds)
+    return _Step(before, after, removed, added)
 
 
 def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_json: str) -> None:

@@ -29,9 +29,8 @@ from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.session import open_managed
-from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.show import show_newest
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.file_slices import without_logs
@@ -156,7 +155,7 @@ class Clustering:
         groups = choose(planner)
         summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
         if summary.groups_done or published_version(planner.survey.opened.store) != planner.survey.opened.version:
-            planner = self._planner(self._shown())
+            planner = self._planner(show_newest(self.spark, self.name))
         return replace(
             summary,
             after=planner.survey.state,
@@ -259,12 +258,6 @@ class Clustering:
             return True
         self._dropped.append(_dropped(cut, "another writer changed its rows meanwhile"))
         return False
-
-    def _shown(self) -> OpenTable:
-        entry, opened = open_managed(self.spark, self.name)
-        show(Catalog(self.spark), self.name, entry, opened, Description.of(entry), None)
-        clean_as_kept(Timeline(opened.store), opened.snapshot)
-        return opened
 
 
 def _dropped(cut: CutGroup, why: str) -> DroppedGroup:

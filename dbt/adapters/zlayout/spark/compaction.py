@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.layout.compaction_plan import (
     still_whole,
 )
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
-from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.catalog import TableName
 from dbt.adapters.zlayout.spark.compaction_write import SliceWriter
 from dbt.adapters.zlayout.spark.files_written import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
@@ -28,9 +28,8 @@ from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.session import open_managed
-from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.show import show_newest
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.file_slices import slices_with_logs
@@ -127,16 +126,15 @@ class Compaction:
             ConflictError: Another writer was in the way; the table is as that one left it, and the plan waits.
             WriteError: Rows could not be read or written; the table is as it was, and the plan waits.
         """
-        store = self._opened().store
-        plans = [each for each in list_scheduled(store, Action.COMPACTION) if instant in (None, each.instant)]
+        started, opened = time.perf_counter(), self._opened()
+        waiting = list_scheduled(opened.store, Action.COMPACTION)
+        plans = [each for each in waiting if instant in (None, each.instant)]
         if instant is not None and not plans:
-            waiting = ", ".join(each.instant for each in list_scheduled(store, Action.COMPACTION)) or "none"
-            raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {waiting}"], str(self.name))
-        started = time.perf_counter()
-        opened = self._opened()
-        if published_version(store) != opened.version:
+            listed = ", ".join(each.instant for each in waiting) or "none"
+            raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {listed}"], str(self.name))
+        if published_version(opened.store) != opened.version:
             # Whoever made it died before readers saw it, and maybe nothing is left to do.
-            self._show()
+            show_newest(self.spark, self.name)
         done = CompactionSummary(opened.version)
         for plan in plans:
             done = self._executed(plan, done)
@@ -195,7 +193,7 @@ class Compaction:
                 done = self._committed(opened, layout, operations, reports, transaction, done)
         withdraw_scheduled(opened.store, [plan])
         if operations:
-            self._show()
+            show_newest(self.spark, self.name)
         return replace(done, plans=(*done.plans, plan.instant))
 
     def _committed(
@@ -231,11 +229,6 @@ class Compaction:
             bytes_read=done.bytes_read + gone.total_bytes,
             bytes_written=done.bytes_written + adds.total_bytes,
         )
-
-    def _show(self) -> None:
-        entry, opened = open_managed(self.spark, self.name)
-        show(Catalog(self.spark), self.name, entry, opened, Description.of(entry), None)
-        clean_as_kept(Timeline(opened.store), opened.snapshot)
 
 
 def unplanned_commits(opened: OpenTable) -> int:

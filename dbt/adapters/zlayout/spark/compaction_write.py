@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,21 +12,17 @@ import pyarrow.compute as pc
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
-from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
 from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
 from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress, run, short_message, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, run, workers_find_this_python
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.relations import frame_of
-from dbt.adapters.zlayout.spark.rows import RowWriter
-from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
-from dbt.adapters.zlayout.timeline.naming import staging_folder
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -63,15 +59,11 @@ class SliceWriter:
         """
         workers_find_this_python(self.spark)
         found: list[FileReport] = []
-        try:
+        with failing_as_write_error(self.subject):
             for logs_only, write in ((False, self._bases), (True, self._logs)):
                 some = [each for each in operations if each.logs_only is logs_only]
                 if some:
                     found += write(opened, self._files(opened, some), transaction)
-        except ZlayoutError:
-            raise
-        except Exception as error:
-            raise WriteError(f"{self.subject}: {short_message(error)}; the table is as it was before") from error
         if self.progress is not None:
             logs, size = sum(len(each.logs) for each in operations), sum(each.file.size_bytes for each in found)
             self.progress(
@@ -90,43 +82,19 @@ class SliceWriter:
     def _bases(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         view = record_view(opened)
         rows = queried(files, replace(view, columns=[*view.columns, GROUP]).merged)
-        names = self.layout.data_schema.names
-        data: list[Any] = [functions.col(quoted(name)) for name in names]
-        folders = [functions.col(quoted(name)).cast("string") for name in self.layout.partition_by]
-        plain = rows.select(
-            *(each.alias(f"c{number}") for number, each in enumerate([*data, *folders, functions.col(GROUP)]))
+        writer = FileWriter(self.spark, self.subject, self.layout, progress=self.progress)
+        build = writer.build(opened.store, transaction)
+        rows_writer = writer.arrow_writer(
+            replace(build, partition_by=(*build.partition_by, GROUP), grouped=True, target_file_bytes=_ONE_FILE_BYTES)
         )
-        build = FileWriter(self.spark, self.subject, self.layout).build(opened.store, transaction)
-        build = replace(
-            build,
-            partition_by=(*build.partition_by, GROUP),
-            grouped=True,
-            target_file_bytes=_ONE_FILE_BYTES,
-        )
-        text = [pa.field(name, pa.string()) for name in build.partition_by]
         model = self.layout.stored_model(opened.store, opened.snapshot)
-        row_group_rows = self.layout.config.file_sizing.row_group_rows or (
-            model.row_group_rows if model is not None else _ROW_GROUP_ROWS
-        )
-        writer = RowWriter(
-            spark=self.spark,
-            build=build,
-            schema=pa.schema([*build.schema, *text]),
-            curve=self.layout.config.clustering.curve,
-            row_group_rows=row_group_rows,
-            staging=staging_folder(transaction.instant),
-            progress=self.progress,
-        )
-        return list(writer.write(plain, along=model).files)
+        if rows_writer.row_group_rows is None:
+            rows_writer.row_group_rows = model.row_group_rows if model is not None else _ROW_GROUP_ROWS
+        return list(rows_writer.write(plain_frame(self.layout, rows, GROUP), along=model).files)
 
     def _logs(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
-        view, layout = record_view(opened), self.layout
-        rows = queried(files, view.newest)
-        data: list[Any] = [functions.col(quoted(name)) for name in layout.data_schema.names]
-        folders = [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
-        columns = [*data, *folders, *(functions.col(name) for name in (OP, INSTANT, SEQ, GROUP))]
-        plain = rows.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
-        plain = plain.repartition(int(self.spark.sparkContext.defaultParallelism), f"c{len(columns) - 1}")
-        build = log_build(self.spark, self.subject, layout, opened.store, transaction)
+        plain = plain_frame(self.layout, queried(files, record_view(opened).newest), OP, INSTANT, SEQ, GROUP)
+        plain = plain.repartition(int(self.spark.sparkContext.defaultParallelism), plain.columns[-1])
+        build = log_build(self.spark, self.subject, self.layout, opened.store, transaction)
         frame = plain.mapInArrow(replace(build, keeps_instants=True).__call__, REPORT_SCHEMA)
         return [FileReport.of_row(answer) for answer in run(self.spark, "compaction", self.progress, frame.collect)]

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions
-
 from dbt.adapters.zlayout.config.table_type import OP
-from dbt.adapters.zlayout.errors import UnsupportedError, WriteError, ZlayoutError
-from dbt.adapters.zlayout.spark.file_writer import needs_spark
+from dbt.adapters.zlayout.errors import UnsupportedError, WriteError
+from dbt.adapters.zlayout.spark.file_writer import check_not_null, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import run, short_message, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, run, workers_find_this_python
+from dbt.adapters.zlayout.spark.key_filter import null_counts
 from dbt.adapters.zlayout.spark.log_columns import GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
 from dbt.adapters.zlayout.spark.modify import Modifying, Outcome
 from dbt.adapters.zlayout.spark.rewriting import Target
 from dbt.adapters.zlayout.spark.rows import Written
-from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.summary import Timed
 from dbt.adapters.zlayout.spark.tagging import Records
 from dbt.adapters.zlayout.timeline.action import Action
@@ -55,35 +53,21 @@ class DeltaCommitting(Modifying):
 
     def _checked(self, rows: DataFrame) -> DataFrame:
         rows = rows.localCheckpoint(eager=True)
-        counted = rows.agg(*(functions.count_if(functions.col(quoted(each)).isNull()) for each in self.wanted.not_null))
-        found = zip(self.wanted.not_null, counted.head() or (), strict=True)
-        if wrong := [f"`{name}` is null in {count:,} rows" for name, count in found if count]:
-            raise WriteError(
-                f"{self.subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
-            )
+        check_not_null(self.subject, null_counts(rows, self.wanted.not_null))
         return rows
 
     def _written(self, target: Target, records: Records, transaction: Transaction) -> Written:
         layout = target.layout
         build = log_build(self.spark, self.subject, layout, target.opened.store, transaction)
-        data: list[Any] = [functions.col(quoted(name)) for name in layout.data_schema.names]
-        folders = [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
-        columns = [*data, *folders, functions.col(OP), functions.col(GROUP)]
-        # `mapInArrow` takes a dot in a name for a struct's field.
         count = records.total
-        plain = records.frame.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
+        plain = plain_frame(layout, records.frame, OP, GROUP)
         phases: dict[str, float] = {}
         workers_find_this_python(self.spark)
-        try:
-            with Timed(phases, "write"):
-                tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
-                spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, f"c{len(columns) - 1}")
-                frame = spread.mapInArrow(build.__call__, REPORT_SCHEMA)
-                answers = run(self.spark, "write", self.wanted.progress, frame.collect)
-        except ZlayoutError:
-            raise
-        except Exception as error:
-            raise WriteError(f"{self.subject}: {short_message(error)}; the table is as it was before") from error
+        with failing_as_write_error(self.subject), Timed(phases, "write"):
+            tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
+            spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, plain.columns[-1])
+            frame = spread.mapInArrow(build.__call__, REPORT_SCHEMA)
+            answers = run(self.spark, "write", self.wanted.progress, frame.collect)
         files = tuple(FileReport.of_row(answer) for answer in answers)
         if sum(each.file.row_count for each in files) != count:
             raise WriteError(f"{self.subject}: {count:,} records were read and others written; nothing was committed")

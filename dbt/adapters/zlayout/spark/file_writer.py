@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
-from dbt.adapters.zlayout.spark.jobs import Progress, short_message, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, workers_find_this_python
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.schema import quoted, type_at
@@ -83,7 +83,7 @@ class FileWriter:
         build = self.build(store, transaction)
         if needs_spark(self.layout, self.spark):
             return self._written(lambda: self._spark_writer(build).write(self._columns_of_table(frame)))
-        return self._written(lambda: self._arrow_writer(build).write(self._plain_frame(frame), cuts, along))
+        return self._written(lambda: self.arrow_writer(build).write(plain_frame(self.layout, frame), cuts, along))
 
     def rewrite(self, store: Store, transaction: Transaction, source: ArrowSource, cuts: CurveModel) -> Written:
         """Writes the rows of files anew; nothing is visible yet.
@@ -97,16 +97,12 @@ class FileWriter:
         Raises:
             WriteError: Rows could not be read or written.
         """
-        return self._written(lambda: self._arrow_writer(self.build(store, transaction)).rewrite(source, cuts))
+        return self._written(lambda: self.arrow_writer(self.build(store, transaction)).rewrite(source, cuts))
 
     def _written(self, write: Callable[[], Written]) -> Written:
         workers_find_this_python(self.spark)
-        try:
+        with failing_as_write_error(self.subject):
             written = write()
-        except ZlayoutError:
-            raise
-        except Exception as error:
-            raise WriteError(f"{self.subject}: {short_message(error)}; the table is as it was before") from error
         self._check_required(written.files)
         return written
 
@@ -127,7 +123,8 @@ class FileWriter:
             tracking=Tracking(layout.tracked, tuple(self.not_null)),
         )
 
-    def _arrow_writer(self, build: Build) -> RowWriter:
+    def arrow_writer(self, build: Build) -> RowWriter:
+        """Writes rows of `plain_frame` with Arrow."""
         text = [pa.field(name, pa.string()) for name in build.partition_by]
         return RowWriter(
             spark=self.spark,
@@ -155,27 +152,50 @@ class FileWriter:
 
     def _columns_of_table(self, frame: DataFrame) -> DataFrame:
         """The query's columns in the order of the table's."""
-        return frame.select(*(functions.col(quoted(name)) for name in [*self._data_names(), *self.layout.partition_by]))
-
-    def _plain_frame(self, frame: DataFrame) -> DataFrame:
-        """The same for the way to Python: partition columns as the text of their folders, all under plain names.
-
-        ``mapInArrow`` takes a dot in a name for a struct's field.
-        """
-        data: list[Any] = [functions.col(quoted(name)) for name in self._data_names()]
-        folders = [functions.col(quoted(name)).cast("string") for name in self.layout.partition_by]
-        return frame.select(*(each.alias(f"c{number}") for number, each in enumerate([*data, *folders])))
-
-    def _data_names(self) -> list[str]:
-        return [each.name for each in fields_of(self.layout.data_json)]
+        return frame.select(
+            *(functions.col(quoted(name)) for name in [*_data_names(self.layout), *self.layout.partition_by])
+        )
 
     def _check_required(self, files: Sequence[FileReport]) -> None:
         counts: dict[str, int] = {}
         for report in files:
             for name, nulls in report.nulls.items():
                 counts[name] = counts.get(name, 0) + nulls
-        wrong = [f"`{name}` is null in {count:,} rows" for name, count in counts.items() if count]
-        if wrong:
-            raise WriteError(
-                f"{self.subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
-            )
+        check_not_null(self.subject, counts)
+
+
+def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFrame:
+    """Rows for the way to Python, under plain names: ``mapInArrow`` takes a dot in one for a struct's field.
+
+    Args:
+        layout: Of the table.
+        frame: Rows with its columns, in any order.
+        further: Columns that come after those of the table.
+
+    Returns:
+        The data columns, the partition columns as the text of their folders, then the further ones.
+    """
+    columns: list[Any] = [functions.col(quoted(name)) for name in _data_names(layout)]
+    columns += [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
+    columns += [functions.col(name) for name in further]
+    return frame.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
+
+
+def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
+    """Returns if no required column holds a null.
+
+    Args:
+        subject: The table.
+        nulls: Rows in which a required column is null, by its name.
+
+    Raises:
+        WriteError: Names the columns, and counts their nulls.
+    """
+    if wrong := [f"`{name}` is null in {count:,} rows" for name, count in nulls.items() if count]:
+        raise WriteError(
+            f"{subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
+        )
+
+
+def _data_names(layout: TableLayout) -> list[str]:
+    return [each.name for each in fields_of(layout.data_json)]

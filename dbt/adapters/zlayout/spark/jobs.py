@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import DataFrame
 
+from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -107,6 +109,24 @@ def short_message(error: BaseException) -> str:
     else:
         text = text.rstrip().rsplit("\n", 1)[-1]
     return text.strip() or type(error).__name__
+
+
+@contextlib.contextmanager
+def failing_as_write_error(subject: str) -> Iterator[None]:
+    """Tells whatever goes wrong in a write in short words; errors of this package say enough themselves.
+
+    Args:
+        subject: The table.
+
+    Raises:
+        WriteError: Something went wrong that is no error of this package.
+    """
+    try:
+        yield
+    except ZlayoutError:
+        raise
+    except Exception as error:
+        raise WriteError(f"{subject}: {short_message(error)}; the table is as it was before") from error
 
 
 @contextlib.contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, functions
 
@@ -13,6 +13,9 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.types import arrow_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 _MOST_VALUES = 5_000
 _BROADCAST_ROWS = 500_000
@@ -36,8 +39,7 @@ class Source:
     def __init__(self, catalog: Catalog, frame: DataFrame, keys: Sequence[str]) -> None:
         self.keys = tuple(keys)
         self.frame = frame.localCheckpoint(eager=True)
-        nulls = [functions.count_if(functions.col(quoted(key)).isNull()) for key in self.keys]
-        counted = self.frame.agg(functions.count("*"), *nulls).head()
+        counted = self.frame.agg(functions.count("*"), *_nulls(self.keys)).head()
         self.rows, *without_key = map(int, counted or ())
         self.nulls = dict(zip(self.keys, without_key, strict=True))
         self._catalog = catalog
@@ -57,7 +59,7 @@ class Source:
         Raises:
             WriteError: Shows three of the keys that come more than once.
         """
-        check_unique(self.whole_keys(), self.keys, subject)
+        _check_unique(self.whole_keys(), self.keys, subject)
 
     def may_match(self, table: DataFrame) -> DataFrame:
         """Rows of the table whose key may be among the source's; what Spark pushes down of it skips files."""
@@ -92,22 +94,37 @@ def check_keys(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
     Raises:
         WriteError: Counts the rows without one, or shows three of the keys that come more than once.
     """
-    missing = [functions.count_if(functions.col(quoted(key)).isNull()) for key in keys]
-    found = zip(keys, rows.agg(*missing).head() or (), strict=True)
-    if wrong := [f"{name} is null in {count:,} rows" for name, count in found if count]:
+    check_whole(null_counts(rows, keys), subject)
+    _check_unique(rows, keys, subject)
+
+
+def check_whole(nulls: Mapping[str, int], subject: str) -> None:
+    """Checks that every row has a whole key.
+
+    Args:
+        nulls: Rows in which a column of the key is null, by its name.
+        subject: The table.
+
+    Raises:
+        WriteError: Counts the rows without one.
+    """
+    if wrong := [f"{name} is null in {count:,} rows" for name, count in nulls.items() if count]:
         raise WriteError(
             f"{subject}: unique_key: {', '.join(wrong)}; a row of a merge_on_read table needs a whole key. "
             "The table is as it was before"
         )
-    check_unique(rows, keys, subject)
 
 
-def check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
-    """Checks that no two rows have the same key.
+def null_counts(rows: DataFrame, columns: Sequence[str]) -> dict[str, int]:
+    """Rows in which a column is null, by its name."""
+    return dict(zip(columns, map(int, rows.agg(*_nulls(columns)).head() or ()), strict=True))
 
-    Raises:
-        WriteError: Shows three of the keys that come more than once.
-    """
+
+def _nulls(columns: Sequence[str]) -> list[Column]:
+    return [functions.count_if(functions.col(quoted(each)).isNull()) for each in columns]
+
+
+def _check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
     counted = rows.groupBy(*map(quoted, keys)).agg(functions.count("*").alias("__zl_times"))
     found = counted.where("__zl_times > 1").limit(3).collect()
     if found:

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
-from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.build import Build
@@ -56,17 +55,12 @@ class LogBuild:
         Args:
             incoming: Columns of the table without those of the log, partition columns as text, then `OP` and `GROUP`.
         """
-        for report in self.files(incoming):
-            yield report.to_batch()
-
-    def files(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[FileReport]:
-        """The same as reports of the files."""
         task = _Task(self, open_store(self.build.root_uri))
         try:
             for batch in incoming:
                 for bucket, rows in self._by_bucket(batch):
-                    yield from task.add(bucket, rows)
-            yield from task.finish()
+                    yield from (report.to_batch() for report in task.add(bucket, rows))
+            yield from (report.to_batch() for report in task.finish())
         finally:
             task.discard()
 
@@ -180,9 +174,4 @@ class _Task:
         partition = tuple(zip(build.partition_by, values, strict=True))
         path = log_file_path(partition_folder(partition) if partition else "", group, build.instant, held.logs)
         held.logs += 1
-        self._store.put_file(path, written.local)
-        if not self._store.exists(build.inflight_path):
-            # A rollback takes that file away first and then looks for logs: it may have looked before this one came.
-            self._store.delete([path])
-            raise WriteError(f"transaction {build.instant} has ended; {path} comes too late and is gone")
-        return FileReport.of(self._store.stat(path), partition, group, written, build.tracking)
+        return FileReport.of(build.put(self._store, path, written), partition, group, written, build.tracking)

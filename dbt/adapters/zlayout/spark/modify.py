@@ -38,7 +38,8 @@ from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_file
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
-from dbt.adapters.zlayout.timeline.snapshot import STREAM_BATCHES, Snapshot
+from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.stream_batches import Batch, is_taken, with_batch
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Modification:
     column_comments: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
     progress: Progress | None = None
-    batch: tuple[str, int] | None = None
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,17 @@ class Modifying:
         self.phases: dict[str, float] = {}
         self._schema_plans: dict[tuple[str, tuple[str, ...]], SchemaPlan] = {}
 
-    def run(self) -> tuple[OpenTable, CommitSummary]:
+    def run(self, entry: Entry, opened: OpenTable) -> tuple[OpenTable, CommitSummary]:
         """Makes the change.
+
+        Args:
+            entry: Of the table in the catalog.
+            opened: The table, at its newest version as a rule.
 
         Returns:
             The table as it is now, and what was done.
         """
         started = time.perf_counter()
-        entry, opened = open_managed(self.spark, self.wanted.name)
         if self._rewrites_old_files(opened):
             self._rewrite_old_files(entry, opened)
             entry, opened = open_managed(self.spark, self.wanted.name)
@@ -140,7 +144,7 @@ class Modifying:
                 raise ConflictError(f"{self.subject}: another writer changed its table_type just now; run it again")
             if self._rewrites_old_files(opened):
                 raise ConflictError(f"{self.subject}: another writer changed its columns just now; run it again")
-            if _is_taken(transaction.base, self.wanted.batch):
+            if is_taken(transaction.base.properties, self.wanted.batch):
                 summary = CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
             else:
                 summary = self._change(opened, transaction)
@@ -281,18 +285,9 @@ class Modifying:
         return opened
 
 
-def _properties_after(
-    dropped: tuple[str, ...], batch: tuple[str, int] | None, before: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def _properties_after(dropped: tuple[str, ...], batch: Batch | None, before: Mapping[str, Any]) -> Mapping[str, Any]:
     """The properties with what older files still hold although the table has it no more, and with a stream's batch."""
-    after = dict(before)
+    after = with_batch(before, batch)
     if dropped:
         after[_DROPPED] = sorted({*before.get(_DROPPED, ()), *(name.lower() for name in dropped)})
-    if batch is not None:
-        after[STREAM_BATCHES] = {**before.get(STREAM_BATCHES, {}), batch[0]: batch[1]}
     return after
-
-
-def _is_taken(snapshot: Snapshot, batch: tuple[str, int] | None) -> bool:
-    """Whether a version has a batch already: a stream repeats what was not written to its checkpoint."""
-    return batch is not None and batch[1] <= snapshot.properties.get(STREAM_BATCHES, {}).get(batch[0], -1)

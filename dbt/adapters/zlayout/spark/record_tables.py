@@ -146,10 +146,11 @@ def put_views(
 
 def remove_views(catalog: Catalog, name: TableName) -> None:
     """Takes both views out of the catalog; views of somebody else stay."""
-    for each, key in ((name, TABLE_ID_PROPERTY), (read_optimized_name(name), BASE_ROWS_PROPERTY)):
-        entry = catalog.find(each)
-        if entry is not None and entry.kind == "VIEW" and key in entry.all_properties():
-            catalog.remove(each)
+    if is_merging_view(catalog.find(name)):
+        catalog.remove(name)
+    base_rows = catalog.find(read_optimized_name(name))
+    if base_rows is not None and base_rows.kind == "VIEW" and BASE_ROWS_PROPERTY in base_rows.all_properties():
+        catalog.remove(base_rows.name)
 
 
 def _put_view(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pyspark.sql.types import StructType
 
@@ -27,6 +28,7 @@ from dbt.adapters.zlayout.spark.record_tables import check_names_are_free, table
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import described
 from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.tidy import clean_as_kept
@@ -37,7 +39,8 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
 from dbt.adapters.zlayout.timeline.recovery import recover
-from dbt.adapters.zlayout.timeline.snapshot import STREAM_BATCHES, Snapshot
+from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.stream_batches import batches_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +134,7 @@ class _Replacing:
                 partition_by=layout.partition_by,
                 layout=layout.to_dict(drift_of(written.files, layout.config.file_sizing.target_file_bytes)),
                 curve=curve,
-                properties=_kept_properties(before),
+                properties=batches_of(before.properties) if before is not None else {},
                 summary=summary,
             )
             commit = transaction.commit(change, index=put_slices(store, transaction.instant, files, statistics))
@@ -172,10 +175,12 @@ class _Replacing:
     def _written_keys(self, location: str, written: Written) -> DataFrame:
         """The rows just written, of which Spark reads the columns that are asked for."""
         schema = StructType.fromJson(json.loads(self.layout.schema_json))
-        uris = [f"{location.rstrip('/')}/{each.file.path}" for each in written.files]
-        if not uris:
+        # Spark takes the text of a path as it stands: an escape in it would be part of a name.
+        root = unquote(location).rstrip("/")
+        paths = [f"{root}/{each.file.path}" for each in written.files]
+        if not paths:
             return self.spark.createDataFrame([], schema)
-        return self.spark.read.schema(schema).option("basePath", location).parquet(*uris)
+        return self.spark.read.schema(schema).option(GLOB, False).option("basePath", root).parquet(*paths)
 
     def _summary(self, written: Written, before: Snapshot | None, depth: float) -> dict[str, Any]:
         return {
@@ -188,8 +193,3 @@ class _Replacing:
             "overlap_depth": round(depth, 4),
             "seconds": dict(written.phases),
         }
-
-
-def _kept_properties(before: Snapshot | None) -> dict[str, Any]:
-    """The batches of streams that a table has taken, whose repetition still changes nothing."""
-    return {STREAM_BATCHES: before.properties[STREAM_BATCHES]} if before and STREAM_BATCHES in before.properties else {}

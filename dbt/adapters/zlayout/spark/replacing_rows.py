@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyspark.sql import functions
 
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.pruning.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog import canonical
@@ -20,8 +21,6 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-PartitionKey = tuple["str | None", ...]
 
 
 def append(frame: DataFrame) -> Rewrite:

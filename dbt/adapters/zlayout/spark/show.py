@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +22,12 @@ from dbt.adapters.zlayout.spark.catalog_statistics import ColumnFacts
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import physical_name, put_views, remove_views
 from dbt.adapters.zlayout.spark.relations import install, uninstall
+from dbt.adapters.zlayout.spark.session import open_managed
+from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.log import Timeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _MANIFESTS_KEPT = 3
 _CHANGED_PROPERTY = "transient_lastDdlTime"
@@ -65,13 +71,12 @@ def show(
     """
     catch_up(opened.store, Timeline(opened.store))
     physical = physical_name(name, opened)
-    if entry is None or entry.name != physical:
-        former, entry = entry, catalog.find(physical)
-        if not opened.merges_on_read:
-            remove_views(catalog, name)
-            entry = None
-    else:
-        former = None
+    former = entry if entry is not None and entry.name != physical else None
+    if opened.merges_on_read and (entry is None or former is not None):
+        entry = catalog.find(physical)
+    elif entry is None or former is not None:
+        remove_views(catalog, name)
+        entry = None
     definition = Definition(
         name=physical,
         location=opened.location,
@@ -88,11 +93,23 @@ def show(
     if opened.merges_on_read:
         put_views(catalog, name, opened, description.comment, description.properties)
         catalog.refresh(name)
-    elif former is not None and former.kind != "VIEW":
+    elif former is not None:
         uninstall(catalog, former.name)
         catalog.remove(former.name)
     retire(opened.store, keep=_MANIFESTS_KEPT)
     return entry
+
+
+def show_newest(spark: SparkSession, name: TableName) -> OpenTable:
+    """Shows the newest version of a managed table as it is described already, and cleans as the table keeps versions.
+
+    Returns:
+        That version.
+    """
+    entry, opened = open_managed(spark, name)
+    show(Catalog(spark), name, entry, opened, Description.of(entry), None)
+    clean_as_kept(Timeline(opened.store), opened.snapshot)
+    return opened
 
 
 def column_facts(column_stats: pa.Table) -> dict[str, ColumnFacts]:

@@ -35,7 +35,7 @@ from pyspark.sql import functions
 _FILE, _LEAF = "__zl_file", "__zl_leaf"
 _MOST_LEAVES_IN_SQL = 512
 # Without this option (of `DataSource`), a bracket in the path of a table would be a pattern.
-_GLOB = "__globPaths__"
+GLOB = "__globPaths__"
 _BIG_ROW_GROUP_BYTES = 16 << 20
 
 
@@ -77,7 +77,7 @@ class SparkRowWriter:
             query = handed_over(frame, session)
             with Timed(self._phases, "query"):
                 run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_path))
-            rows = session.read.schema(frame.schema).option(_GLOB, False).parquet(staged_path)
+            rows = session.read.schema(frame.schema).option(GLOB, False).parquet(staged_path)
             with Timed(self._phases, "layout"):
                 total_rows, bytes_per_row = self._measured(store)
                 if not total_rows:

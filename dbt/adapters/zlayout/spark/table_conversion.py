@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.table_type import OP
+from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.key_filter import check_keys
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.record_tables import check_names_are_free, is_merging_view, rows_of, table_type_of
+from dbt.adapters.zlayout.spark.record_tables import check_names_are_free, physical_name, rows_of, table_type_of
 from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.session import open_managed
-from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.show import Description, show, show_newest
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 def of_type(
     spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None = None
-) -> OpenTable:
-    """The newest version of a table, converted to the type that settings ask for.
+) -> tuple[Entry, OpenTable]:
+    """The newest version of a table, converted to the type that settings ask for, and its entry in the catalog.
 
     Args:
         spark: The session.
@@ -44,41 +44,37 @@ def of_type(
         ConflictError: Another writer committed meanwhile.
     """
     entry, opened = open_managed(spark, name)
-    kind = table_type_of(opened)
-    if wanted is None or wanted.table_type.kind == kind.kind:
-        if wanted is not None and {*wanted.table_type.unique_key} != {*kind.unique_key} and not _same_key(wanted, kind):
-            now, then = (", ".join(each.unique_key) for each in (wanted.table_type, kind))
+    have, asked = table_type_of(opened), wanted.table_type if wanted is not None else table_type_of(opened)
+    if asked.kind == have.kind:
+        if {each.lower() for each in asked.unique_key} != {each.lower() for each in have.unique_key}:
+            then, now = (", ".join(each.unique_key) for each in (have, asked))
             raise ConfigError([f"unique_key: the table is kept by {then}, not by {now}; rebuild it"], str(name))
-        if opened.merges_on_read and not is_merging_view(Catalog(spark).find(name)):
-            # A conversion that was interrupted: the views come before the first log does.
-            show(Catalog(spark), name, entry, opened, Description.of(entry), None)
-        return opened
+        if entry.name == physical_name(name, opened):
+            return entry, opened
+        # A conversion that was interrupted: the views come before the first log does.
+        show(Catalog(spark), name, entry, opened, Description.of(entry), None)
+        return open_managed(spark, name)
     if progress is not None:
-        progress(f"the table is {kind.kind} so far and becomes {wanted.table_type.kind}")
-    if opened.merges_on_read:
-        description = Description.of(entry)
-        rows = rows_of(Catalog(spark), opened)
+        progress(f"the table is {have.kind} so far and becomes {asked.kind}")
+    if opened.merges_on_read and wanted is not None:
         settings = replace(wanted, partitioning=config_of(opened.snapshot).partitioning)
-        return replace_table(spark, Replacement(name, rows, settings, description, progress=progress))[0]
-    return _merging(spark, name, wanted)
+        rows = rows_of(Catalog(spark), opened)
+        replace_table(spark, Replacement(name, rows, settings, Description.of(entry), progress=progress))
+    else:
+        _make_merging(spark, name, opened, asked)
+    return open_managed(spark, name)
 
 
-def _same_key(wanted: TableConfig, kind: object) -> bool:
-    have = {name.lower() for name in getattr(kind, "unique_key", ())}
-    return {name.strip("`").lower() for name in wanted.table_type.unique_key} == have
-
-
-def _merging(spark: SparkSession, name: TableName, wanted: TableConfig) -> OpenTable:
+def _make_merging(spark: SparkSession, name: TableName, opened: OpenTable, asked: TableTypeConfig) -> None:
     """Makes a table one whose logs are merged when it is read; its files are the base files."""
     catalog = Catalog(spark)
-    entry, opened = open_managed(spark, name)
     check_names_are_free(catalog, name, (opened.table_id,))
     timeline = Timeline(opened.store)
     with timeline.begin(Action.REPLACECOMMIT, Operation.CONVERSION) as transaction:
         base = transaction.base
         assert base is not None
         opened = replace(opened, snapshot=base)
-        settings = replace(config_of(base), table_type=wanted.table_type)
+        settings = replace(config_of(base), table_type=asked)
         layout = TableLayout.of(settings, base.schema_json, str(name))
         check_keys(rows_of(catalog, opened), layout.config.table_type.unique_key, str(name))
         nothing = DataFiles.empty(base.partition_by)
@@ -94,6 +90,4 @@ def _merging(spark: SparkSession, name: TableName, wanted: TableConfig) -> OpenT
             summary={"rows": base.files.total_rows},
         )
         transaction.commit(change, index=index)
-    entry, opened = open_managed(spark, name)
-    show(catalog, name, entry, opened, Description.of(entry), None)
-    return opened
+    show_newest(spark, name)

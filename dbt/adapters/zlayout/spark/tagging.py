@@ -16,15 +16,16 @@ from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
-from dbt.adapters.zlayout.errors import WriteError
-from dbt.adapters.zlayout.spark.buckets import PartitionKey, assign, slots_of
-from dbt.adapters.zlayout.spark.key_filter import Source
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.spark.buckets import assign, slots_of
+from dbt.adapters.zlayout.spark.key_filter import Source, check_whole
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.precombine import precombined
 from dbt.adapters.zlayout.spark.record_tables import file_groups
 from dbt.adapters.zlayout.spark.record_view import RANK
 from dbt.adapters.zlayout.spark.rewriting import RowCounts, Target
 from dbt.adapters.zlayout.spark.schema import quoted
+from dbt.adapters.zlayout.timeline.change import Claims
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Records:
     frame: DataFrame
     total: int
     counts: RowCounts
-    claims: Any
+    claims: Claims
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ class Tagger:
             WriteError: A key is null, or rows share one and nothing orders them.
         """
         source = Source(self.target.catalog, precombined(self._as_stored(frame), self.table_type), self._keys)
-        self._check_keys(source)
+        check_whole(source.nulls, self.target.subject)
+        if self.table_type.ordering is None:
+            source.check_unique(self.target.subject)
         located = self._located(source)
         rows = self._beside_known(self._where_they_stay(source.frame, located), located)
         if ordered and self.table_type.ordering is not None:
@@ -96,16 +99,17 @@ class Tagger:
         moved = self._left_behind(rows, located) if not self._stays_in_place else None
         if moved is not None:
             parts.append(moved)
-        deleted = 0
+        deleted, sources = 0, [source]
         if deletes is not None:
             others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
-            gone = self._located(Source(self.target.catalog, others, self._keys)).where(_LIVE)
+            sources.append(Source(self.target.catalog, others, self._keys))
+            gone = self._located(sources[-1]).where(_LIVE)
             deleted = gone.count()
             parts.append(self._tombstones(gone))
         records = reduce(lambda left, right: left.unionByName(right), parts)
         written = total + deleted + (moved.count() if moved is not None else 0)
         counts_of_rows = RowCounts(total - updated, updated, deleted)
-        return Records(records, written, counts_of_rows, self._claims(source, deletes))
+        return Records(records, written, counts_of_rows, self._claims(sources))
 
     def delete(self, keys: DataFrame) -> Records:
         """Tags rows that go.
@@ -116,7 +120,7 @@ class Tagger:
         source = Source(self.target.catalog, keys.select(*self._key_columns).distinct(), self._keys)
         gone = self._located(source).where(_LIVE)
         count = gone.count()
-        return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._claims(source, None))
+        return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._claims([source]))
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -151,20 +155,6 @@ class Tagger:
                 empty = f"nullif({name}, '')" if each.dataType.typeName() == "string" else f"if({name} = 0, 0, {name})"
                 frame = frame.withColumn(each.name, functions.expr(empty).cast(each.dataType))
         return frame
-
-    def _check_keys(self, source: Source) -> None:
-        nulls = [functions.count_if(functions.col(each).isNull()) for each in self._key_columns]
-        counted = source.frame.agg(*nulls).head()
-        wrong = [
-            f"{name} is null in {count:,} rows" for name, count in zip(self._keys, counted or (), strict=True) if count
-        ]
-        if wrong:
-            raise WriteError(
-                f"{self.target.subject}: unique_key: {', '.join(wrong)}; a row of a merge_on_read table needs a whole "
-                "key. The table is as it was before"
-            )
-        if self.table_type.ordering is None:
-            source.check_unique(self.target.subject)
 
     def _located(self, source: Source) -> DataFrame:
         """The newest version of each key in each partition: its file group, whether it is a row, its order."""
@@ -255,11 +245,7 @@ class Tagger:
     def _schema(self) -> Any:
         return StructType.fromJson(json.loads(self.target.layout.schema_json)).fields
 
-    def _claims(self, source: Source, deletes: DataFrame | None) -> Any:
-        sources: Sequence[Source] = [source]
-        if deletes is not None:
-            sources = [source, Source(self.target.catalog, deletes.select(*self._key_columns), self._keys)]
-
+    def _claims(self, sources: Sequence[Source]) -> Claims:
         def claims(added: DataFiles) -> str | None:
             for each in sources:
                 theirs = each.may_match(self.target.rows_of(added))

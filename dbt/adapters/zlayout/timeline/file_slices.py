@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.naming import parse_data_file_name, parse_log_file_name
+from dbt.adapters.zlayout.timeline.naming import LOG_NAME, parse_data_file_name, parse_log_file_name
 
 Partition = tuple[tuple[str, "str | None"], ...]
 
@@ -63,7 +63,7 @@ class FileSlice:
 
 def is_log(files: DataFiles) -> pa.BooleanArray:
     """Which files are logs; bool, one a file."""
-    return pc.ends_with(files["path"].combine_chunks(), ".log.parquet")
+    return pc.match_substring_regex(files["path"].combine_chunks(), LOG_NAME)
 
 
 def groups_with_logs(files: DataFiles) -> frozenset[str]:

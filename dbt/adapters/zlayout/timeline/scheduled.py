@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.action import Action
+from dbt.adapters.zlayout.timeline.action import Action, State
 from dbt.adapters.zlayout.timeline.instant import next_instant
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, to_json_bytes
 from dbt.adapters.zlayout.timeline.log import Timeline
@@ -17,7 +16,6 @@ from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.pending import list_state_files
 
 _SUFFIXES = {Action.REPLACECOMMIT: "replacecommit.scheduled", Action.COMPACTION: "compaction.requested"}
-_SCHEDULED = re.compile(r"(\d{17})\.(.+)")
 
 
 @dataclass(frozen=True)
@@ -62,18 +60,18 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
 
 def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
     """All plans of an action that wait, oldest first; one that cannot be read holds nothing."""
+    if action is Action.COMPACTION:
+        # A compaction that has begun has a file of such a name too.
+        paths = [file.path for file in list_state_files(store) if file.state is State.SCHEDULED]
+    else:
+        paths = [file.path for file in store.list(TIMELINE_FOLDER) if file.path.endswith(_SUFFIXES[action])]
     found = []
-    for file in sorted(store.list(TIMELINE_FOLDER), key=lambda each: each.path):
-        match = _SCHEDULED.fullmatch(file.path.rpartition("/")[2])
-        if match is None or match[2] != _SUFFIXES[action]:
-            continue
+    for path in sorted(paths):
         try:
-            content = from_json_bytes(store.read(file.path), file.path)
+            content = from_json_bytes(store.read(path), path)
         except (FileMissingError, CorruptError):
             content = {}
-        # A compaction that has begun has a file of that name too, which says who works on it.
-        if action is not Action.COMPACTION or "operations" in content:
-            found.append(Scheduled(match[1], file.path, content))
+        found.append(Scheduled(path.rpartition("/")[2][:17], path, content))
     return found
 
 

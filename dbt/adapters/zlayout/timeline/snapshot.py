@@ -14,9 +14,6 @@ from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.state import TableState
 
-# The property that says, by the id of a streaming query, which of its batches was committed last.
-STREAM_BATCHES = "stream_batches"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot(TableState):
