@@ -12,27 +12,47 @@ from dbt.adapters.zlayout.table import ZTable
 STEPS = 4 * int(os.environ.get("ZLAYOUT_SEQUENCES", "3"))
 SEED = int(os.environ.get("ZLAYOUT_SEED", "0")) or random.SystemRandom().randrange(1_000_000)
 KEYS, PLACES = 40, ("a", "b", "ü/=", None)
-SCHEMA = "k int, p string, o double, v string"
+COLUMNS, SCHEMA = "k, p, o, v", "k int, p string, o double, v string"
+# Types that a further column has in turn, each wider than the one before; None where there is no such column.
+EXTRA = (None, "int", "bigint")
+EXTRA_VALUES = {"int": (None, 0, -5, 2**31 - 1), "bigint": (None, 0, -(2**63), 2**40)}
 
 
 class Model:
-    """What the table shall hold: by key the partition, the order and the value."""
+    """What the table shall hold: by key the partition, the order, the value and that of the further column."""
 
     def __init__(self, ordered):
-        self.rows, self.ordered = {}, ordered
+        self.rows, self.ordered, self.extra = {}, ordered, EXTRA[0]
 
     def upsert(self, rows):
         best = {}
-        for k, p, o, v in rows:
+        for k, p, o, v, x in rows:
             if k not in best or rank(o) >= rank(best[k][1]) or not self.ordered:
-                best[k] = (p, o, v)
-        for k, (p, o, v) in best.items():
+                best[k] = (p, o, v, x)
+        for k, (p, o, v, x) in best.items():
             then = self.rows.get(k)
             if then is None or not self.ordered or then[1] is None or (o is not None and rank(o) >= rank(then[1])):
-                self.rows[k] = (p, o, v)
+                self.rows[k] = (p, o, v, x)
+
+    def next_schema(self):
+        """The further column comes, gets wider, and goes with all that it held."""
+        self.extra = EXTRA[(EXTRA.index(self.extra) + 1) % len(EXTRA)]
+        if self.extra is None:
+            self.rows = {k: (*row[:3], None) for k, row in self.rows.items()}
 
     def table(self):
-        return sorted(((k, *row) for k, row in self.rows.items()), key=repr)
+        return [(k, *row) for k, row in self.rows.items()]
+
+    def past(self):
+        return dict(self.rows), self.extra
+
+    @property
+    def columns(self):
+        return f"{COLUMNS}, x" if self.extra else COLUMNS
+
+    @property
+    def schema(self):
+        return f"{SCHEMA}, x {self.extra}" if self.extra else SCHEMA
 
 
 def rank(order):
@@ -42,13 +62,14 @@ def rank(order):
     return (2, 0.0) if math.isnan(order) else (1, order + 0.0)
 
 
-def some_rows(rng, ordered):
+def some_rows(rng, ordered, extra):
     count = rng.choice([0, 1, 3, 12, 30])
     keys = [rng.randrange(KEYS) for _ in range(count)]
     if not ordered:
         keys = sorted(set(keys))
     orders = [None, 0.0, -0.0, 1.0, 2.0, 3.0, float("nan")]
-    return [(k, rng.choice(PLACES), rng.choice(orders), f"v{rng.randrange(1000)}") for k in keys]
+    further = EXTRA_VALUES.get(extra, (None,))
+    return [(k, rng.choice(PLACES), rng.choice(orders), f"v{rng.randrange(1000)}", rng.choice(further)) for k in keys]
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -57,13 +78,13 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
     name = f"z.law_{int(partitioned)}{int(ordered)}"
     print(f"ZLAYOUT_SEED={SEED}")
     rng = random.Random(f"{SEED}{partitioned}{ordered}")
-    first = [(k, rng.choice(PLACES), 1.0, f"first{k}") for k in range(0, KEYS, 2)]
+    first = [(k, rng.choice(PLACES), 1.0, f"first{k}", None) for k in range(0, KEYS, 2)]
     model = Model(ordered)
     model.upsert(first)
     table = ZTable.write(
         spark,
         name,
-        spark.createDataFrame(first, SCHEMA),
+        frame_of(spark, model, first),
         table_type="merge_on_read",
         unique_key="k",
         ordering="o" if ordered else None,
@@ -75,10 +96,11 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
         retain_hours=0,
         retain_versions=2,
     )
-    past = {table.version: dict(model.rows)}
+    past = {table.version: model.past()}
     done = []
     steps = {
-        "upsert": lambda: upsert(spark, table, model, some_rows(rng, ordered)),
+        "upsert": lambda: upsert(spark, table, model, some_rows(rng, ordered, model.extra)),
+        "schema change": lambda: change_schema(spark, table, model, rng, ordered),
         "delete": lambda: delete(table, model, rng.randrange(2, 9)),
         "compact": lambda: table.compact(execute_only=False),
         "log compaction": lambda: table.compact(logs_only=True),
@@ -88,29 +110,37 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
         "clean": lambda: table.clean(dry_run=False),
         "rollback": lambda: roll_back(table, model, past),
     }
-    weights = [8, 3, 2, 2, 2, 2, 2, 1, 1]
+    weights = [8, 2, 3, 2, 2, 2, 2, 2, 1, 1]
     for _ in range(STEPS):
         step = rng.choices(list(steps), weights)[0]
         done.append(step)
         steps[step]()
         table = ZTable.for_name(spark, name)
-        past[table.version] = dict(model.rows)
-        columns = "k, p, o, v"
-        assert found(spark.sql(f"select {columns} from {name}")) == normal(model.table()), done
+        past[table.version] = model.past()
+        assert found(spark, model, name) == normal(model.table()), done
         edge = rng.randrange(KEYS)
         want = [row for row in model.table() if row[0] < edge and row[3] > "v5"]
-        assert found(spark.sql(f"select {columns} from {name} where k < {edge} and v > 'v5'")) == normal(want), done
+        assert found(spark, model, f"{name} where k < {edge} and v > 'v5'") == normal(want), done
     table.compact()
     table.compact()
     for each in (name, f"{name}__ro"):
-        assert found(spark.sql(f"select {columns} from {each}")) == normal(model.table()), done
+        assert found(spark, model, each) == normal(model.table()), done
     assert table.index_status().num_rows == 0
     assert table.verify(data=True).num_rows == 0
 
 
-def upsert(spark, table, model, rows):
-    table.upsert(spark.createDataFrame(rows, SCHEMA).coalesce(1))
+def frame_of(spark, model, rows):
+    return spark.createDataFrame([row if model.extra else row[:4] for row in rows], model.schema).coalesce(1)
+
+
+def upsert(spark, table, model, rows, **options):
+    table.upsert(frame_of(spark, model, rows), **options)
     model.upsert(rows)
+
+
+def change_schema(spark, table, model, rng, ordered):
+    model.next_schema()
+    upsert(spark, table, model, some_rows(rng, ordered, model.extra), on_schema_change="sync_all_columns")
 
 
 def delete(table, model, modulus):
@@ -122,13 +152,19 @@ def roll_back(table, model, past):
     version = max(past) - 1
     if version in past:
         table.rollback(version)
-        model.rows = dict(past[version])
+        rows, model.extra = past[version]
+        model.rows = dict(rows)
 
 
-def found(frame):
-    return normal(sorted((tuple(row) for row in frame.collect()), key=repr))
+def found(spark, model, source):
+    """What a query of the table gives; its columns are the model's."""
+    frame = spark.sql(f"select * from {source}")
+    assert set(frame.columns) == set(model.columns.split(", "))
+    rows = [tuple(row) for row in frame.select(*model.columns.split(", ")).collect()]
+    return normal(row if model.extra else (*row, None) for row in rows)
 
 
 def normal(rows):
-    """NaN equals NaN and -0.0 equals 0.0, as in Spark."""
-    return sorted((k, p or "", "null" if o is None else repr(o + 0.0), v) for k, p, o, v in rows)
+    """Sorted; NaN equals NaN and -0.0 equals 0.0, as in Spark, and no partition is the empty one."""
+    told = [(k, p or "", "null" if o is None else repr(o + 0.0), v, x) for k, p, o, v, x in rows]
+    return sorted(told, key=repr)
