@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from comparing import same_rows
 
+from dbt.adapters.zlayout.cluster_reports import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
 from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting
@@ -329,6 +330,8 @@ def test_clustering_leaves_groups_with_logs_alone(spark):
     before = rows(spark, "select * from z.mor_clustered")
     done = table.cluster(rewrite_all=True)
     assert done.files_removed > 0
+    assert done.files_with_logs == 2
+    assert "left out 2 files of groups that have logs" in cluster_line(table.name, done)
     assert logged in live(table)["group"].to_pylist()
     assert len(log_files(live(table))) == 1
     assert rows(spark, "select * from z.mor_clustered") == before
@@ -339,7 +342,8 @@ def test_inline_compaction_comes_after_so_many_commits(spark):
     table = made(spark, "inline", ROWS.format(0, 10), compaction="inline", compact_every=2)
     upsert(spark, table, "select 1L k, 1L a, 'one' v")
     assert len(log_files(live(table))) == 1
-    upsert(spark, table, "select 2L k, 1L a, 'two' v")
+    done = upsert(spark, table, "select 2L k, 1L a, 'two' v")
+    assert (done.compacted["groups"], done.compacted["version"]) == (1, done.version + 1)
     assert len(log_files(live(table))) == 0
     assert table.history(1).column("operation").to_pylist() == ["compaction"]
     assert rows(spark, "select k from z.mor_inline__ro where v in ('one', 'two')") == [(1,), (2,)]
@@ -439,6 +443,12 @@ def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     assert len(scans) >= 2
     assert all(each.kept_files <= 2 for each in scans), [(each.kept_files, each.predicate) for each in scans]
     assert ZTable.for_name(spark, "z.mor_skipping").explain("k = 5000").kept_files <= 2
+    upsert(spark, table, "select 5000L k, -5L a, 'newer' v")
+    seen = table.explain("a = -5")
+    logs = set(log_files(live(table))["path"].to_pylist())
+    # No base file has such a row; the logs are read whatever the rows are.
+    assert {row["path"] for row in seen.files.to_pylist() if row["verdict"] != "SKIP"} == logs
+    assert table.clustering_information(predicate="a = -5").predicate.kept_files == len(logs)
 
 
 @newest_spark

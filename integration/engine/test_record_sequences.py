@@ -11,6 +11,8 @@ from dbt.adapters.zlayout.table import ZTable
 # As many as the other sequences are long, where these are only tried.
 STEPS = 4 * int(os.environ.get("ZLAYOUT_SEQUENCES", "3"))
 SEED = int(os.environ.get("ZLAYOUT_SEED", "0")) or random.SystemRandom().randrange(1_000_000)
+# What leaves the rows of base files as the last compaction of each file group left them.
+AS_COMPACTED = ("upsert", "delete", "schedule", "cluster", "clean")
 KEYS, PLACES = 40, ("a", "b", "ü/=", None)
 COLUMNS, SCHEMA = "k, p, o, v", "k int, p string, o double, v string"
 # Types that a further column has in turn, each wider than the one before; None where there is no such column.
@@ -111,11 +113,18 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
         "rollback": lambda: roll_back(table, model, past),
     }
     weights = [8, 2, 3, 2, 2, 2, 2, 2, 1, 1]
+    base_rows = found(spark, model, f"{name}__ro")
     for _ in range(STEPS):
         step = rng.choices(list(steps), weights)[0]
         done.append(step)
+        nothing_waits = not table.information()["pending_compactions"]
         steps[step]()
         table = ZTable.for_name(spark, name)
+        before, base_rows = base_rows, found(spark, model, f"{name}__ro")
+        if step in AS_COMPACTED or (step == "log compaction" and nothing_waits):
+            assert base_rows == before, done
+        if step == "compact" and nothing_waits:
+            assert base_rows == normal(model.table()), done
         past[table.version] = model.past()
         assert found(spark, model, name) == normal(model.table()), done
         edge = rng.randrange(KEYS)

@@ -17,7 +17,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 def cluster_line(table: str, done: ClusterSummary) -> str:
     """One line of what a clustering did, or would do."""
     if not done.groups and not done.groups_dropped:
-        return f"{table}: nothing to gain; {_layout(done)}"
+        return f"{table}: nothing to gain; {_layout(done)}{_left_out(done)}"
     verb = "would rewrite" if done.dry_run else "rewrote"
     line = (
         f"{table}: {verb} {done.files_removed:,} files ({size_text(done.bytes_rewritten)}) as {done.files_added:,}; "
@@ -28,6 +28,7 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
         line += f"; version {done.version}, {done.seconds:g} s"
     if done.resampled:
         line += f"; new boundaries, since the data has outgrown those of {', '.join(done.resampled)}"
+    line += _left_out(done)
     for each in done.groups_dropped:
         place = f" of {each.partition}" if each.partition else ""
         line += f"\n  dropped a group of {each.files:,} files{place}: {each.reason}"
@@ -59,6 +60,12 @@ def _layout(done: ClusterSummary) -> str:
     return (
         f"{done.after.files:,} files, depth {done.depth_after:g}, a point query reads {done.files_read_after:g} of them"
     )
+
+
+def _left_out(done: ClusterSummary) -> str:
+    if not done.files_with_logs:
+        return ""
+    return f"; left out {done.files_with_logs:,} files of groups that have logs: run zlayout_compact first"
 
 
 def _groups(plan: ClusterSummary) -> list[str]:

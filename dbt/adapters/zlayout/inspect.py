@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,24 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
         joins=pa.Table.from_pylist([vars(each) for each in scan.joins], _JOINS),
         problems=tuple(scan.opened.index.problems),
     )
+
+
+def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
+    """What the scans of one table read together.
+
+    Args:
+        scans: All of one version: that of a table, or those of a merge-on-read table, that of base rows first.
+
+    Returns:
+        The first one's, except that files are read which any of them reads.
+    """
+    first, *others = map(explanation_of, scans)
+    files = first.files
+    for other in others:
+        besides = pc.and_(pc.equal(files["verdict"], "SKIP"), pc.not_equal(other.files["verdict"], "SKIP"))
+        columns = {name: pc.if_else(besides, other.files[name], files[name]) for name in files.column_names}
+        files = pa.table(columns)
+    return replace(first, files=files)
 
 
 def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:

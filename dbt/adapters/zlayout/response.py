@@ -23,6 +23,7 @@ _CLUSTERED = (
     "files_read_after",
     "seconds",
 )
+_COMPACTED = ("version", "groups", "files_added", "files_removed", "bytes_read", "bytes_written", "seconds")
 
 
 # ruff: noqa: UP006, UP045 # the same
@@ -51,6 +52,8 @@ class ZlayoutAdapterResponse(AdapterResponse):
         clustered: What a clustering after the write did: ``version``, ``files_added``, ``files_removed``,
             ``bytes_rewritten``, ``depth_before``, ``depth_after``, ``files_read_before``, ``files_read_after``,
             ``seconds``.
+        compacted: What a compaction after the write did: ``version``, ``groups``, ``files_added``, ``files_removed``,
+            ``bytes_read``, ``bytes_written``, ``seconds``.
     """
 
     version: Optional[int] = None
@@ -71,6 +74,7 @@ class ZlayoutAdapterResponse(AdapterResponse):
     overlap_depth: Optional[float] = None
     seconds: Optional[Dict[str, float]] = None
     clustered: Optional[Dict[str, float]] = None
+    compacted: Optional[Dict[str, float]] = None
 
 
 def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) -> ZlayoutAdapterResponse:
@@ -78,6 +82,8 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
     whole = commit.operation in _WHOLE
     changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
     message = _whole_message(commit) if whole else _change_message(commit)
+    if commit.compacted:
+        message += f", {_counted(commit.compacted['groups'], 'file group')} compacted"
     if clustered is not None:
         message += f", {_counted(clustered.files_removed, 'file')} clustered"
     return ZlayoutAdapterResponse(
@@ -101,6 +107,7 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
         overlap_depth=commit.overlap_depth,
         seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
         clustered=None if clustered is None else {name: clustered[name] for name in _CLUSTERED},
+        compacted={name: commit.compacted[name] for name in _COMPACTED} if commit.compacted else None,
     )
 
 

@@ -9,7 +9,7 @@ from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
-from dbt.adapters.zlayout.inspect import Explanation, explanation_of
+from dbt.adapters.zlayout.inspect import Explanation, explanation_of, explanation_of_table
 from dbt.adapters.zlayout.spark.adopt import adopt_table
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.explain import explain_predicate, explain_scans, nothing_matches
@@ -229,8 +229,8 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             predicate_sql: A condition, as in a WHERE clause.
         """
         name = Catalog(self._spark).name(self.name)
-        scan = explain_predicate(self._spark, name, predicate_sql)
-        return explanation_of(scan or nothing_matches(name, self._opened))
+        scans = explain_predicate(self._spark, name, predicate_sql)
+        return explanation_of_table(scans or [nothing_matches(name, self._opened)])
 
     def count(self, predicate_sql: str = "true") -> int:
         """Rows that meet a condition; files that it meets wholly, or nowhere, are counted by the index alone.

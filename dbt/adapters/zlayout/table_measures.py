@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
@@ -120,9 +121,11 @@ class TableMeasures:
 
     def _files_of(self, predicate: str) -> PredicateFiles:
         name = Catalog(self._spark).name(self.name)
-        scan = explain_predicate(self._spark, name, predicate) or nothing_matches(name, self._opened)
-        kept = scan.opened.files.filter(pa.array(scan.filters.plan.candidates))
-        return PredicateFiles(predicate, len(scan.opened.files), len(kept), kept.total_rows, kept.total_bytes)
+        scans = explain_predicate(self._spark, name, predicate) or [nothing_matches(name, self._opened)]
+        read = np.logical_or.reduce([each.filters.plan.candidates for each in scans])
+        files = scans[0].opened.files
+        kept = files.filter(pa.array(read))
+        return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
 
     def information(self) -> dict[str, Any]:
         """The table in a few numbers."""

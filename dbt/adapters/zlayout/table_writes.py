@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -213,4 +214,6 @@ class TableWrites:
             raise ConfigError([f"{wanted.operation.value}: {why}, or write the table anew"], self.name)
         opened, done = DeltaCommitting(self._spark, wanted, delta).run(entry, opened)
         compacted = compact_inline(self._spark, wanted.name, opened, wanted.progress)
-        return (opened if compacted is None else open_managed(self._spark, wanted.name)[1]), done
+        if compacted is None:
+            return opened, done
+        return open_managed(self._spark, wanted.name)[1], replace(done, compacted=compacted.to_dict())

@@ -81,6 +81,15 @@ def test_the_line_of_a_delta_commit_names_its_logs(logs: int, told: str) -> None
     assert (response.groups_touched, response.log_bytes) == (1, 99)
 
 
+def test_a_compaction_after_the_rows_is_told() -> None:
+    figures = dict.fromkeys(("groups", "files_added", "files_removed", "bytes_read", "bytes_written"), 2)
+    told = {"version": 8, **figures, "seconds": 0.5}
+    changed = replace(commit(), operation="merge", files_removed=0, compacted={**told, "plans": ["1"]})
+    response = response_of(changed)
+    assert str(response).endswith(", 2 file groups compacted")
+    assert response.compacted == told
+
+
 def test_run_results_get_every_number_of_the_commit() -> None:
     assert response_of(commit()).to_dict(omit_none=True) == {
         "_message": "1,200,000 rows in 34 files",

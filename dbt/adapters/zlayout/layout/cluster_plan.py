@@ -67,6 +67,7 @@ class ClusterPlan:
         before: The layout now.
         after: The layout that a sample of the keys predicts.
         resampled: Keys whose stored boundaries no longer fit the data, which therefore get new ones.
+        files_with_logs: Files that were not looked at, since there are logs to their rows.
     """
 
     version: int
@@ -74,6 +75,7 @@ class ClusterPlan:
     before: LayoutState
     after: LayoutState
     resampled: tuple[str, ...] = ()
+    files_with_logs: int = 0
 
     @property
     def bytes_rewritten(self) -> int:
@@ -100,6 +102,7 @@ class ClusterPlan:
             "before": vars(self.before),
             "after": vars(self.after),
             "resampled": list(self.resampled),
+            "files_with_logs": self.files_with_logs,
             "groups": [each.to_dict() for each in self.groups],
         }
 

@@ -130,22 +130,25 @@ class Clustering:
 
     def _planner(self, opened: OpenTable) -> Planner:
         # Rows of a key stay together in their file group for as long as it has logs.
+        total = len(opened.snapshot.files)
         opened = opened.with_files(without_logs(opened.snapshot.files))
         layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
         _, max_file_bytes = self.config.file_limits(layout.config.file_sizing.target_file_bytes)
-        return Planner(Catalog(self.spark), Survey(opened, layout, max_file_bytes), self.config, self.progress)
+        survey = Survey(opened, layout, max_file_bytes, files_with_logs=total - len(opened.snapshot.files))
+        return Planner(Catalog(self.spark), survey, self.config, self.progress)
 
     def _eligible(self, opened: OpenTable) -> npt.NDArray[np.bool_]:
         if self.where is None:
             return opened.all_files()
         try:
-            scan = explain_predicate(self.spark, self.name, self.where)
+            scans = explain_predicate(self.spark, self.name, self.where)
         except (AnalysisException, ParseException) as error:
             why = short_message(error).splitlines()[0]
             raise ConfigError([f"where: {self.where!r} does not fit the table: {why}"], str(self.name)) from error
-        if scan is None:
+        if not scans:
             return ~opened.all_files()
-        kept = scan.opened.files.filter(scan.filters.plan.candidates)["path"].combine_chunks()
+        base = scans[0]
+        kept = base.opened.files.filter(base.filters.plan.candidates)["path"].combine_chunks()
         chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
         return chosen
 

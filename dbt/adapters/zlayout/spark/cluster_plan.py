@@ -94,7 +94,8 @@ class Planner:
         """A plan from the index alone: how many files come of each group is reckoned from its size."""
         cuts = [self._cut(group, None, None) for group in groups]
         state = self.survey.state
-        return ClusterPlan(self.survey.opened.version, tuple(each.told for each in cuts), state, state)
+        version, left_out = self.survey.opened.version, self.survey.files_with_logs
+        return ClusterPlan(version, tuple(each.told for each in cuts), state, state, files_with_logs=left_out)
 
     def cut(self, groups: Sequence[FileGroup]) -> CutPlan:
         """Cuts groups on a sample of their keys; those that turn out not to be worth it are left out."""
@@ -219,7 +220,8 @@ class Planner:
         else:
             files = before.files - int(gone.sum()) + sum(cut.told.files_after for cut in cuts)
             after = replace(before, files=files, files_read=float(files))
-        return ClusterPlan(survey.opened.version, tuple(cut.told for cut in cuts), before, after, resampled)
+        groups = tuple(cut.told for cut in cuts)
+        return ClusterPlan(survey.opened.version, groups, before, after, resampled, survey.files_with_logs)
 
     def _mask(self, group: FileGroup) -> npt.NDArray[np.bool_]:
         mask = np.zeros(len(self.survey.rows), bool)

@@ -41,6 +41,7 @@ class ClusterSummary:
         groups_done: Groups that were committed.
         groups_dropped: Groups that were not, and why.
         resampled: Keys that got new boundaries, since the data had outgrown the stored ones.
+        files_with_logs: Base and log files of a merge-on-read table that a compaction has to merge first.
         dry_run: Whether nothing was written.
         seconds: Wall time.
     """
@@ -58,13 +59,22 @@ class ClusterSummary:
     groups_done: int = 0
     groups_dropped: tuple[DroppedGroup, ...] = ()
     resampled: tuple[str, ...] = ()
+    files_with_logs: int = 0
     dry_run: bool = True
     seconds: float = 0.0
 
     @classmethod
     def of_plan(cls, plan: ClusterPlan) -> ClusterSummary:
         """Before anything is done."""
-        return cls(plan.version, plan.before, plan.before, plan.after, plan.groups, resampled=plan.resampled)
+        return cls(
+            plan.version,
+            plan.before,
+            plan.before,
+            plan.after,
+            plan.groups,
+            resampled=plan.resampled,
+            files_with_logs=plan.files_with_logs,
+        )
 
     @classmethod
     def of_dry_run(cls, plan: ClusterPlan) -> ClusterSummary:

@@ -34,11 +34,13 @@ class Survey:
         opened: The version.
         layout: How its files shall be laid out.
         max_file_bytes: A file above this is too large.
+        files_with_logs: Files of the version that are left out, since there are logs to their rows.
     """
 
     opened: OpenTable
     layout: TableLayout
     max_file_bytes: int
+    files_with_logs: int = 0
 
     @cached_property
     def stored(self) -> CurveModel | None:

@@ -83,14 +83,14 @@ def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
     return found
 
 
-def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) -> ExplainedScan | None:
+def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) -> list[ExplainedScan]:
     """Explains ``select * from <table> where <predicate>``.
 
     Returns:
-        None when the optimizer proves that no row can match and plans no scan.
+        One scan; of a merge-on-read table that of base rows and then those of logs. None at all when the optimizer
+        proves that no row can match.
     """
-    scans = explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
-    return scans[0] if scans else None
+    return explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
 
 
 def nothing_matches(name: TableName, opened: OpenTable) -> ExplainedScan:

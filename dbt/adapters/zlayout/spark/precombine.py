@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
-from dbt.adapters.zlayout.spark.record_view import RANK
 from dbt.adapters.zlayout.spark.schema import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+RANK = "_zl_rank"
 _ARRIVAL = "__zl_arrival"
 
 

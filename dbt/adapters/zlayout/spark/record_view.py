@@ -1,8 +1,8 @@
 """The rows of a merge-on-read table: base rows without a newer log record, and the newest upsert of each key.
 
-The newest record of a key is the one with the highest instant: which of two versions wins by the ordering column is
-decided when they are written (`tagging`), so that readers need not look at it. A key is looked for within its partition
-only: a row that moved leaves a delete in the partition that it left.
+The newest record of a key is the one with the highest instant, and no two have the same: which of two versions wins by
+the ordering column is decided when they are written (`tagging`), so that readers need not look at it. A key is looked
+for within its partition only: a row that moved leaves a delete in the partition that it left.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, UPSERT
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, UPSERT
 from dbt.adapters.zlayout.spark.schema import quoted
 
-RANK = "_zl_rank"
 # So many log records are sent to every task, so that base rows stay where they are read.
 _BROADCAST_ROWS = 2_000_000
 
@@ -40,23 +39,24 @@ class RecordView:
         Args:
             files: The table of base and log files, as SQL names it.
         """
-        within = self.within
-        same = " and ".join(
-            f"b.{quoted(name)} {'=' if name in self.keys else '<=>'} l.{quoted(name)}" for name in within
-        )
-        hint = "/*+ broadcast(l) */ " if self.log_rows <= _BROADCAST_ROWS else ""
-        return (
-            f"select {hint}{_listed(self.columns, 'b.')} from {files} b"
-            f" left anti join (select {_listed(within)} from {files} where {OP} is not null) l on {same}"
-            f" where b.{OP} is null"
-            f" union all select {_listed(self.columns)} from ({self.newest(files)}) where {OP} = '{UPSERT}'"
-        )
+        # No union, no window: one scan of all files, so that any condition on rows skips files of both kinds.
+        return f"{self._latest(files, _listed(self.columns, 'f.'))} where f.{OP} is null or f.{OP} = '{UPSERT}'"
 
     def newest(self, files: str) -> str:
         """The query that gives the newest log record of each key, upserts and deletes."""
+        return f"{self._latest(files, 'f.*')} where f.{OP} is not null"
+
+    def _latest(self, files: str, columns: str) -> str:
+        """The versions of rows, base rows and log records, that no later log record replaces."""
+        within = self.within
+        same = " and ".join(
+            f"f.{quoted(name)} {'=' if name in self.keys else '<=>'} l.{quoted(name)}" for name in within
+        )
+        hint = "/*+ broadcast(l) */ " if self.log_rows <= _BROADCAST_ROWS else ""
         return (
-            f"select * from (select *, row_number() over (partition by {_listed(self.within)}"
-            f" order by {INSTANT} desc, {SEQ} desc) {RANK} from {files} where {OP} is not null) where {RANK} = 1"
+            f"select {hint}{columns} from {files} f"
+            f" left anti join (select {_listed(within)}, {INSTANT} from {files} where {OP} is not null) l"
+            f" on {same} and l.{INSTANT} > coalesce(f.{INSTANT}, 0)"
         )
 
     def base_rows(self, files: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
@@ -32,6 +32,7 @@ class CommitSummary:
         files_total: Files that the table had before.
         groups_touched: File groups that got logs.
         log_bytes: Size of these.
+        compacted: What a compaction after the write did, see `CompactionSummary`; empty where none was due.
     """
 
     version: int
@@ -51,6 +52,7 @@ class CommitSummary:
     files_total: int = 0
     groups_touched: int = 0
     log_bytes: int = 0
+    compacted: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of_nothing(cls, snapshot: Snapshot, operation: str) -> CommitSummary:
@@ -68,7 +70,12 @@ class CommitSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {**vars(self), "bytes_written": self.bytes_written, "phases": dict(self.phases)}
+        return {
+            **vars(self),
+            "bytes_written": self.bytes_written,
+            "phases": dict(self.phases),
+            "compacted": dict(self.compacted),
+        }
 
 
 class Timed:

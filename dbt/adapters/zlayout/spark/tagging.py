@@ -20,9 +20,8 @@ from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.spark.buckets import assign, slots_of
 from dbt.adapters.zlayout.spark.key_filter import Source, check_whole
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
-from dbt.adapters.zlayout.spark.precombine import precombined
+from dbt.adapters.zlayout.spark.precombine import RANK, precombined
 from dbt.adapters.zlayout.spark.record_tables import file_groups
-from dbt.adapters.zlayout.spark.record_view import RANK
 from dbt.adapters.zlayout.spark.rewriting import RowCounts, Target
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.timeline.change import Claims
