@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 
 from exploration import Point
-from row_writers import Process, Rows, Work, rows_of
+from row_writers import Process, Rows, Work, compacted, rows_of
 from simulated_store import LiveScript, World
 
 from dbt.adapters.zlayout.timeline.action import Operation
@@ -125,6 +125,8 @@ def _settled(world: World, process: Process) -> tuple[Rows, int] | str:
         left = [path for path in script.world.content() if is_data_path(path)]
         return f"there is no version, but {left} is left" if left else ((), 0)
     rows = rows_of(store, timeline.snapshot())
+    if compacted(store, timeline.snapshot()) != rows:
+        return "a compaction would change the rows"
     checks: dict[str, Callable[[], object]] = {
         "pending": lambda: list_pending(store),
         "orphans": lambda: [file.path for file in orphans(timeline)],

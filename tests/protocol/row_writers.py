@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import data_file_path, index_slice_path
+from dbt.adapters.zlayout.timeline.naming import data_file_path, index_slice_path, parse_log_file_name
 from dbt.adapters.zlayout.timeline.past import missing_files, snapshot_of
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
@@ -248,8 +248,8 @@ class Work:
 
 
 def read_rows(store: Store, path: str) -> Rows:
-    """Return the rows of a file."""
-    return tuple((p, k, v) for p, k, v in json.loads(store.read(path)))
+    """Return the rows of a file; of a log those of its records."""
+    return tuple((p, k, v) for p, k, v, *_ in json.loads(store.read(path)))
 
 
 def write_files(store: Store, pid: int, instant: str, rows: Rows) -> DataFiles:
@@ -266,7 +266,31 @@ def write_files(store: Store, pid: int, instant: str, rows: Rows) -> DataFiles:
 
 def rows_of(store: Store, snapshot: Snapshot) -> Rows:
     """Return the rows of a version, sorted."""
-    return tuple(sorted(row for file in snapshot.files for row in read_rows(store, file.path)))
+    return merged_rows(store, snapshot.files)
+
+
+def compacted(store: Store, snapshot: Snapshot) -> Rows:
+    """Return the rows that a compaction of every file group would leave, which looks at no other group."""
+    by_group: dict[str, list[DataFile]] = {}
+    for file in snapshot.files:
+        by_group.setdefault(file.group, []).append(file)
+    return tuple(sorted(row for files in by_group.values() for row in merged_rows(store, files)))
+
+
+def merged_rows(store: Store, files: Iterable[DataFile]) -> Rows:
+    """Return rows of base files without a log record, and of each key the newest record if it is no delete."""
+    rows: list[Row] = []
+    newest: dict[tuple[str, int], tuple[str, Row, str]] = {}
+    for file in files:
+        parsed = parse_log_file_name(file.path)
+        if parsed is None:
+            rows += read_rows(store, file.path)
+            continue
+        for p, k, v, op in json.loads(store.read(file.path)):
+            if (p, k) not in newest or newest[p, k][0] < parsed[1]:
+                newest[p, k] = (parsed[1], (p, k, v), op)
+    rows = [row for row in rows if row[:2] not in newest]
+    return tuple(sorted([*rows, *(row for _, row, op in newest.values() if op != "delete")]))
 
 
 def _files_of(base: Snapshot | None) -> Iterable[DataFile]:

@@ -10,12 +10,11 @@ from typing import Any
 
 from exploration import Actor, Exploration, Faults
 from judgement import EndJudge, unreadable
+from record_writers import RecordWork
 from row_writers import Process, Work
 from simulated_store import MUTATIONS, Effect, Killed, LiveScript, World
 
 from dbt.adapters.zlayout.timeline.action import Operation
-
-FOUNDER = Process(pid=1, clock_ms=-10_000)
 
 # What two writers may meet in, each tagged with its own letter.
 KINDS: dict[str, Work] = {
@@ -32,14 +31,39 @@ KINDS: dict[str, Work] = {
     "indexing": Work(Operation.INDEXING, ""),
 }
 
+# The same for a merge-on-read table.
+RECORD_KINDS: dict[str, Work] = {
+    "upsert": RecordWork(Operation.MERGE, "", (1, 4)),
+    "upsert elsewhere": RecordWork(Operation.MERGE, "", (6, 5)),
+    "delete": RecordWork(Operation.DELETE, "", (2, 4)),
+    "compaction": RecordWork(Operation.COMPACTION, ""),
+    "clustering": RecordWork(Operation.CLUSTERING, ""),
+    "overwrite": RecordWork(Operation.OVERWRITE, "", (4,)),
+    "rollback": RecordWork(Operation.ROLLBACK, "", version=0),
+    "clean": RecordWork("clean", ""),
+    "indexing": RecordWork(Operation.INDEXING, ""),
+}
+
 
 @cache
 def founded() -> World:
-    """Return a table of two versions: rows 1 and 2 in partition a, of which 1 was merged since, and 3 in b."""
+    """Return a table of two versions: rows 1 and 2, of which 1 was merged since."""
+    return _after(Work(Operation.APPEND, "w", (1, 2)), Work(Operation.MERGE, "x", (1,)))
+
+
+@cache
+def founded_with_logs() -> World:
+    """Return a table of three versions: rows 1 and 2 in one file group, with a log for 2, and row 6 in another."""
+    logged = RecordWork(Operation.MERGE, "x", (2,))
+    return _after(Work(Operation.APPEND, "w", (1, 2)), Work(Operation.APPEND, "v", (6,)), logged)
+
+
+def _after(*works: Work) -> World:
     world = World()
-    for work in (Work(Operation.APPEND, "w", (1, 2)), Work(Operation.MERGE, "x", (1,))):
+    for number, work in enumerate(works):
         script = LiveScript(world)
-        outcome = work.run(FOUNDER, script)
+        # Each in a process of its own, and so in file groups of its own.
+        outcome = work.run(Process(pid=100 + number, clock_ms=-10_000), script)
         assert outcome.kind == "done", outcome.message
         world = script.world
     return world
