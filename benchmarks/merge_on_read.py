@@ -21,7 +21,8 @@ READS = ["0", "5", "10", "compacted"]
 
 def run(engine, given):
     command = [environment(given.lab), ROOT / "benchmarks/merge_on_read_engines.py", engine, "--lab", given.lab]
-    command += ["--rows", str(given.rows), "--share", str(given.share), "--rounds", str(given.rounds)]
+    for name in ("rows", "share", "rounds", "tries"):
+        command += [f"--{name}", str(getattr(given, name))]
     command += ["--jars", ",".join(jars_of(engine, given.lab))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
@@ -50,6 +51,7 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.0001], help="of the rows, a round")
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--tries", type=int, default=2, help="of each read, of which the best counts")
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
     given = parser.parse_args()
     given.lab = given.lab.absolute()

@@ -120,11 +120,11 @@ class Hudi:
 ENGINES = {"copy_on_write": Ours, "merge_on_read": MergeOnRead, "delta": Delta, "hudi": Hudi}
 
 
-def full_read(engine):
-    """Seconds of a query that needs every value, and its answer: the best of five tries."""
+def full_read(engine, tries):
+    """Seconds of a query that needs every value, and its answer: the best of some tries."""
     query = "count(*) n", "sum(k) k", "sum(a) a", "sum(b) b", "sum(length(v)) v"
-    tries = [timed(lambda: engine.read().selectExpr(*query).collect()[0]) for _ in range(5)]
-    return min(seconds for seconds, _ in tries), tuple(tries[0][1])
+    timings = [timed(lambda: engine.read().selectExpr(*query).collect()[0]) for _ in range(tries)]
+    return min(seconds for seconds, _ in timings), tuple(timings[0][1])
 
 
 def main():
@@ -133,6 +133,7 @@ def main():
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--share", type=float, required=True)
     parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--tries", type=int, required=True)
     parser.add_argument("--lab", type=Path, required=True)
     parser.add_argument("--jars", default="")
     work = parser.parse_args()
@@ -141,7 +142,7 @@ def main():
     spark = session(work)
     engine = ENGINES[work.engine](spark, work)
     told = {"seconds": [], "bytes": [], "reads": {}}
-    told["reads"]["0"], answer = full_read(engine)
+    told["reads"]["0"], answer = full_read(engine, work.tries)
     for number in range(1, work.rounds + 1):
         # Computed before the clock starts.
         frame = changes(spark, work, number).localCheckpoint()
@@ -151,9 +152,9 @@ def main():
         told["seconds"].append(round(seconds, 2))
         told["bytes"].append(sum(size for path, size in after.items() if before.get(path) != size))
         if number in READ_AFTER:
-            told["reads"][str(number)], answer = full_read(engine)
+            told["reads"][str(number)], answer = full_read(engine, work.tries)
     told["compaction"], _ = timed(engine.compact)
-    told["reads"]["compacted"], compacted = full_read(engine)
+    told["reads"]["compacted"], compacted = full_read(engine, work.tries)
     if compacted != answer:
         raise SystemExit(f"rows differ after the compaction: {answer} and {compacted}")
     told["answer"] = [str(each) for each in answer]
