@@ -1,12 +1,12 @@
 """Merge-on-read tables: upserts and deletes go to logs, every reader sees them, compaction changes no row."""
 
 import contextlib
-import os
 import threading
 from pathlib import Path
 
 import pytest
 from comparing import same_rows
+from sparks import newest_spark
 
 from dbt.adapters.zlayout.cluster_reports import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
@@ -17,11 +17,6 @@ from dbt.adapters.zlayout.table import ZTable, explain_query
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_files, slices_with_logs
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
-
-# What no release of Spark does in another way is tried on one of them where the suite runs on several.
-newest_spark = pytest.mark.skipif(
-    os.environ.get("ZLAYOUT_SEQUENCES") == "1", reason="a sample on this Spark; without ZLAYOUT_SEQUENCES=1 all run"
-)
 
 ROWS = "select id k, id % 7 a, concat('v', id) v from range({}, {})"
 

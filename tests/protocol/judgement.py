@@ -125,10 +125,9 @@ def _settled(world: World, process: Process) -> tuple[Rows, int] | str:
         left = [path for path in script.world.content() if is_data_path(path)]
         return f"there is no version, but {left} is left" if left else ((), 0)
     rows = rows_of(store, timeline.snapshot())
-    if compacted(store, timeline.snapshot()) != rows:
-        return "a compaction would change the rows"
     checks: dict[str, Callable[[], object]] = {
         "pending": lambda: list_pending(store),
+        "changed by a compaction": lambda: compacted(store, timeline.snapshot()) != rows,
         "orphans": lambda: [file.path for file in orphans(timeline)],
         "not rising": lambda: _instants_wrong(timeline.entries(0, timeline.snapshot().version)),
     }
