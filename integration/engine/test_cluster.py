@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from comparing import same_checksum, same_rows
+from sparks import newest_spark
 from test_modify import EVERY_TYPE, files_of
 
 from dbt.adapters.zlayout.config import parse_table_config
@@ -15,6 +16,8 @@ from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
 from dbt.adapters.zlayout.table import ZTable
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
+
+pytestmark = newest_spark
 
 ROWS = (
     "select id, cast(hash(id) % 1000 as int) a, cast(hash(id, 1) % 1000 as int) b, cast(id as string) t from range({})"

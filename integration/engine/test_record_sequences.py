@@ -126,6 +126,7 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
         if step == "compact" and nothing_waits:
             assert base_rows == normal(model.table()), done
         past[table.version] = model.past()
+        assert table.information()["rows"] == len(model.rows), done
         assert found(spark, model, name) == normal(model.table()), done
         edge = rng.randrange(KEYS)
         want = [row for row in model.table() if row[0] < edge and row[3] > "v5"]

@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.spark.measure_table import measure_table
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import table_type_of
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.row_count import row_count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,7 +141,7 @@ class TableMeasures:
             "instant": snapshot.instant,
             "operation": snapshot.operation,
             "files": len(snapshot.files),
-            "rows": snapshot.files.total_rows,
+            "rows": row_count(snapshot),
             "bytes": snapshot.files.total_bytes,
             "zorder": [".".join(path) for path in layout.get("zorder", [])],
             "curve": layout.get("curve"),

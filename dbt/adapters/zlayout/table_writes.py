@@ -14,7 +14,8 @@ from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.compaction import compact_inline
 from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting, DeltaPlan
 from dbt.adapters.zlayout.spark.merge import delete_insert, merge
-from dbt.adapters.zlayout.spark.modify import Modification, Modifying, Plan
+from dbt.adapters.zlayout.spark.modification import Modification
+from dbt.adapters.zlayout.spark.modify import Modifying, Plan
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, Target
 from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange

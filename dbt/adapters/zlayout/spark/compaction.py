@@ -32,7 +32,7 @@ from dbt.adapters.zlayout.spark.show import show_newest
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.file_slices import slices_with_logs
+from dbt.adapters.zlayout.timeline.file_slices import log_files, slices_with_logs
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.scheduled import Scheduled, list_scheduled, schedule, withdraw_scheduled
@@ -273,6 +273,7 @@ def merging_information(opened: OpenTable) -> dict[str, Any]:
         "unique_key": list(table_type_of(opened).unique_key),
         "slices_with_logs": len(slices),
         "log_files": sum(len(each.logs) for each in slices),
+        "log_records": log_files(opened.snapshot.files).total_rows,
         "log_bytes": sum(each.log_bytes for each in slices),
         "unmerged_commits": len(unmerged),
         "oldest_log": unmerged[0] if unmerged else None,

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
-from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.measure import depth_of
+from dbt.adapters.zlayout.spark.modification import Modification
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import rows_of
 from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import described
-from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange, SchemaPlan, aligned, cast_to, plan_schema
+from dbt.adapters.zlayout.spark.schema_change import SchemaPlan, aligned, cast_to, plan_schema
 from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary, Timed
@@ -38,6 +37,7 @@ from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_file
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
+from dbt.adapters.zlayout.timeline.row_count import row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.stream_batches import Batch, is_taken, with_batch
 from dbt.adapters.zlayout.timeline.transaction import Transaction
@@ -48,35 +48,6 @@ if TYPE_CHECKING:
 _DROPPED = "dropped_columns"
 _UNKNOWN_DRIFT = 1e9
 _ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
-
-
-@dataclass(frozen=True)
-class Modification:
-    """What is asked for besides the change itself.
-
-    Attributes:
-        name: Of the table.
-        operation: What the log calls it.
-        frame: Rows that come; their query has not run yet. None for a delete.
-        settings: Of the files written from now on; None for the table's own.
-        on_schema_change: What becomes of columns that differ.
-        description: What people read about the table from now on; None leaves it.
-        column_comments: What people read about its columns, by name.
-        not_null: Top-level columns that may hold no null.
-        progress: Takes a line now and then.
-        batch: Query and number of the batch of a stream that the rows are; it is taken once.
-    """
-
-    name: TableName
-    operation: Operation
-    frame: DataFrame | None
-    settings: TableConfig | None = None
-    on_schema_change: OnSchemaChange = OnSchemaChange.FAIL
-    description: Description | None = None
-    column_comments: Mapping[str, str] = field(default_factory=dict)
-    not_null: Sequence[str] = ()
-    progress: Progress | None = None
-    batch: Batch | None = None
 
 
 @dataclass(frozen=True)
@@ -218,6 +189,7 @@ class Modifying:
         statistics = statistics_of(written.files, layout.tracked)
         depth = round(depth_of(statistics, layout.keys, [each.partition for each in files]), 4)
         logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)
+        counted = (row_count(base), counts.inserted - counts.deleted) if self.merges_on_read else None
         figures: dict[str, Any] = {
             "rows": files.total_rows,
             "rows_inserted": counts.inserted,
@@ -248,7 +220,7 @@ class Modifying:
                     schema_json=layout.schema_json if schema.changes else None,
                     layout=settings if settings != base.layout else None,
                     curve=curve,
-                    properties=partial(_properties_after, schema.dropped, self.wanted.batch),
+                    properties=partial(_properties_after, schema.dropped, self.wanted.batch, counted),
                     summary={**figures, "seconds": dict(written.phases)},
                     claims=outcome.claims,
                 )
@@ -285,9 +257,20 @@ class Modifying:
         return opened
 
 
-def _properties_after(dropped: tuple[str, ...], batch: Batch | None, before: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The properties with what older files still hold although the table has it no more, and with a stream's batch."""
+def _properties_after(
+    dropped: tuple[str, ...], batch: Batch | None, counted: tuple[int, int] | None, before: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The properties after a change.
+
+    Args:
+        dropped: Columns that older files still hold although the table has them no more.
+        batch: The stream's batch that the change was.
+        counted: Rows before the change and how many more there are now, where files do not tell.
+        before: The properties of the version that the change follows.
+    """
     after = with_batch(before, batch)
+    if counted is not None:
+        after = with_more_rows(after, *counted)
     if dropped:
         after[_DROPPED] = sorted({*before.get(_DROPPED, ()), *(name.lower() for name in dropped)})
     return after

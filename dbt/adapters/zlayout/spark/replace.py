@@ -39,6 +39,7 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
 from dbt.adapters.zlayout.timeline.recovery import recover
+from dbt.adapters.zlayout.timeline.row_count import row_count
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.stream_batches import batches_of
 
@@ -153,7 +154,7 @@ class _Replacing:
             operation="create" if before is None else "replace",
             rows=files.total_rows,
             rows_inserted=files.total_rows,
-            rows_deleted=before.files.total_rows if before is not None else 0,
+            rows_deleted=row_count(before) if before is not None else 0,
             files_added=len(commit.adds),
             files_removed=len(commit.removes),
             files_total=len(before.files) if before is not None else 0,

@@ -1,0 +1,47 @@
+"""What is asked of a change of rows besides the change itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.spark.catalog import TableName
+from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.schema_change import OnSchemaChange
+from dbt.adapters.zlayout.spark.show import Description
+from dbt.adapters.zlayout.timeline.action import Operation
+from dbt.adapters.zlayout.timeline.stream_batches import Batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Modification:
+    """What is asked for besides the change itself.
+
+    Attributes:
+        name: Of the table.
+        operation: What the log calls it.
+        frame: Rows that come; their query has not run yet. None for a delete.
+        settings: Of the files written from now on; None for the table's own.
+        on_schema_change: What becomes of columns that differ.
+        description: What people read about the table from now on; None leaves it.
+        column_comments: What people read about its columns, by name.
+        not_null: Top-level columns that may hold no null.
+        progress: Takes a line now and then.
+        batch: Query and number of the batch of a stream that the rows are; it is taken once.
+    """
+
+    name: TableName
+    operation: Operation
+    frame: DataFrame | None
+    settings: TableConfig | None = None
+    on_schema_change: OnSchemaChange = OnSchemaChange.FAIL
+    description: Description | None = None
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    not_null: Sequence[str] = ()
+    progress: Progress | None = None
+    batch: Batch | None = None
