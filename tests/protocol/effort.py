@@ -39,6 +39,13 @@ class Effort:
             started = time.perf_counter()
         exploration.close()
 
+    def everything_or_walks(self, name: str, exploration: Exploration, rng: random.Random, count: int) -> None:
+        """Explore every schedule in a full run, else some."""
+        if self.full:
+            self.everything(name, exploration)
+        else:
+            self.walks(name, exploration, rng, count)
+
     def rng(self, *of: object) -> random.Random:
         """Return the randomness of one test, the same whatever other tests run."""
         return random.Random(f"{self.seed} {of}")

@@ -43,10 +43,7 @@ def test_every_order_of_the_effects_of_two_writers_is_serial(effort: Effort, pai
 @pytest.mark.parametrize("pair", PAIRS, ids=_ids)
 def test_a_crash_of_one_of_two_writers_leaves_a_serial_order(effort: Effort, pair: tuple[str, str]) -> None:
     crashing = exploration(founded(), [KINDS[name] for name in pair], Faults(crashes=1))
-    if effort.full:
-        effort.everything("two writers, one crash", crashing)
-    else:
-        effort.walks("two writers, one crash", crashing, effort.rng(pair), 2)
+    effort.everything_or_walks("two writers, one crash", crashing, effort.rng(pair), 2)
 
 
 @pytest.mark.parametrize("pair", [("append", "append"), ("append", "overwrite"), ("overwrite", "overwrite")], ids=_ids)
@@ -90,10 +87,7 @@ def test_a_writer_that_was_silent_for_an_hour_is_not_lost_and_not_believed(
 @pytest.mark.parametrize("pair", [("append", "merge"), ("append", "append"), ("merge", "merge")], ids=_ids)
 def test_an_entry_that_a_dead_writer_sent_arrives_late_or_never(effort: Effort, pair: tuple[str, str]) -> None:
     cloud = exploration(founded(), [KINDS[name] for name in pair], Faults(crashes=1), cloud=True)
-    if effort.full:
-        effort.everything("two writers in a cloud", cloud)
-    else:
-        effort.walks("two writers in a cloud", cloud, effort.rng("cloud", pair), 6)
+    effort.everything_or_walks("two writers in a cloud", cloud, effort.rng("cloud", pair), 6)
 
 
 def test_an_overwrite_that_followed_an_append_unseen_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,10 +30,7 @@ def test_every_order_of_the_effects_of_two_writers_is_serial(effort: Effort, pai
 @pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
 def test_a_crash_of_one_of_two_writers_leaves_a_serial_order(effort: Effort, pair: tuple[str, str]) -> None:
     crashing = exploration(founded_with_logs(), [RECORD_KINDS[name] for name in pair], Faults(crashes=1))
-    if effort.full:
-        effort.everything("two writers of records, one crash", crashing)
-    else:
-        effort.walks("two writers of records, one crash", crashing, effort.rng(pair), 2)
+    effort.everything_or_walks("two writers of records, one crash", crashing, effort.rng(pair), 2)
 
 
 @pytest.mark.parametrize("third", ["compaction", "clustering", "rollback"])

@@ -158,7 +158,7 @@ def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
     """What the scans of one table read together.
 
     Args:
-        scans: All of one version: that of a table, or those of a merge-on-read table, that of base rows first.
+        scans: All of one version: that of a table, or those of a merge-on-read table, that of its rows first.
 
     Returns:
         The first one's, except that files are read which any of them reads.

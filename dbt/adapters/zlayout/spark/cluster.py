@@ -147,8 +147,8 @@ class Clustering:
             raise ConfigError([f"where: {self.where!r} does not fit the table: {why}"], str(self.name)) from error
         if not scans:
             return ~opened.all_files()
-        base = scans[0]
-        kept = base.opened.files.filter(base.filters.plan.candidates)["path"].combine_chunks()
+        rows = scans[0]
+        kept = rows.opened.files.filter(rows.filters.plan.candidates)["path"].combine_chunks()
         chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
         return chosen
 

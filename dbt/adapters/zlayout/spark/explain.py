@@ -87,8 +87,8 @@ def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) 
     """Explains ``select * from <table> where <predicate>``.
 
     Returns:
-        One scan; of a merge-on-read table that of base rows and then those of logs. None at all when the optimizer
-        proves that no row can match.
+        One scan; of a merge-on-read table that of its rows and then that of the keys in its logs. None at all when the
+        optimizer proves that no row can match.
     """
     return explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
@@ -12,8 +13,7 @@ from dbt.adapters.zlayout.spark.schema import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-RANK = "_zl_rank"
-_ARRIVAL = "__zl_arrival"
+_RANK, _ARRIVAL = "_zl_rank", "__zl_arrival"
 
 
 def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
@@ -26,7 +26,17 @@ def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
     if table_type.ordering is None:
         return frame
     arrived = frame.withColumn(_ARRIVAL, functions.monotonically_increasing_id())
-    keys = ", ".join(quoted(each) for each in table_type.unique_key)
-    order = f"{quoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc"
-    rank = functions.expr(f"row_number() over (partition by {keys} order by {order})")
-    return arrived.withColumn(RANK, rank).where(f"{RANK} = 1").drop(RANK, _ARRIVAL)
+    keys = [quoted(each) for each in table_type.unique_key]
+    return first_of(arrived, keys, f"{quoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL)
+
+
+def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
+    """Of the rows of each key the first one.
+
+    Args:
+        frame: Rows.
+        keys: Columns, as SQL names them.
+        order: As after ORDER BY.
+    """
+    rank = functions.expr(f"row_number() over (partition by {', '.join(keys)} order by {order})")
+    return frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)

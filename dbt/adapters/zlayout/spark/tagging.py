@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.spark.buckets import assign, slots_of
 from dbt.adapters.zlayout.spark.key_filter import Source, check_whole
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
-from dbt.adapters.zlayout.spark.precombine import RANK, precombined
+from dbt.adapters.zlayout.spark.precombine import first_of, precombined
 from dbt.adapters.zlayout.spark.record_tables import file_groups
 from dbt.adapters.zlayout.spark.rewriting import RowCounts, Target
 from dbt.adapters.zlayout.spark.schema import quoted
@@ -162,9 +162,7 @@ class Tagger:
         files = source.may_match(self.target.rows_with_file())
         found = files.select(*self._within, best.alias(_BEST), OP, INSTANT, SEQ, FILE)
         found = found.join(source.hinted.select(*self._key_columns), list(self._keys), "left_semi")
-        order = f"{INSTANT} desc nulls last, {SEQ} desc"
-        rank = f"row_number() over (partition by {', '.join(self._within)} order by {order})"
-        newest = found.withColumn(RANK, functions.expr(rank)).where(f"{RANK} = 1")
+        newest = first_of(found, self._within, f"{INSTANT} desc nulls last, {SEQ} desc")
         live = functions.expr(f"{OP} is null or {OP} = '{UPSERT}'").alias(_LIVE)
         located = file_groups(self.target.catalog, self.target.opened, newest.select(*self._within, _BEST, live, FILE))
         return located.localCheckpoint(eager=True)

@@ -21,7 +21,7 @@ _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
 _LOG_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})_(?P<sequence>\d{4,})\.log\.parquet")
 # The same at the end of a path, for many paths at once.
-LOG_NAME = r"(^|/)[0-9a-f]{8,32}_[0-9]{17}_[0-9]{4,}\.log\.parquet$"
+LOG_NAME = f"(^|/){_LOG_FILE.pattern}$"
 # The file group in the name of a data or log file of this format, for Java and Python alike.
 GROUP_IN_NAME = r"([0-9a-f]{8,32})_[0-9]{17}(?:_[0-9]{4,}\.log)?\.parquet$"
 _SCRATCH_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/\.[0-9a-f]+\.tmp(/|$)")
