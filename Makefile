@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.made-from-lock
-SUITES := $(wildcard integration/adapter integration/conformance integration/engine integration/faults integration/stores integration/tpch)
 
 # Spark's workers run on the Python of the environment.
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
@@ -12,7 +11,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check-machine demo test lint format types unit mutation integration docs build lock clean
+.PHONY: help venv check-machine demo test test-others test-all lint format types unit mutation docs build lock clean
 
 help: ## this list
 	@echo "make …"
@@ -25,18 +24,27 @@ venv: $(READY) ## .venv with everything, as the lock says
 check-machine: ## whether Python and Java are new enough; says what to install
 	@PYTHON="$(PYTHON)" sh .ci/check-machine
 
-# The lock is complete, so pip need not resolve (--no-deps), and every file's hash is checked.
+# pip installs uv, and uv the rest. The lock is complete, so nothing is resolved (--no-deps), and every file's hash is checked.
 $(READY): requirements.lock pyproject.toml | check-machine
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --no-deps --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	awk '/^[a-z]/ {wanted = /^uv==/} wanted' requirements.lock >$(VENV)/uv.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.lock
+	$(BIN)/uv --no-config pip install --quiet --compile-bytecode --no-deps --require-hashes --python $(BIN)/python -r requirements.lock
+	$(BIN)/uv --no-config pip install --quiet --no-deps --python $(BIN)/python --editable .
 	@touch $@
 
 demo: check-machine venv ## TPC-H built with dbt, then files read and seconds with and without skipping
 	$(BIN)/python integration/tpch/demo.py $(ARGS)
 
-test: check-machine lint types unit integration ## all of the checks below, on your machine
+test: check-machine venv ## all that a change can break: lint, types, unit tests, suites on the newest Spark; 15 minutes on 2 cores
+	@$(BIN)/python .ci/checks.py test
+
+test-others: check-machine venv ## what CI runs besides: a sample on older Sparks, the wheel, the documentation
+	@$(BIN)/python .ci/checks.py others
+
+test-all: check-machine venv ## every test on every Spark, every order of writers, every fault, mutants; hours
+	@$(BIN)/python .ci/checks.py all
 
 lint: venv ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -55,9 +63,6 @@ unit: venv ## unit tests, laws, architecture; no Spark
 mutation: venv ## mutants of predicate/ and pruning/ against the unit tests and laws; hours, or ARGS="leaves verdict"
 	$(BIN)/python tests/mutation/mutants.py $(ARGS)
 
-integration: check-machine venv ## suites on a real Spark, each in a process of its own
-	@set -e; for suite in $(SUITES); do echo "== $$suite"; PYTHONPATH=$$suite $(BIN)/python -m pytest -q -W default -W "ignore:unclosed:ResourceWarning" "$$suite"; done
-
 docs: venv ## the documentation as HTML in site/
 	$(BIN)/python -m mkdocs build --strict --quiet
 
@@ -71,6 +76,6 @@ lock: venv ## the lock anew, from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 --generate-hashes --upgrade --quiet -o requirements.lock
 
 clean: ## removes what make, the tests and the demo made
-	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) .venv-* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 	rm -rf integration/tpch/data integration/tpch/target integration/tpch/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 """Aliases."""
 
+import pytest
 from dbt.tests.adapter.aliases.test_aliases import (
     BaseAliasErrors,
     BaseAliases,
@@ -15,6 +16,7 @@ class TestAliases(BaseAliases):
     in_spark = _LITERAL
 
 
+@pytest.mark.exhaustive
 class TestAliasErrors(BaseAliasErrors):
     in_spark = _LITERAL
 
@@ -23,5 +25,6 @@ class TestSameAliasDifferentSchemas(BaseSameAliasDifferentSchemas):
     in_spark = _LITERAL
 
 
+@pytest.mark.exhaustive
 class TestSameAliasDifferentDatabases(BaseSameAliasDifferentDatabases):
     in_spark = _LITERAL

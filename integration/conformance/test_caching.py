@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from dbt.tests.adapter.caching.test_caching import (
     BaseCachingLowercaseModel,
     BaseCachingSelectedSchemaOnly,
@@ -29,13 +30,16 @@ class TestCachingLowercaseModel(_WithoutDatabase, BaseCachingLowercaseModel):
     pass
 
 
+@pytest.mark.exhaustive
 class TestCachingUppercaseModel(_WithoutDatabase, BaseCachingUppercaseModel):
     pass
 
 
+@pytest.mark.exhaustive
 class TestCachingSelectedSchemaOnly(_WithoutDatabase, BaseCachingSelectedSchemaOnly):
     pass
 
 
+@pytest.mark.exhaustive
 class TestNoPopulateCache(_WithoutDatabase, BaseNoPopulateCache):
     pass

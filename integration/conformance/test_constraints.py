@@ -75,10 +75,12 @@ class TestTableConstraintsColumnsEqual(_SparkTypes, BaseTableConstraintsColumnsE
     pass
 
 
+@pytest.mark.exhaustive
 class TestViewConstraintsColumnsEqual(_SparkTypes, BaseViewConstraintsColumnsEqual):
     pass
 
 
+@pytest.mark.exhaustive
 class TestIncrementalConstraintsColumnsEqual(_SparkTypes, BaseIncrementalConstraintsColumnsEqual):
     pass
 
@@ -91,6 +93,7 @@ class TestConstraintsRuntimeDdlEnforcement(BaseConstraintsRuntimeDdlEnforcement)
         return _QUERY_UNDER_CONTRACT
 
 
+@pytest.mark.exhaustive
 class TestIncrementalConstraintsRuntimeDdlEnforcement(BaseIncrementalConstraintsRuntimeDdlEnforcement):
     in_spark = _TEXT
 
@@ -99,6 +102,7 @@ class TestIncrementalConstraintsRuntimeDdlEnforcement(BaseIncrementalConstraints
         return _QUERY_UNDER_CONTRACT
 
 
+@pytest.mark.exhaustive
 class TestModelConstraintsRuntimeEnforcement(BaseModelConstraintsRuntimeEnforcement):
     in_spark = _TEXT
 
@@ -107,6 +111,7 @@ class TestModelConstraintsRuntimeEnforcement(BaseModelConstraintsRuntimeEnforcem
         return _QUERY_UNDER_CONTRACT
 
 
+@pytest.mark.exhaustive
 class TestConstraintQuotedColumn(BaseConstraintQuotedColumn):
     in_spark = _TEXT_AND_QUOTES
 
@@ -129,6 +134,7 @@ class TestConstraintsRollback(BaseConstraintsRollback):
         return ["not_null", "id"]
 
 
+@pytest.mark.exhaustive
 class TestIncrementalConstraintsRollback(BaseIncrementalConstraintsRollback):
     in_spark = _TEXT
 
@@ -148,13 +154,16 @@ class _TimeZone:
         SparkSession.builder.getOrCreate().conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.exhaustive
 class TestTableContractSqlHeader(_TimeZone, BaseTableContractSqlHeader):
     pass
 
 
+@pytest.mark.exhaustive
 class TestIncrementalContractSqlHeader(_TimeZone, BaseIncrementalContractSqlHeader):
     pass
 
 
+@pytest.mark.exhaustive
 class TestIncrementalForeignKeyConstraint(BaseIncrementalForeignKeyConstraint):
     pass

@@ -20,9 +20,11 @@ class TestCloneNotPossible(BaseCloneNotPossible):
                 project.adapter.drop_schema(project.adapter.Relation.create(schema=schema))
 
 
+@pytest.mark.exhaustive
 class TestCloneSameSourceAndTarget(BaseCloneSameSourceAndTarget):
     pass
 
 
+@pytest.mark.exhaustive
 class TestCloneSameTargetAndState(BaseCloneSameTargetAndState):
     pass

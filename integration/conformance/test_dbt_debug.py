@@ -1,5 +1,6 @@
 """``dbt debug``."""
 
+import pytest
 from dbt.tests.adapter.dbt_debug.test_dbt_debug import BaseDebugInvalidProjectPostgres, BaseDebugPostgres
 
 
@@ -7,5 +8,6 @@ class TestDebug(BaseDebugPostgres):
     pass
 
 
+@pytest.mark.exhaustive
 class TestDebugInvalidProject(BaseDebugInvalidProjectPostgres):
     pass

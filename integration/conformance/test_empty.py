@@ -1,5 +1,6 @@
 """``--empty``."""
 
+import pytest
 from dbt.tests.adapter.empty.test_empty import BaseTestEmpty, BaseTestEmptyInlineSourceRef, MetadataWithEmptyFlag
 
 _NO_COLUMN_GOES = {
@@ -7,10 +8,12 @@ _NO_COLUMN_GOES = {
 }
 
 
+@pytest.mark.exhaustive
 class TestEmpty(BaseTestEmpty):
     pass
 
 
+@pytest.mark.exhaustive
 class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
     pass
 

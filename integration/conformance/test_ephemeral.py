@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dbt.tests.adapter.ephemeral.test_ephemeral import (
     BaseEphemeralErrorHandling,
     BaseEphemeralMulti,
@@ -87,6 +88,7 @@ class TestEphemeralMulti(BaseEphemeralMulti):
         )
 
 
+@pytest.mark.exhaustive
 class TestEphemeralNested(BaseEphemeralNested):
     # As above.
     def test_ephemeral_nested(self, project: Any) -> None:
@@ -120,5 +122,6 @@ class TestEphemeralNested(BaseEphemeralNested):
         )
 
 
+@pytest.mark.exhaustive
 class TestEphemeralErrorHandling(BaseEphemeralErrorHandling):
     pass

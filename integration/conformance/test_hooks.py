@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from dbt.tests.adapter.hooks.test_model_hooks import (
     BaseDuplicateHooksInConfigs,
     BaseHookRefs,
@@ -55,42 +56,52 @@ class TestPrePostModelHooks(_ModelHooks, BasePrePostModelHooks):
     config_in_spark = _VACUUM
 
 
+@pytest.mark.exhaustive
 class TestPrePostModelHooksUnderscores(_ModelHooks, BasePrePostModelHooksUnderscores):
     config_in_spark = _VACUUM
 
 
+@pytest.mark.exhaustive
 class TestHookRefs(_ModelHooks, BaseHookRefs):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPrePostModelHooksInConfig(_ModelHooks, BasePrePostModelHooksInConfig):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPrePostModelHooksInConfigWithCount(_ModelHooks, BasePrePostModelHooksInConfigWithCount):
     config_in_spark = _VACUUM
 
 
+@pytest.mark.exhaustive
 class TestPrePostModelHooksInConfigKwargs(_ModelHooks, BasePrePostModelHooksInConfigKwargs):
     pass
 
 
+@pytest.mark.exhaustive
 class TestDuplicateHooksInConfigs(BaseDuplicateHooksInConfigs):
     pass
 
 
+@pytest.mark.exhaustive
 class TestHooksRefsOnSeeds(BaseHooksRefsOnSeeds):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPrePostModelHooksOnSeeds(BasePrePostModelHooksOnSeeds):
     cannot = _NO_UPDATE_OF_SEEDS
 
 
+@pytest.mark.exhaustive
 class TestPrePostModelHooksOnSeedsPlusPrefixed(BasePrePostModelHooksOnSeedsPlusPrefixed):
     cannot = _NO_UPDATE_OF_SEEDS
 
 
+@pytest.mark.exhaustive
 class TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace(BasePrePostModelHooksOnSeedsPlusPrefixedWhitespace):
     cannot = _NO_UPDATE_OF_SEEDS
 
@@ -99,6 +110,7 @@ class TestPrePostModelHooksOnSnapshots(BasePrePostModelHooksOnSnapshots):
     cannot = _NO_UPDATE_OF_SNAPSHOTS
 
 
+@pytest.mark.exhaustive
 class TestPrePostSnapshotHooksInConfigKwargs(BasePrePostSnapshotHooksInConfigKwargs):
     cannot = _NO_UPDATE_OF_SNAPSHOTS
 
@@ -116,5 +128,6 @@ class TestPrePostRunHooks(BasePrePostRunHooks):
         assert found == [("None", project.test_schema)]
 
 
+@pytest.mark.exhaustive
 class TestAfterRunHooks(BaseAfterRunHooks):
     pass

@@ -1,5 +1,6 @@
 """Descriptions that become comments."""
 
+import pytest
 from dbt.tests.adapter.persist_docs.test_persist_docs import (
     BasePersistDocs,
     BasePersistDocsAllColumnsMissing,
@@ -18,17 +19,21 @@ class TestPersistDocsColumnMissing(BasePersistDocsColumnMissing):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPersistDocsAllColumnsMissing(BasePersistDocsAllColumnsMissing):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPersistDocsQuotedColumnCaseSensitive(BasePersistDocsQuotedColumnCaseSensitive):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPersistDocsQuotedDescriptionNotAppliedOnMismatch(BasePersistDocsQuotedDescriptionNotAppliedOnMismatch):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPersistDocsCommentOnQuotedColumn(BasePersistDocsCommentOnQuotedColumn):
     pass

@@ -23,18 +23,22 @@ class TestPythonIncremental(BasePythonIncrementalTests):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPythonMetaGet(BasePythonMetaGetTests):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPythonEmpty(BasePythonEmptyTests):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPythonSample(BasePythonSampleTests):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPySpark(BasePySparkTests):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -13,10 +13,12 @@ class TestSimpleCopy(SimpleCopyBase):
     pass
 
 
+@pytest.mark.exhaustive
 class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, lake: Path) -> dict[str, Any]:

@@ -42,34 +42,42 @@ class TestSeedConfigFullRefreshOn(_ViewsStay, BaseSeedConfigFullRefreshOn):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSeedConfigFullRefreshOff(BaseSeedConfigFullRefreshOff):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSeedCustomSchema(BaseSeedCustomSchema):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSeedWithUniqueDelimiter(BaseSeedWithUniqueDelimiter):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSeedWithWrongDelimiter(BaseSeedWithWrongDelimiter):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSeedWithEmptyDelimiter(BaseSeedWithEmptyDelimiter):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSimpleSeedEnabledViaConfig(BaseSimpleSeedEnabledViaConfig):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSeedParsing(BaseSeedParsing):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
     @pytest.fixture(scope="class", autouse=True)
     def setUp(self, project: Any) -> None:  # the base's name
@@ -79,6 +87,7 @@ class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
         seed.write_bytes(BOM_UTF8 + csv_files.seed__actual_csv.encode())
 
 
+@pytest.mark.exhaustive
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -97,6 +106,7 @@ class TestSeedSpecificFormats(BaseSeedSpecificFormats):
         assert len(run_dbt(["seed"])) == 2
 
 
+@pytest.mark.exhaustive
 class TestEmptySeed(BaseTestEmptySeed):
     pass
 

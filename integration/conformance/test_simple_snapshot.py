@@ -1,5 +1,6 @@
 """Snapshots: strategies, hard deletes, new columns, names of dbt's own columns."""
 
+import pytest
 from dbt.tests.adapter.simple_snapshot.new_record_check_mode import BaseSnapshotNewRecordCheckMode
 from dbt.tests.adapter.simple_snapshot.new_record_dbt_valid_to_current import BaseSnapshotNewRecordDbtValidToCurrent
 from dbt.tests.adapter.simple_snapshot.new_record_timestamp_mode import BaseSnapshotNewRecordTimestampMode
@@ -34,45 +35,56 @@ class TestSnapshotNewRecordTimestampMode(BaseSnapshotNewRecordTimestampMode):
     in_spark = _NO_DATABASE
 
 
+@pytest.mark.exhaustive
 class TestSnapshotNewRecordCheckMode(BaseSnapshotNewRecordCheckMode):
     in_spark = _NO_DATABASE
 
 
+@pytest.mark.exhaustive
 class TestSnapshotNewRecordDbtValidToCurrent(BaseSnapshotNewRecordDbtValidToCurrent):
     in_spark = _NO_DATABASE
 
 
+@pytest.mark.exhaustive
 class TestSnapshotEphemeralHardDeletes(BaseSnapshotEphemeralHardDeletes):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSnapshotNewColumnTimestampStrategy(BaseSnapshotNewColumnTimestampStrategy):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSnapshotNewColumnSpecificCheckCols(BaseSnapshotNewColumnSpecificCheckCols):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSnapshotNewColumnWithDeletes(BaseSnapshotNewColumnWithDeletes):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSnapshotColumnNames(BaseSnapshotColumnNames):
     in_spark = _NO_DATABASE
 
 
+@pytest.mark.exhaustive
 class TestSnapshotColumnNamesFromDbtProject(BaseSnapshotColumnNamesFromDbtProject):
     in_spark = _NO_DATABASE
 
 
+@pytest.mark.exhaustive
 class TestSnapshotInvalidColumnNames(BaseSnapshotInvalidColumnNames):
     in_spark = _NO_DATABASE
 
 
+@pytest.mark.exhaustive
 class TestSnapshotDbtValidToCurrent(BaseSnapshotDbtValidToCurrent):
     in_spark = _NO_DATABASE
 
 
+@pytest.mark.exhaustive
 class TestSnapshotMultiUniqueKey(BaseSnapshotMultiUniqueKey):
     in_spark = _NO_DATABASE

@@ -12,14 +12,17 @@ from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingTypes, Base
 _BACKQUOTED = {'"GROUP"': "`GROUP`"}
 
 
+@pytest.mark.exhaustive
 class TestUnitTestCaseInsensitivity(BaseUnitTestCaseInsensivity):
     pass
 
 
+@pytest.mark.exhaustive
 class TestUnitTestInvalidInput(BaseUnitTestInvalidInput):
     pass
 
 
+@pytest.mark.exhaustive
 class TestUnitTestQuotedReservedWordColumnNames(BaseUnitTestQuotedReservedWordColumnNames):
     in_spark = _BACKQUOTED
 
@@ -42,5 +45,6 @@ class TestUnitTestingTypes(BaseUnitTestingTypes):
         ]
 
 
+@pytest.mark.exhaustive
 class TestUnitTestingVarcharFixtureNoTruncation(BaseUnitTestingVarcharFixtureNoTruncation):
     pass

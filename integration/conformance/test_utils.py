@@ -54,14 +54,17 @@ _ISO_DATES = {"09/01/2023": "2023-09-01", "09/12/2023": "2023-09-12"}
 _NO_ORDER = {"test_build_assert_equal": "dbt-spark's listagg leaves order_by_clause out, with a warning"}
 
 
+@pytest.mark.exhaustive
 class TestTypeBigInt(BaseTypeBigInt):
     pass
 
 
+@pytest.mark.exhaustive
 class TestTypeBoolean(BaseTypeBoolean):
     pass
 
 
+@pytest.mark.exhaustive
 class TestTypeFloat(BaseTypeFloat):
     # Spark loads a number with a fraction as double, which EXCEPT tells from float.
     @pytest.fixture(scope="class")
@@ -70,6 +73,7 @@ class TestTypeFloat(BaseTypeFloat):
         return {"expected.csv": type_float.seeds__expected_csv, "expected.yml": types}
 
 
+@pytest.mark.exhaustive
 class TestTypeInt(BaseTypeInt):
     # Spark loads a whole number as bigint.
     @pytest.fixture(scope="class")
@@ -78,42 +82,52 @@ class TestTypeInt(BaseTypeInt):
         return {"expected.csv": type_int.seeds__expected_csv, "expected.yml": types}
 
 
+@pytest.mark.exhaustive
 class TestTypeNumeric(BaseTypeNumeric):
     pass
 
 
+@pytest.mark.exhaustive
 class TestTypeString(BaseTypeString):
     pass
 
 
+@pytest.mark.exhaustive
 class TestTypeTimestamp(BaseTypeTimestamp):
     pass
 
 
+@pytest.mark.exhaustive
 class TestAnyValue(BaseAnyValue):
     pass
 
 
+@pytest.mark.exhaustive
 class TestArrayAppend(BaseArrayAppend):
     pass
 
 
+@pytest.mark.exhaustive
 class TestArrayConcat(BaseArrayConcat):
     pass
 
 
+@pytest.mark.exhaustive
 class TestArrayConstruct(BaseArrayConstruct):
     pass
 
 
+@pytest.mark.exhaustive
 class TestBoolOr(BaseBoolOr):
     pass
 
 
+@pytest.mark.exhaustive
 class TestCast(BaseCast):
     pass
 
 
+@pytest.mark.exhaustive
 class TestCastBoolToText(BaseCastBoolToText):
     pass
 
@@ -122,14 +136,17 @@ class TestConcat(BaseConcat):
     pass
 
 
+@pytest.mark.exhaustive
 class TestCurrentTimestampNaive(BaseCurrentTimestampNaive):
     pass
 
 
+@pytest.mark.exhaustive
 class TestDate(BaseDate):
     pass
 
 
+@pytest.mark.exhaustive
 class TestDateSpine(BaseDateSpine):
     pass
 
@@ -138,94 +155,117 @@ class TestDateTrunc(BaseDateTrunc):
     pass
 
 
+@pytest.mark.exhaustive
 class TestDateAdd(BaseDateAdd):
     pass
 
 
+@pytest.mark.exhaustive
 class TestDateDiff(BaseDateDiff):
     pass
 
 
+@pytest.mark.exhaustive
 class TestEquals(BaseEquals):
     pass
 
 
+@pytest.mark.exhaustive
 class TestEscapeSingleQuotesBackslash(BaseEscapeSingleQuotesBackslash):
     pass
 
 
+@pytest.mark.exhaustive
 class TestEscapeSingleQuotesQuote(BaseEscapeSingleQuotesQuote):
     pass
 
 
+@pytest.mark.exhaustive
 class TestExcept(BaseExcept):
     pass
 
 
+@pytest.mark.exhaustive
 class TestGenerateSeries(BaseGenerateSeries):
     pass
 
 
+@pytest.mark.exhaustive
 class TestGetIntervalsBetween(BaseGetIntervalsBetween):
     in_spark = _ISO_DATES
 
 
+@pytest.mark.exhaustive
 class TestGetPowersOfTwo(BaseGetPowersOfTwo):
     pass
 
 
+@pytest.mark.exhaustive
 class TestHash(BaseHash):
     pass
 
 
+@pytest.mark.exhaustive
 class TestIntersect(BaseIntersect):
     pass
 
 
+@pytest.mark.exhaustive
 class TestLastDay(BaseLastDay):
     pass
 
 
+@pytest.mark.exhaustive
 class TestLength(BaseLength):
     pass
 
 
+@pytest.mark.exhaustive
 class TestListagg(BaseListagg):
     cannot = _NO_ORDER
 
 
+@pytest.mark.exhaustive
 class TestMixedNullCompare(BaseMixedNullCompare):
     pass
 
 
+@pytest.mark.exhaustive
 class TestNullCompare(BaseNullCompare):
     pass
 
 
+@pytest.mark.exhaustive
 class TestPosition(BasePosition):
     pass
 
 
+@pytest.mark.exhaustive
 class TestReplace(BaseReplace):
     pass
 
 
+@pytest.mark.exhaustive
 class TestRight(BaseRight):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSafeCast(BaseSafeCast):
     pass
 
 
+@pytest.mark.exhaustive
 class TestCalculateFreshnessMethod(BaseCalculateFreshnessMethod):
     pass
 
 
+@pytest.mark.exhaustive
 class TestSplitPart(BaseSplitPart):
     pass
 
 
+@pytest.mark.exhaustive
 class TestStringLiteral(BaseStringLiteral):
     pass
 
@@ -247,5 +287,6 @@ class TestCurrentTimestamps(BaseCurrentTimestamps):
         """
 
 
+@pytest.mark.exhaustive
 class TestValidateSqlMethod(BaseValidateSqlMethod):
     pass

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from comparing import same_checksum, same_rows
-from sparks import newest_spark
 from test_modify import EVERY_TYPE, files_of
 
 from dbt.adapters.zlayout.config import parse_table_config
@@ -17,7 +16,7 @@ from dbt.adapters.zlayout.table import ZTable
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
 
-pytestmark = newest_spark
+pytestmark = pytest.mark.newest_spark
 
 ROWS = (
     "select id, cast(hash(id) % 1000 as int) a, cast(hash(id, 1) % 1000 as int) b, cast(id as string) t from range({})"
@@ -75,6 +74,7 @@ def test_appends_are_put_in_their_places_and_a_second_run_does_nothing(spark):
     assert table.verify(data=True).num_rows == 0
 
 
+@pytest.mark.exhaustive
 def test_a_budget_is_kept(spark):
     table = appended(spark, table_of(spark, "z.cl_budget", ROWS.format(60_000)), 8)
     everything = table.cluster(dry_run=True).bytes_rewritten
@@ -143,6 +143,7 @@ def test_where_chooses_the_partitions(spark):
     assert table.cluster(where="id < 0").bytes_rewritten == 0
 
 
+@pytest.mark.exhaustive
 def test_a_large_file_is_parted(spark):
     name = "z.cl_large"
     query = f"select *, id < 0 as old from ({ROWS.format(60_000)})"
@@ -172,6 +173,7 @@ def test_other_keys_are_seen_and_the_table_is_clustered_by_them(spark):
     assert table.cluster().bytes_rewritten == 0
 
 
+@pytest.mark.exhaustive
 def test_rows_beyond_the_stored_boundaries_get_new_ones(spark):
     name = "z.cl_drift"
     query = "select id, id * 10 as a, cast(hash(id) % 1000 as int) b from range({}, {})"
@@ -239,6 +241,7 @@ def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):
     assert ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True).bytes_rewritten == 0
 
 
+@pytest.mark.exhaustive
 def test_a_plan_whose_files_are_gone_is_passed_over(spark):
     table = appended(spark, table_of(spark, "z.cl_stale", ROWS.format(60_000)), 8)
     assert table.schedule_clustering().groups
@@ -300,6 +303,7 @@ def encodings_of(table):
     return {(each.path_in_schema, encoding) for each in columns for encoding in each.encodings}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("partition_by", [[], ["word"]])
 def test_large_groups_are_read_by_arrow_and_hold_the_same_rows(spark, partition_by):
     name = f"z.cl_large_{len(partition_by)}"

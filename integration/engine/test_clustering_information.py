@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from sparks import newest_spark
 
 from dbt.adapters.zlayout import ZTable
 from dbt.adapters.zlayout.errors import ConfigError
 
-pytestmark = newest_spark
+pytestmark = pytest.mark.newest_spark
 
 ROWS = """
   select id, cast(id * 7919 % 10007 as int) as spread, date_add(date'2020-01-01', cast(id % 400 as int)) as day,

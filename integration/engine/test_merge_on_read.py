@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from comparing import same_rows
-from sparks import newest_spark
 
 from dbt.adapters.zlayout.cluster_reports import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
@@ -81,7 +80,8 @@ def test_deletes_go_to_the_logs_and_a_row_may_come_again(spark):
     assert rows(spark, "select * from z.mor_gone__ro where k < 12") == [(10, 3, "v10"), (11, 4, "v11"), (3, -9, "back")]
 
 
-@newest_spark
+@pytest.mark.exhaustive
+@pytest.mark.newest_spark
 def test_an_empty_batch_makes_no_version(spark):
     table = made(spark, "empty", ROWS.format(0, 10))
     assert upsert(spark, table, ROWS.format(0, 0)).version == table.version
@@ -114,7 +114,7 @@ def test_the_greater_ordering_wins_wherever_it_lies(spark):
     assert rows(spark, "select v from z.mor_ordered where k = 1") == [("y",)]
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_keys_that_are_null_or_come_twice_are_refused(spark):
     table = made(spark, "refused", ROWS.format(0, 10))
     with pytest.raises(WriteError, match="k is null in 1 rows"):
@@ -133,7 +133,7 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
     assert table.version == ZTable.for_name(spark, "z.mor_refused").version
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_keys_are_checked_wherever_a_table_lies(spark, tmp_path):
     root, query = f"{tmp_path}/a b%20{{c", "select id % {} k, concat('p {{=', id % 2) p from range(4)"
     table = made(spark, "placed", query.format(4), partition_by="p", location_root=root)
@@ -142,7 +142,7 @@ def test_keys_are_checked_wherever_a_table_lies(spark, tmp_path):
         made(spark, "placed_twice", query.format(2), partition_by="p", location_root=root)
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
     table = made(spark, "undone", ROWS.format(0, 10))
     more = spark.sql(ROWS.format(0, 1))
@@ -164,7 +164,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
         plain.compact()
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_merges_with_columns_and_conditions_write_whole_rows(spark):
     table = made(spark, "merged", ROWS.format(0, 10))
     source = spark.sql("select id k, -1L a, 'new' v from range(8, 12)")
@@ -176,7 +176,7 @@ def test_merges_with_columns_and_conditions_write_whole_rows(spark):
     assert rows(spark, "select v from z.mor_merged where k in (8, 9)") == [("new",), ("v9",)]
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_delete_insert_and_replace_where_go_through_logs(spark):
     table = made(spark, "replaced", ROWS.format(0, 20))
     done = table.delete_insert(spark.sql("select id k, 0L a, 'di' v from range(18, 22)"), "k")
@@ -207,7 +207,7 @@ def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
     assert rows(spark, f"select p, v from z.mor_{name} where k = 4") == [("even", "back")]
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_new_rows_fill_small_file_groups_before_new_ones(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
     table = made(spark, "small", query.format(0, 2000), target_file_size="256kb", small_file_limit="200kb")
@@ -219,7 +219,8 @@ def test_new_rows_fill_small_file_groups_before_new_ones(spark):
     assert spark.table("z.mor_small").count() == 16_050
 
 
-@newest_spark
+@pytest.mark.exhaustive
+@pytest.mark.newest_spark
 def test_logs_come_in_blocks_and_roll_over(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({})"
     table = made(
@@ -256,6 +257,7 @@ def test_compactions_are_planned_and_carried_out_apart_while_writers_go_on(spark
     assert rows(spark, "select v from z.mor_apart__ro where k = 7") == [("one",)]
 
 
+@pytest.mark.exhaustive
 def test_several_plans_wait_and_one_may_be_chosen(spark):
     query = "select id k, if(id < 10, 'x', 'y') p, 'base' v from range(20)"
     table = made(spark, "several", query, partition_by="p")
@@ -272,7 +274,7 @@ def test_several_plans_wait_and_one_may_be_chosen(spark):
     assert rows(spark, "select k from z.mor_several__ro where v = 'log'") == [(1,), (11,)]
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     table = made(spark, "stale", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
@@ -284,7 +286,8 @@ def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     assert spark.table("z.mor_stale").count() == 5
 
 
-@newest_spark
+@pytest.mark.exhaustive
+@pytest.mark.newest_spark
 def test_a_compaction_that_fails_leaves_table_and_plan(spark):
     table = made(spark, "fails", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
@@ -317,7 +320,7 @@ def test_log_compaction_leaves_the_base_and_one_log(spark):
     assert table.compact(logs_only=True).groups == 0
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_clustering_leaves_groups_with_logs_alone(spark):
     table = made(spark, "clustered", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
     upsert(spark, table, "select 5L k, 1L a, 'log' v")
@@ -332,7 +335,7 @@ def test_clustering_leaves_groups_with_logs_alone(spark):
     assert rows(spark, "select * from z.mor_clustered") == before
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_inline_compaction_comes_after_so_many_commits(spark):
     table = made(spark, "inline", ROWS.format(0, 10), compaction="inline", compact_every=2)
     upsert(spark, table, "select 1L k, 1L a, 'one' v")
@@ -410,7 +413,7 @@ EVERY_TYPE = """
     [
         ["k"],
         *(
-            pytest.param(each, marks=newest_spark)
+            pytest.param(each, marks=pytest.mark.newest_spark)
             for each in (["day", "b"], ["ts"], ["dec"], ["t2"], ["bin"], ["dotted.name"])
         ),
     ],
@@ -430,7 +433,7 @@ def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, 
     assert table.verify(data=True).num_rows == 0
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     table = made(spark, "skipping", ROWS.format(0, 20_000), target_file_size="8kb", small_file_limit="1kb")
     upsert(spark, table, "select id k, 1L a, 'log' v from range(0, 20000, 1000)")
@@ -446,7 +449,7 @@ def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     assert table.clustering_information(predicate="a = -5").predicate.kept_files == len(logs)
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, monkeypatch):
     table = made(spark, "rivals", ROWS.format(0, 100))
 
@@ -478,7 +481,8 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
     assert rows(spark, "select count(*), count(distinct k) from z.mor_rivals") == [(100, 100)]
 
 
-@newest_spark
+@pytest.mark.exhaustive
+@pytest.mark.newest_spark
 def test_a_clustering_under_way_leaves_groups_that_get_a_log(spark, monkeypatch):
     table = made(spark, "overtaken", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
     write_all = GroupWriter.write_all
@@ -525,7 +529,8 @@ def test_a_stream_comes_in_exactly_once(spark, tmp_path):
     assert spark.table("z.mor_streamed").count() == 16
 
 
-@newest_spark
+@pytest.mark.exhaustive
+@pytest.mark.newest_spark
 def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
     made(spark, "busy", ROWS.format(0, 50))
     failed = []
@@ -562,7 +567,7 @@ def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
     assert rows(spark, "select count(*), count(distinct k) from z.mor_busy__ro") == [(110, 110)]
 
 
-@newest_spark
+@pytest.mark.newest_spark
 def test_information_tells_of_logs_and_plans(spark):
     table = made(spark, "told", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
@@ -573,7 +578,7 @@ def test_information_tells_of_logs_and_plans(spark):
     assert told["pending_compactions"] == list(planned.plans)
 
 
-@newest_spark
+@pytest.mark.newest_spark
 @pytest.mark.parametrize("nothing", [lambda table: table.delete("k = -1"), ZTable.compact, ZTable.cluster])
 def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, nothing):
     table = made(spark, "unpublished", ROWS.format(0, 10))

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from comparing import same_rows
-from sparks import newest_spark
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.errors import UnsupportedError
@@ -20,7 +19,7 @@ from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.relations import installed
 from dbt.adapters.zlayout.table import ZTable
 
-pytestmark = newest_spark
+pytestmark = pytest.mark.newest_spark
 
 UTC = dt.timezone.utc
 

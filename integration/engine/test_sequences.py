@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 
 from dbt.adapters.zlayout.table import ZTable
 
-SEQUENCES = int(os.environ.get("ZLAYOUT_SEQUENCES", "3"))
+SEQUENCES = int(os.environ.get("ZLAYOUT_SEQUENCES", "1"))
 BASE = "k int, p string, v bigint, f double, t string"
 
 keys = st.one_of(st.none(), st.integers(0, 40))

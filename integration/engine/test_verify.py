@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from sparks import newest_spark
 
 from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.spark.catalog import Catalog
@@ -18,7 +17,7 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 
-pytestmark = newest_spark
+pytestmark = pytest.mark.newest_spark
 
 EVERY_TYPE = """
     select id, cast(id % 100 as tinyint) t, cast(id as smallint) si, cast(id % 1000 as int) i,

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+import pytest
 from exploration import Counts, Exploration
+
+
+def in_full(pairs: Iterable[tuple[str, str]], representative: set[tuple[str, str]]) -> list[Any]:
+    """Parameters of a test that explores every order: the representative pairs, and the others as `exhaustive`."""
+    pairs = list(pairs)
+    assert representative <= set(pairs)
+    return [pytest.param(pair, marks=() if pair in representative else pytest.mark.exhaustive) for pair in pairs]
 
 
 @dataclass

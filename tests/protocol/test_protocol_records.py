@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from effort import Effort
+from effort import Effort, in_full
 from exploration import Faults
 from record_writers import RecordWork
 from scenes import RECORD_KINDS, exploration, founded_with_logs
@@ -16,9 +16,17 @@ from dbt.adapters.zlayout.timeline.conflicts import Decision, Kind
 # Others are those of tables without logs.
 _OF_RECORDS = {"upsert", "upsert elsewhere", "delete", "compaction"}
 PAIRS = [pair for pair in itertools.combinations_with_replacement(RECORD_KINDS, 2) if not _OF_RECORDS.isdisjoint(pair)]
+# One of each kind of meeting; of the others some schedules are walked at random, below, unless `-m ''` runs all.
+REPRESENTATIVE = {
+    ("upsert", "upsert"),
+    ("upsert", "compaction"),
+    ("upsert", "clustering"),
+    ("delete", "compaction"),
+    ("compaction", "rollback"),
+}
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
+@pytest.mark.parametrize("pair", in_full(PAIRS, REPRESENTATIVE), ids=" and ".join)
 def test_every_order_of_the_effects_of_two_writers_is_serial(effort: Effort, pair: tuple[str, str]) -> None:
     works = [RECORD_KINDS[name] for name in pair]
     counts = effort.everything("two writers of records", exploration(founded_with_logs(), works, Faults()))
@@ -30,7 +38,7 @@ def test_every_order_of_the_effects_of_two_writers_is_serial(effort: Effort, pai
 @pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
 def test_a_crash_of_one_of_two_writers_leaves_a_serial_order(effort: Effort, pair: tuple[str, str]) -> None:
     crashing = exploration(founded_with_logs(), [RECORD_KINDS[name] for name in pair], Faults(crashes=1))
-    effort.everything_or_walks("two writers of records, one crash", crashing, effort.rng(pair), 2)
+    effort.everything_or_walks("two writers of records, one crash", crashing, effort.rng(pair), 4)
 
 
 @pytest.mark.parametrize("third", ["compaction", "clustering", "rollback"])

@@ -1,0 +1,265 @@
+"""The checks of a change, two at a time; says at the end which failed, what each took and how many tests ran.
+
+    checks.py test       what a change can break: lint, types, unit tests, the suites on the newest Spark
+    checks.py others     the engine's suite on older Sparks, the documentation, the wheel
+    checks.py all        every test on every Spark, every order of writers, every fault, mutants; takes hours
+    checks.py summary    adds up the reports of the runs before
+
+Runs in the environment that `make venv` made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).parents[1]
+REPORTS = Path(os.environ.get("REPORTS", ROOT / "build" / "reports"))
+OUTCOMES = "outcomes.json"
+PYTHON = sys.executable
+UV = (str(Path(PYTHON).with_name("uv")), "--no-config")
+OTHER_SPARKS = ("3.5", "4.0")
+CORE = ("config", "curve", "predicate", "pruning", "layout", "timeline", "index", "publish", "store")
+SUITES = ("engine", "conformance", "adapter", "faults", "stores", "tpch")
+LANES = 2
+_LINES_OF_A_FAILURE = 25
+
+# Short queries, thousands of them: Java's second compiler and its parallel collector cost more than they win back.
+_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+_EVERYWHERE = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program with its arguments, what its environment has besides, and where it runs."""
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: Path = ROOT
+
+
+@dataclass(frozen=True)
+class Check:
+    """Commands that run one after the other, until one fails."""
+
+    name: str
+    commands: Sequence[Command]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a check ended."""
+
+    name: str
+    passed: bool
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:5.0f} s  {'ok' if self.passed else 'FAILED':6}  {self.name}"
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What can be checked.
+
+    Attributes:
+        reports: The folder for JUnit reports and for what a check makes on its way.
+    """
+
+    reports: Path
+
+    def named(self, run: str) -> list[Check]:
+        """The checks of a run, the longest first, so that the lanes end together."""
+        every, full = ("-m", ""), ("-m", "", "--faults", "full")
+        return {
+            "test": [self.lint(), self.types(), self.unit(), *map(self.suite, SUITES)],
+            "others": [
+                *(self.engine_on(spark, "not exhaustive and not newest_spark") for spark in OTHER_SPARKS),
+                self.wheel(),
+                self.documentation(),
+            ],
+            "all": [
+                self.lint(),
+                self.types(),
+                *(self.engine_on(spark, "not newest_spark") for spark in OTHER_SPARKS),
+                *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
+                self.unit(*every, ZLAYOUT_PROTOCOL="full"),
+                self.wheel(),
+                self.documentation(),
+                self.mutants(),
+            ],
+        }[run]
+
+    def lint(self) -> Check:
+        """Rules and format."""
+        ruff = [PYTHON, "-m", "ruff"]
+        return Check("lint", [Command([*ruff, "check", "."]), Command([*ruff, "format", "--check", "."])])
+
+    def types(self) -> Check:
+        """The type checker."""
+        return Check("types", [Command([PYTHON, "-m", "mypy", "--strict"])])
+
+    def unit(self, *options: str, **environment: str) -> Check:
+        """Tests without Spark; CI also measures how much of the core they cover, by branch."""
+        measured = [f"--cov=dbt/adapters/zlayout/{part}" for part in CORE]
+        coverage = [*measured, "--cov-branch", "--cov-report=term:skip-covered"] if "CI" in os.environ else []
+        environment = {"COVERAGE_FILE": str(self.reports / ".coverage"), **environment}
+        return Check("unit tests and laws", [self._pytest("tests", "unit", *coverage, *options, **environment)])
+
+    def suite(self, name: str, *options: str, **environment: str) -> Check:
+        """A suite on a real Spark, the newest."""
+        return Check(f"integration/{name}", [self._pytest(f"integration/{name}", name, *options, **environment)])
+
+    def engine_on(self, spark: str, marks: str) -> Check:
+        """The engine's suite on another Spark, in an environment of its own: the lock with only Spark replaced."""
+        folder = ROOT / f".venv-{spark}"
+        python = str(folder / "bin" / "python")
+        lock = self.reports / f"without-spark-{spark}.lock"
+        lock.write_text("\n".join(without_spark((ROOT / "requirements.lock").read_text("utf-8"))), "utf-8")
+        spark_lock = str(ROOT / ".ci" / f"pyspark-{spark}.lock")
+        install = [*UV, "pip", "install", "-q", "--no-deps", "--python", python]
+        commands = [
+            Command([*UV, "venv", "-q", "--clear", "--python", PYTHON, str(folder)]),
+            Command([*install, "--require-hashes", "-r", str(lock), "-r", spark_lock]),
+            Command([*install, "--editable", "."]),
+            self._pytest("integration/engine", f"engine-{spark}", "-m", marks, python=python),
+        ]
+        return Check(f"integration/engine on Spark {spark}", commands)
+
+    def documentation(self) -> Check:
+        """The documentation as HTML."""
+        site = str(self.reports / "site")
+        return Check("documentation", [Command([PYTHON, "-m", "mkdocs", "build", "--strict", "-q", "-d", site])])
+
+    def wheel(self) -> Check:
+        """The wheel in an empty environment, with the versions of the lock, and the first command of a new project."""
+        work = self.reports / "wheel"
+        bin_, project = work / "venv" / "bin", work / "project"
+        project.mkdir(parents=True, exist_ok=True)
+        (project / "dbt_project.yml").write_text("name: fresh\nversion: '1.0'\nprofile: fresh\n")
+        profile = "fresh:\n  target: dev\n  outputs:\n    dev: {type: zlayout, schema: fresh}\n"
+        (project / "profiles.yml").write_text(profile)
+        install = f'"$0" --no-config pip install -q --python "{bin_}/python" -c requirements.lock "{work}"/dist/*.whl'
+        place = ["--project-dir", str(project), "--profiles-dir", str(project), "--log-path", str(work / "logs")]
+        commands = [
+            Command([PYTHON, "-m", "build", "-q", "--outdir", str(work / "dist"), "."]),
+            Command([PYTHON, "-m", "venv", str(work / "venv")]),
+            Command(["sh", "-c", install, UV[0]]),
+            # In another folder, where the checkout is not on Python's path.
+            Command([str(bin_ / "dbt"), "debug", *place], {"PYSPARK_PYTHON": str(bin_ / "python")}, project),
+        ]
+        return Check("wheel in an empty environment, dbt debug", commands)
+
+    def mutants(self) -> Check:
+        """Wrongs put into pruning one by one, which the tests must notice."""
+        return Check("mutants", [Command([PYTHON, "tests/mutation/mutants.py"])])
+
+    def _pytest(self, path: str, report: str, *options: str, python: str = PYTHON, **environment: str) -> Command:
+        """Tests in a process of their own, as Spark has one session a process."""
+        arguments = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5"]
+        environment = {"PYSPARK_PYTHON": python, **environment}
+        if path.startswith("integration/"):
+            # Spark and dbt warn of themselves; only the unit tests take warnings for errors.
+            arguments += ["-W", "default", "-W", "ignore:unclosed:ResourceWarning"]
+            environment = {"PYTHONPATH": str(ROOT / path), **_JAVA, **environment}
+        return Command([*arguments, f"--junitxml={self.reports / report}.xml", *options, path], environment)
+
+
+def without_spark(lock: str) -> Iterator[str]:
+    """The requirements without pyspark and py4j; each starts in the first column and goes on in indented lines."""
+    keep = True
+    for line in lock.splitlines():
+        if line and not line[0].isspace() and not line.startswith("#"):
+            keep = not line.startswith(("pyspark==", "py4j=="))
+        if keep:
+            yield line
+
+
+def run(check: Check, printing: threading.Lock) -> Outcome:
+    """Runs a check and prints what it said, in one piece."""
+    started, passed = time.monotonic(), True
+    with tempfile.TemporaryFile() as said:
+        for command in check.commands:
+            environment = {**os.environ, **_EVERYWHERE, **command.environment}
+            done = subprocess.run(
+                command.arguments,
+                cwd=command.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            passed = done.returncode == 0
+            if not passed:
+                break
+        said.seek(0)
+        with printing:
+            print(f"\n=== {check.name}", flush=True)
+            shutil.copyfileobj(said, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    return Outcome(check.name, passed, time.monotonic() - started)
+
+
+def failures(report: ElementTree.Element) -> Iterator[str]:
+    """The failed tests of a report: a name, then the last lines of what pytest says of it."""
+    for case in report.iter("testcase"):
+        for problem in (*case.findall("failure"), *case.findall("error")):
+            yield f"{case.get('classname')}::{case.get('name')} failed"
+            yield from (problem.text or "").splitlines()[-_LINES_OF_A_FAILURE:]
+
+
+def summarise(folders: Sequence[Path]) -> bool:
+    """Prints seconds, each failed test with the end of its report, then 'N passed, N failed, N skipped'.
+
+    A failed check without a failed test counts as one.
+
+    Returns:
+        Whether all passed.
+    """
+    outcomes = [Outcome(**each) for folder in folders for each in json.loads((folder / OUTCOMES).read_text())]
+    print("\n=== seconds", *outcomes, sep="\n")
+    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    for path in sorted(path for folder in folders for path in folder.glob("*.xml")):
+        report = ElementTree.parse(path).getroot()
+        for found in report.iter("testsuite"):
+            for name in counts:
+                counts[name] += int(found.get(name, 0))
+        for line in failures(report):
+            print(f"{path.stem}: {line}")
+    wrong = [each for each in outcomes if not each.passed]
+    for each in wrong:
+        print(f"failed: {each.name}")
+    failed = counts["failures"] + counts["errors"]
+    passed = counts["tests"] - failed - counts["skipped"]
+    print(f"{passed} passed, {max(failed, len(wrong))} failed, {counts['skipped']} skipped", flush=True)
+    return not failed and not wrong
+
+
+def main(wanted: str) -> bool:
+    """Runs checks, or adds up what ran before; returns whether all passed."""
+    if wanted == "summary":
+        return summarise(sorted(path.parent for path in REPORTS.glob(f"*/{OUTCOMES}")))
+    folder = REPORTS / wanted
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    printing = threading.Lock()
+    with ThreadPoolExecutor(LANES) as lanes:
+        outcomes = list(lanes.map(lambda check: run(check, printing), Checks(folder).named(wanted)))
+    (folder / OUTCOMES).write_text(json.dumps([asdict(each) for each in outcomes]))
+    return summarise([folder])
+
+
+if __name__ == "__main__":
+    sys.exit(not main(sys.argv[1]))
