@@ -86,6 +86,7 @@ class Checks:
             "test": [self.lint(), self.types(), self.unit(), *map(self.suite, SUITES)],
             "others": [
                 *(self.engine_on(spark, "not exhaustive and not newest_spark") for spark in OTHER_SPARKS),
+                self.suite("faults", "-m", "", "--faults", "sample"),
                 self.wheel(),
                 self.documentation(),
             ],

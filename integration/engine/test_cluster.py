@@ -101,7 +101,7 @@ def test_every_type_is_the_same_afterwards_and_so_are_comments_and_columns(spark
     assert now["Comment"] == kept["Comment"]
 
 
-@pytest.mark.parametrize("writer", ["arrow", "spark"])
+@pytest.mark.parametrize("writer", [pytest.param("arrow", marks=pytest.mark.exhaustive), "spark"])
 def test_small_files_are_put_together_within_their_partition(spark, writer):
     name = f"z.cl_small_{writer}"
     query = "select id, cast(id % 3 as string) part, concat('x', id) t from range({}, {})"
@@ -115,7 +115,7 @@ def test_small_files_are_put_together_within_their_partition(spark, writer):
     assert table.cluster().bytes_rewritten == 0
 
 
-@pytest.mark.parametrize("partition_by", [[], ["part"]])
+@pytest.mark.parametrize("partition_by", [pytest.param([], marks=pytest.mark.exhaustive), ["part"]])
 def test_files_of_a_table_without_keys_have_the_wanted_size(spark, partition_by):
     name = f"z.cl_without_keys_{len(partition_by)}"
     query = (

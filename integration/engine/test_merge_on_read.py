@@ -187,7 +187,7 @@ def test_delete_insert_and_replace_where_go_through_logs(spark):
     assert spark.table("z.mor_replaced").count() == 18
 
 
-@pytest.mark.parametrize("moves", [True, False])
+@pytest.mark.parametrize("moves", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
     name = f"moving_{int(moves)}"
     query = "select id k, if(id % 2 = 0, 'even', 'odd') p, 'base' v from range(20)"
@@ -412,9 +412,10 @@ EVERY_TYPE = """
     "key",
     [
         ["k"],
+        pytest.param(["day", "b"], marks=pytest.mark.newest_spark),
         *(
-            pytest.param(each, marks=pytest.mark.newest_spark)
-            for each in (["day", "b"], ["ts"], ["dec"], ["t2"], ["bin"], ["dotted.name"])
+            pytest.param(each, marks=(pytest.mark.exhaustive, pytest.mark.newest_spark))
+            for each in (["ts"], ["dec"], ["t2"], ["bin"], ["dotted.name"])
         ),
     ],
 )
@@ -579,7 +580,13 @@ def test_information_tells_of_logs_and_plans(spark):
 
 
 @pytest.mark.newest_spark
-@pytest.mark.parametrize("nothing", [lambda table: table.delete("k = -1"), ZTable.compact, ZTable.cluster])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        lambda table: table.delete("k = -1"),
+        *(pytest.param(each, marks=pytest.mark.exhaustive) for each in (ZTable.compact, ZTable.cluster)),
+    ],
+)
 def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, nothing):
     table = made(spark, "unpublished", ROWS.format(0, 10))
     table.delete("k = 1")

@@ -35,7 +35,7 @@ def content(table):
     return {path: (root / path).read_bytes() for path in files_of(table)}
 
 
-@pytest.mark.parametrize("partition_by", [(), ("flag",)])
+@pytest.mark.parametrize("partition_by", [pytest.param((), marks=pytest.mark.exhaustive), ("flag",)])
 def test_rows_of_every_type_come_change_and_go(spark, partition_by):
     name = f"z.every_{len(partition_by)}"
     table = table_of(spark, name, EVERY_TYPE.format(rows=400), zorder=["k", "day"], partition_by=partition_by)
@@ -54,7 +54,13 @@ def test_rows_of_every_type_come_change_and_go(spark, partition_by):
     assert table.index_status().num_rows == 0
 
 
-@pytest.mark.parametrize("key", ["k", "b", "s", "l", "f", "d", "dec", "day", "ts", "ntz", "t", "bin", "flag", "st"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("k", "d", "dec", "ts", "t", "st"),
+        *(pytest.param(key, marks=pytest.mark.exhaustive) for key in ("b", "s", "l", "f", "day", "ntz", "bin", "flag")),
+    ],
+)
 def test_a_merge_matches_by_keys_of_every_type_and_never_by_null(spark, key):
     name = f"z.key_{key}"
     query = f"select *, row_number() over (partition by {key} order by k) n from ({EVERY_TYPE.format(rows=60)})"
@@ -203,7 +209,10 @@ CONDITIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize(
+    "condition",
+    [pytest.param(each, marks=pytest.mark.exhaustive if number % 3 else ()) for number, each in enumerate(CONDITIONS)],
+)
 def test_a_delete_takes_and_a_count_counts_what_plain_spark_would(spark, condition):
     name = f"z.wholly_{CONDITIONS.index(condition)}"
     table = table_of(spark, name, PARTS, partition_by=["part"], zorder=["d"])

@@ -203,6 +203,7 @@ def test_timestamps_of_every_writer_are_skipped_by(spark, name, tmp_path, writer
     assert (kept, total) == ((2, 3) if writer == "pyarrow int96" else (0, 3))
 
 
+@pytest.mark.exhaustive
 def test_a_zone_that_moves_foreign_int96_does_not_lose_rows(spark, name, tmp_path):
     folder = tmp_path / "t"
     for number in range(3):
@@ -272,6 +273,7 @@ def test_a_data_page_that_cannot_be_read_leaves_its_file_unknown(spark, name, tm
     assert table.explain("id = -5").kept_files == 1
 
 
+@pytest.mark.exhaustive
 def test_names_are_taken_as_spark_takes_them(spark, name, tmp_path):
     folder = tmp_path / "t x+y"
     external(spark, name, folder, "`a.b` bigint, `it's` string")
@@ -329,8 +331,19 @@ def gone(paths):
         path.unlink()
 
 
-@pytest.mark.parametrize("partition", ["files", "column_stats", "partition_stats", "*"])
-@pytest.mark.parametrize("damage", [truncate, garbage, swap, older, gone])
+REPRESENTATIVE = [(truncate, "*"), (garbage, "column_stats"), (swap, "partition_stats"), (older, "*"), (gone, "files")]
+OTHERS = [
+    (damage, partition)
+    for damage in (truncate, garbage, swap, older, gone)
+    for partition in ("files", "column_stats", "partition_stats", "*")
+    if (damage, partition) not in REPRESENTATIVE
+]
+
+
+@pytest.mark.parametrize(
+    ("damage", "partition"),
+    [*REPRESENTATIVE, *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in OTHERS)],
+)
 def test_any_state_of_the_index_gives_the_same_rows_and_is_repaired(spark, name, damage, partition):
     name = f"{name}_{damage.__name__}_{partition.replace('*', 'all')}"
     table = managed(spark, name, retain_hours=0, retain_versions=1)
@@ -497,6 +510,7 @@ def test_a_table_made_again_by_others_with_other_partitions_is_indexed_anew(spar
     assert table.location == again.location
 
 
+@pytest.mark.exhaustive
 def test_a_thousand_files_are_refreshed_in_a_moment(spark, name, tmp_path):
     folder = tmp_path / "t"
     external(spark, name, folder, "id bigint, x double")

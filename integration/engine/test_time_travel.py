@@ -219,6 +219,7 @@ def test_a_rollback_says_which_version(spark, past):
         ZTable.for_name(spark, "z.past").rollback()
 
 
+@pytest.mark.exhaustive
 def test_a_table_of_any_name_goes_back(spark):
     name = "z.`1_Select`"
     for turn in (1, 2):
@@ -391,6 +392,7 @@ def test_changes_whose_files_were_cleaned_are_told(spark):
         table.changes(1, 3)
 
 
+@pytest.mark.exhaustive
 def test_values_that_never_compare_are_told(spark):
     if spark.version.startswith("3."):
         pytest.skip("Spark 3 has no type whose values never compare")

@@ -11,7 +11,7 @@ HERE = str(Path(__file__).parent)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--faults", choices=("sample", "full"), default="sample", help="how many faults and schedules")
+    parser.addoption("--faults", choices=("few", "sample", "full"), default="few", help="how many faults and schedules")
     parser.addoption("--faults-done", help="a file that remembers what a full run has done, so that it can go on")
     parser.addoption("--faults-minutes", type=float, default=1e6, help="a full run stops after so long, to go on later")
 

@@ -18,7 +18,8 @@ class Runs:
     _begun = time.monotonic()
 
     def __init__(self, config, kind: str) -> None:
-        self.full = config.getoption("--faults") == "full"
+        self._effort = config.getoption("--faults")
+        self.full = self._effort == "full"
         self._kind = kind
         self._until = self._begun + 60 * config.getoption("--faults-minutes")
         done = config.getoption("--faults-done")
@@ -30,6 +31,10 @@ class Runs:
             for line in self._file.read_text().splitlines():
                 key, outcome = json.loads(line)
                 self._done[key] = outcome
+
+    def count(self, few: int, sample: int) -> int:
+        """How many runs a test makes unless it makes all."""
+        return few if self._effort == "few" else sample
 
     def each(self, wanted: Iterable[tuple], run: Callable[..., str | None]) -> None:
         """Runs what has not been run yet; a failure does not stop the others.

@@ -8,7 +8,6 @@ from fault_checks import check_whole
 from fault_rows import Rows
 from fault_runs import Runs
 
-SAMPLE = 8
 FULL = 240
 ACTIONS = {
     "kept": (
@@ -94,6 +93,6 @@ def _outcome(answer: dict) -> str:
 def test_writers_at_once_give_the_rows_of_a_serial_order(bench, seed, request):
     runs = Runs(request.config, "schedule")
     rng = random.Random(seed)
-    seeds = range(FULL) if runs.full else rng.sample(range(10**6), SAMPLE)
+    seeds = range(FULL) if runs.full else rng.sample(range(10**6), runs.count(few=3, sample=8))
     runs.each([(each,) for each in seeds], lambda each: schedule(bench, each))
     runs.check()

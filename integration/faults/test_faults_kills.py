@@ -7,8 +7,6 @@ from fault_checks import check_as_found, check_next_writer
 from fault_points import changes
 from fault_runs import Runs
 
-SAMPLE = 24
-
 
 def kill(bench, name: str, number: int, seed: int) -> str | None:
     """One kill and its checks; None when the writer came to its end before it."""
@@ -29,14 +27,12 @@ def kill(bench, name: str, number: int, seed: int) -> str | None:
 def test_a_killed_writer_leaves_a_whole_version(bench, seed, request):
     rng = random.Random(seed)
     runs = Runs(request.config, "kill")
-    kills = [
-        (action.name, number)
-        for action in fault_actions.ACTIONS
-        for number in range(1, 1 + len(bench.dry(action.name, action.template)))
-    ]
-    if not runs.full:
-        # Every action at least once, and then anywhere.
-        kills = [rng.choice([each for each in kills if each[0] == action.name]) for action in fault_actions.ACTIONS]
-        kills += [rng.choice(kills) for _ in range(SAMPLE - len(kills))]
+    # In a sample every action is killed once, and of a few actions each.
+    every = len(fault_actions.ACTIONS)
+    actions = fault_actions.ACTIONS if runs.full else rng.sample(fault_actions.ACTIONS, runs.count(few=6, sample=every))
+    kills = []
+    for action in actions:
+        points = [(action.name, number) for number in range(1, 1 + len(bench.dry(action.name, action.template)))]
+        kills += points if runs.full else [rng.choice(points)]
     runs.each(kills, lambda name, number: kill(bench, name, number, rng.randrange(10**6)))
     runs.check()

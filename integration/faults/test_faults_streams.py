@@ -14,7 +14,6 @@ import pytest
 from fault_points import changes
 from fault_runs import Runs
 
-SAMPLE = 2
 HERE = Path(__file__).parent
 
 
@@ -93,6 +92,6 @@ def test_a_killed_stream_goes_on_and_takes_every_batch_once(streams, seed, reque
         kills += [(at, -1) for at in range(1, 1 + streams.changes())]
     else:
         # Changes of the first batch: there are surely as many.
-        kills = [rng.choice(kills), *((rng.randrange(1, 15), -1) for _ in range(SAMPLE - 1))]
+        kills = [rng.choice(kills), *((rng.randrange(1, 15), -1) for _ in range(runs.count(few=1, sample=2) - 1))]
     runs.each(kills, lambda at, dies_in: kill(streams, at, dies_in))
     runs.check()
