@@ -36,6 +36,7 @@ def test_a_run_clusters_what_its_rows_made_worth_it(dbt, spark):
     assert spark.table("main.clustered_inline").select("id").distinct().count() == 32_000
 
 
+@pytest.mark.exhaustive
 def test_every_so_many_commits(dbt, spark):
     outcomes = list(runs(dbt, "clustered_inline", 4, every=3))
     done = [outcome.response("clustered_inline").get("clustered") is not None for outcome in outcomes]

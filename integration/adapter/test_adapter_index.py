@@ -54,6 +54,7 @@ def test_hooks_bring_the_indexes_of_a_source_and_of_the_model_up_to_date(dbt, sp
     assert dbt("test", "--select", "looked_after").success
 
 
+@pytest.mark.exhaustive
 def test_the_operation_takes_one_table_or_all_that_have_an_index(dbt, feed):
     outcome = dbt.operation("zlayout_refresh_index", model="main.feed")
     assert outcome.success, outcome.log
@@ -67,6 +68,7 @@ def test_the_operation_takes_one_table_or_all_that_have_an_index(dbt, feed):
     assert again.printed == "main.feed: index at version 1, nothing to do"
 
 
+@pytest.mark.exhaustive
 def test_orphans_are_taken_when_the_operation_says_so(dbt, spark):
     assert dbt("run", "--select", "looked_after").success
     folder = Path(unquote(urlsplit(ZTable.for_name(spark, "main.looked_after").location).path))

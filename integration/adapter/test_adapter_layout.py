@@ -33,6 +33,7 @@ def test_info_takes_columns_and_prints_json(dbt):
     assert found["clustering"]["average_depth"] > 2
 
 
+@pytest.mark.exhaustive
 def test_info_names_the_columns_that_there_are(dbt):
     outcome = dbt.operation("zlayout_info", model="laid_out", columns=["cod"])
     assert not outcome.success
@@ -41,6 +42,7 @@ def test_info_names_the_columns_that_there_are(dbt):
     assert "choose among id, code, word" in told
 
 
+@pytest.mark.exhaustive
 def test_the_adapters_answer_is_the_same(dbt):
     found = json.loads(dbt.operation("layout_of", identifier="laid_out", predicate="id < 100").printed)
     assert found["columns"] == found["zorder"] == ["id", "code"]

@@ -140,6 +140,7 @@ def test_a_run_converts_a_table_to_the_type_of_its_model(dbt, spark, table, arri
     assert described == {"id": "tells rows apart"}
 
 
+@pytest.mark.exhaustive
 def test_a_table_is_renamed_and_dropped_with_all_that_lies_beneath(dbt, spark, table, arrived, folders):
     run(dbt, "upserted", round=2)
     before = rows_by_id(spark)
@@ -160,6 +161,7 @@ def test_a_table_is_renamed_and_dropped_with_all_that_lies_beneath(dbt, spark, t
     assert rows_by_id(spark) == arrived[3]
 
 
+@pytest.mark.exhaustive
 def test_a_view_makes_room_and_a_view_of_somebody_else_stays(dbt, spark, arrived):
     dbt.operation("drop_it", identifier="upserted")
     spark.sql("create or replace view main.upserted__ro as select 1 as mine")
@@ -175,6 +177,7 @@ def test_a_view_makes_room_and_a_view_of_somebody_else_stays(dbt, spark, arrived
     assert in_catalog(spark) == set(NAMES)
 
 
+@pytest.mark.exhaustive
 def test_rows_move_between_partitions_and_plans_are_left_for_a_job(dbt, spark, arrived):
     dbt.operation("drop_it", identifier="moved")
     outcomes = [run(dbt, "moved", round=number) for number in (1, 2, 3)]
@@ -204,6 +207,7 @@ def test_a_strategy_that_knows_no_keys_is_refused_with_a_way_out(dbt):
     assert "take one of merge, delete+insert" in outcome.message("wrong_records")
 
 
+@pytest.mark.exhaustive
 def test_dropping_the_schema_leaves_nothing(project_at, spark, dbt, folders):
     project = project_at(schema="records_gone")
     run(project, "upserted")

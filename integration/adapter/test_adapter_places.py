@@ -18,6 +18,7 @@ def test_tables_lie_under_the_location_root_of_the_profile(rooted, lake, rows):
     assert rows("select sum(n) from rooted.reader") == [(100,)]
 
 
+@pytest.mark.exhaustive
 def test_a_models_own_location_root_goes_first(rooted, lake, rows):
     outcome = rooted("run", "--select", "elsewhere", elsewhere=str(lake / "own" / "place"))
     assert outcome.success, outcome.log
@@ -48,6 +49,7 @@ def test_a_renamed_table_keeps_its_rows_and_a_new_one_takes_the_name(rooted, row
     assert not [path for path in (lake / "root" / "rooted").iterdir() if path.name.startswith(("renamed", "clustered"))]
 
 
+@pytest.mark.exhaustive
 def test_a_dropped_schema_leaves_no_folder(project_at, lake, spark):
     project = project_at(schema="gone", location_root=str(lake / "root"))
     assert project("build", "--select", "+reader", "+reader_view", "rates").success

@@ -35,7 +35,7 @@ def condition(dbt: Any, column: str, query: str, **limits: int) -> str:
     return str(outcome.printed)
 
 
-@pytest.mark.parametrize("most", [10, 2], ids=["list", "ranges"])
+@pytest.mark.parametrize("most", [10, pytest.param(2, marks=pytest.mark.exhaustive)], ids=["list", "ranges"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_condition_holds_exactly_for_the_values_of_its_query(dbt: Any, spark: Any, kind: str, most: int) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")

@@ -37,6 +37,7 @@ def test_pandas_keeps_types_and_missing_values_are_null(rows, spark):
     assert rows(f"select {counts} from main.from_pandas") == [(4, 2, 0, 4)]
 
 
+@pytest.mark.exhaustive
 def test_pandas_on_spark_becomes_a_table(rows):
     assert rows("select count(*), count(told) from main.from_pandas_on_spark") == [(10, 10)]
 

@@ -46,6 +46,7 @@ def test_a_second_load_is_the_next_version(dbt, rows, loaded):
     assert rows("select count(*) from main.typed") == [(3,)]
 
 
+@pytest.mark.exhaustive
 def test_columns_change_only_in_a_full_refresh(dbt, rows):
     file = dbt.folder / "seeds" / "typed.csv"
     text = file.read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_debug_tells_versions_places_and_skipping(dbt, lake):
     outcome = dbt("debug")
@@ -17,6 +19,7 @@ def test_debug_tells_versions_places_and_skipping(dbt, lake):
     assert "method: session" in outcome.log
 
 
+@pytest.mark.exhaustive
 def test_seeds_keep_quotes_digits_nulls_and_dates(dbt, rows):
     import datetime
 
@@ -48,6 +51,7 @@ def test_a_statement_that_spark_refuses_is_told_in_short(dbt):
     assert "at org.apache.spark" not in told
 
 
+@pytest.mark.exhaustive
 def test_show_prints_rows(dbt):
     assert dbt("show", "--inline", "select 41 + 1 as answer").success
 

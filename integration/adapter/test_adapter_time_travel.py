@@ -44,11 +44,13 @@ def test_a_model_reads_an_older_version_of_another(dbt, rows, kind):
     assert rows("select distinct turn from main.versions") == [(3,)]
 
 
+@pytest.mark.exhaustive
 def test_a_model_compares_a_version_with_the_newest(dbt, rows):
     build(dbt, "compared")
     assert rows("select distinct turn_now, turn_then from main.compared") == [(3, 1)]
 
 
+@pytest.mark.exhaustive
 def test_a_model_reads_the_version_of_a_time(dbt, rows):
     committed_at = history(dbt)[1]["committed_at"]
     assert committed_at.endswith(" UTC")
@@ -56,6 +58,7 @@ def test_a_model_reads_the_version_of_a_time(dbt, rows):
     assert rows("select distinct turn from main.version_reader") == [(2,)]
 
 
+@pytest.mark.exhaustive
 def test_empty_takes_no_rows_of_a_version_either(dbt, rows):
     outcome = dbt("run", "--select", "version_reader", "--empty", past=True, version=0)
     assert outcome.success, outcome.log
@@ -75,6 +78,7 @@ def test_a_version_that_is_not_there_is_told_with_those_that_are(dbt):
     assert "wants version" in dbt("run", "--select", "version_reader", past=True).message("version_reader")
 
 
+@pytest.mark.exhaustive
 def test_a_query_of_a_macro_reads_a_version(dbt):
     outcome = operation(dbt, "count_at", model="versions", version=1)
     assert outcome.printed == "100 2"
@@ -127,6 +131,7 @@ def test_clean_removes_what_the_dry_run_told(dbt):
     assert "version 2 can be read" in failure(operation(dbt, "count_at", model="versions", version=0))
 
 
+@pytest.mark.exhaustive
 def test_clean_without_a_model_goes_through_the_project(dbt):
     build(dbt, "clustered", "reader_view")
     done = operation(dbt, "zlayout_clean", retain_versions=1, retain_hours=0, json=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_a_run_tells_rows_and_files_and_what_it_did(dbt, rows):
     outcome = dbt("run", "--select", "clustered")
@@ -31,6 +33,7 @@ def test_a_run_tells_rows_and_files_and_what_it_did(dbt, rows):
     assert sum(written["seconds"].values()) > 0
 
 
+@pytest.mark.exhaustive
 def test_a_rebuild_with_another_schema_replaces_the_table(dbt, rows, spark):
     first = dbt("run", "--select", "clustered")
     second = dbt("run", "--select", "clustered", variant="changed")
@@ -115,6 +118,7 @@ def test_hooks_run_before_and_after_the_write(dbt, rows):
     assert rows("select what, n from main.hook_log") == [("after", 0), ("post", 10), ("pre", 0)]
 
 
+@pytest.mark.exhaustive
 def test_a_model_may_read_its_own_last_version(dbt, rows):
     for _ in range(3):
         outcome = dbt("run", "--select", "itself")
@@ -122,6 +126,7 @@ def test_a_model_may_read_its_own_last_version(dbt, rows):
     assert rows("select run from main.itself") == [(1,), (2,), (3,)]
 
 
+@pytest.mark.exhaustive
 def test_a_model_changes_between_view_table_and_zordered_table(dbt, rows, folders):
     for variant in ("first", "clustered", "plain", "clustered", "first"):
         outcome = dbt("run", "--select", "turns", variant=variant)
@@ -130,6 +135,7 @@ def test_a_model_changes_between_view_table_and_zordered_table(dbt, rows, folder
     assert not [folder for folder in folders() if "turns" in folder]
 
 
+@pytest.mark.exhaustive
 def test_a_failing_query_leaves_the_view_of_its_name(dbt, rows):
     assert dbt("run", "--select", "turns").success
     assert not dbt("run", "--select", "turns", variant="failing").success
@@ -137,6 +143,7 @@ def test_a_failing_query_leaves_the_view_of_its_name(dbt, rows):
     assert [row[1] for row in rows("show tables in main like 'turns*'")] == ["turns"]
 
 
+@pytest.mark.exhaustive
 def test_an_empty_run_makes_an_empty_table(dbt, rows):
     outcome = dbt("run", "--select", "+reader", "--empty")
     assert outcome.success, outcome.log
