@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+import os
 
 
 def test_debug_tells_versions_places_and_skipping(dbt, lake):
@@ -14,12 +14,12 @@ def test_debug_tells_versions_places_and_skipping(dbt, lake):
         "master: local[2]",
         f"data goes to: {lake / 'warehouse'}",
         "file skipping in this session: available",
+        f"Python of the workers: {os.environ['PYSPARK_PYTHON']} (",
     ):
         assert line in outcome.printed.replace("file:", "")
     assert "method: session" in outcome.log
 
 
-@pytest.mark.exhaustive
 def test_seeds_keep_quotes_digits_nulls_and_dates(dbt, rows):
     import datetime
 
@@ -51,7 +51,6 @@ def test_a_statement_that_spark_refuses_is_told_in_short(dbt):
     assert "at org.apache.spark" not in told
 
 
-@pytest.mark.exhaustive
 def test_show_prints_rows(dbt):
     assert dbt("show", "--inline", "select 41 + 1 as answer").success
 

@@ -53,9 +53,7 @@ def pruning_problem(explained: Explanation, predicate: str, percent: float) -> d
     if explained.skipped_percent >= percent:
         return None
     advice = list(dict.fromkeys(each for each in explained.conjuncts.column("advice").to_pylist() if each))
-    advice += explained.problems or [
-        "cluster the table by the columns of the condition; zlayout_explain tells of each file why"
-    ]
+    advice += explained.problems or [_pruning_advice(explained.total_files, percent)]
     return {
         "predicate": predicate,
         "skipped_percent": round(explained.skipped_percent, 4),
@@ -64,6 +62,18 @@ def pruning_problem(explained: Explanation, predicate: str, percent: float) -> d
         "total_files": explained.total_files,
         "what_to_do": "; ".join(advice),
     }
+
+
+def _pruning_advice(files: int, percent: float) -> str:
+    # A condition that some row meets reads at least one file.
+    most = 100 * (files - 1) / files
+    if most >= percent:
+        return "cluster the table by the columns of the condition; zlayout_explain tells of each file why"
+    count = "one file, of which nothing" if files == 1 else f"{files:,} files, of which at most {most:g} percent"
+    return (
+        f"the table has {count} can be skipped while a row matches; lower target_file_size so that it has more files,"
+        " or add the test when the table has grown"
+    )
 
 
 def problem_line(table: str, problem: Mapping[str, Any]) -> str:

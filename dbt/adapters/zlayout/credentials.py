@@ -11,6 +11,8 @@ from typing import Any, Optional
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.zlayout.store.opening import place_problem
+
 _ANSI = "spark.sql.ansi.enabled"
 
 
@@ -36,7 +38,11 @@ class ZlayoutCredentials(SparkCredentials):
         Raises:
             DbtRuntimeError: Names every problem.
         """
-        problems = [*_wrong_method(data.get("method")), *_misspelled(data, {field.name for field in fields(cls)})]
+        problems = [
+            *_wrong_method(data.get("method")),
+            *_misspelled(data, {field.name for field in fields(cls)}),
+            *_wrong_root(data.get("location_root")),
+        ]
         if problems:
             raise DbtRuntimeError("\n  ".join(problems))
         super().validate(_with_text_parameters(data))
@@ -97,6 +103,12 @@ def _wrong_method(method: object) -> list[str]:
             " `type: spark` (dbt-spark)"
         )
     ]
+
+
+def _wrong_root(root: object) -> list[str]:
+    # A relative folder is taken from the working directory; other types are dbt's to refuse.
+    problem = place_problem(_absolute(root)) if isinstance(root, str) else None
+    return [] if problem is None else [f"location_root: {root!r} {problem}"]
 
 
 def _misspelled(data: dict[str, object], known: set[str]) -> list[str]:

@@ -54,6 +54,18 @@ def spark_message(error: BaseException) -> str:
     return _STACK.split(text, maxsplit=1)[0].strip().rstrip(";")
 
 
+def every_text(error: BaseException) -> str:
+    """What an error and, for one of Java, all of its causes say."""
+    texts = [str(getattr(error, "_desc", None) or error)]
+    cause = getattr(error, "java_exception", None)
+    for _ in range(_DEEPEST_CAUSE):
+        if cause is None:
+            break
+        texts.append(str(cause.getMessage() or ""))
+        cause = cause.getCause()
+    return "\n".join(texts)
+
+
 def _is_from_spark(error: BaseException) -> bool:
     # By name: pyspark itself is imported only where a session is made.
     return any(kind.__module__.split(".")[0] in ("pyspark", "py4j") for kind in type(error).__mro__)

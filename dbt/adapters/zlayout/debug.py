@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.workers import worker_line
+from dbt.adapters.zlayout.store import check_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,15 +18,22 @@ def session_report(session: SparkSession, location_root: str | None) -> list[str
     Args:
         session: The session that models run in.
         location_root: The profile's folder for tables, if it names one.
+
+    Raises:
+        UnsupportedError: Python workers do not run, or lack this package.
+        StoreError: The profile's folder cannot be written.
     """
     context = session.sparkContext
     jvm: Any = context._jvm
     warehouse = session.conf.get("spark.sql.warehouse.dir")
     available, reason = skipping_status(session)
+    if location_root is not None:
+        check_place(location_root)
     return [
         f"Spark version: {session.version}",
         f"Java version: {jvm.System.getProperty('java.version')}",
         f"master: {context.master}",
+        worker_line(session),
         f"catalog: {session.conf.get('spark.sql.catalogImplementation')}",
         f"data goes to: {location_root or warehouse}" + ("" if location_root else " (Spark's warehouse)"),
         f"file skipping in this session: {'available' if available else f'not available: {reason}'}",

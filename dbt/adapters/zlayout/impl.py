@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.relation import ZlayoutRelation
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.remove import drop_table, rename_table
 from dbt.adapters.zlayout.sql_literals import quoted_identifier
+from dbt.adapters.zlayout.store import check_place
 from dbt.adapters.zlayout.time_travel_operations import TimeTravel
 
 if TYPE_CHECKING:
@@ -85,8 +86,9 @@ class ZlayoutAdapter(
     def debug_query(self) -> None:
         """Runs a statement for ``dbt debug`` and prints what the session is and can do."""
         super().debug_query()
-        for line in session_report(self.session(), self.config.credentials.location_root):
-            fire_event(PrintEvent(msg=f"  {line}"))
+        with as_dbt_errors():
+            for line in session_report(self.session(), self.config.credentials.location_root):
+                fire_event(PrintEvent(msg=f"  {line}"))
 
     @available.parse_none
     def drop_table(self, relation: ZlayoutRelation) -> None:
@@ -111,6 +113,19 @@ class ZlayoutAdapter(
     def schema_root(self, schema: str | None) -> str | None:
         """The profile's folder for the tables of a schema, or None."""
         root: str | None = self.config.credentials.schema_root(schema)
+        return root
+
+    @available.parse_none
+    def new_schema_root(self, schema: str | None) -> str | None:
+        """The same for a schema that is about to be made, whose folder can be written.
+
+        Raises:
+            DbtRuntimeError: It cannot.
+        """
+        root: str | None = self.schema_root(schema)
+        if root is not None:
+            with as_dbt_errors():
+                check_place(root)
         return root
 
     @available.parse_none

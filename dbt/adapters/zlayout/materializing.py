@@ -14,7 +14,8 @@ from dbt.adapters.zlayout.conflict_retry import until_committed
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.incremental_write import managed_table, write_increment
-from dbt.adapters.zlayout.model_write import ModelWrite, contract_is_enforced, read_model, write_model
+from dbt.adapters.zlayout.model_warnings import key_warning, model_warnings, partition_warning, unused_settings
+from dbt.adapters.zlayout.model_write import ModelWrite, contract_is_enforced, read_model, subject_of, write_model
 from dbt.adapters.zlayout.python_model import python_frame
 from dbt.adapters.zlayout.recluster import recluster
 from dbt.adapters.zlayout.relation import ZlayoutRelation
@@ -50,7 +51,9 @@ class Materializing(SessionHolder):
             CompilationError: Names every wrong setting.
         """
         with as_dbt_errors():
-            read_model(model, None)
+            wanted = read_model(model, None)
+        for sentence in model_warnings(wanted):
+            _warn(f"{subject_of(model)}: {sentence}")
         if contract_is_enforced(model["config"]):
             # dbt warns while it renders; the text itself has no place in a Parquet table.
             adapter: Any = self
@@ -58,11 +61,28 @@ class Materializing(SessionHolder):
             adapter.render_raw_model_constraints(raw_constraints=model["constraints"])
 
     @available.parse_none
+    def check_settings_without_files(self, model: dict[str, Any]) -> None:
+        """Warns of settings of a table on a node that becomes none.
+
+        Raises:
+            CompilationError: A key looks like a misspelled one of ours.
+        """
+        with as_dbt_errors():
+            for sentence in unused_settings(model):
+                _warn(f"{subject_of(model)}: {sentence}")
+
+    @available.parse_none
     def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once and makes its rows the table's new version, the old one's in its place."""
 
         def replace(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
-            return write_model(relation.catalog_name, self._rows_of(code, model), wanted, warn=_warn, progress=progress)
+            rows = self._rows_of(code, model)
+            if (sentence := key_warning(wanted, rows.columns)) is not None:
+                _warn(f"{relation}: {sentence}")
+            done = write_model(relation.catalog_name, rows, wanted, warn=_warn, progress=progress)
+            if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
+                _warn(f"{relation}: {sentence}")
+            return done
 
         return self._committed(relation, model, replace)
 

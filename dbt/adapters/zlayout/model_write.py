@@ -91,7 +91,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
     if config.get("materialized") in _INCREMENTAL:
         incremental = parse_incremental(config, problems)
     if problems:
-        raise ConfigError(problems, f"{model.get('resource_type', 'model')} {model['name']}")
+        raise ConfigError(problems, subject_of(model))
     columns: Mapping[str, Any] = model.get("columns") or {}
     persisted: Mapping[str, Any] = config.get("persist_docs") or {}
     return ModelWrite(
@@ -106,6 +106,11 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         reclustering=parse_reclustering(config, []),
         cluster_settings=cluster_settings(config),
     )
+
+
+def subject_of(model: Mapping[str, Any]) -> str:
+    """How an error or a warning names a node."""
+    return f"{model.get('resource_type', 'model')} {model['name']}"
 
 
 def write_model(

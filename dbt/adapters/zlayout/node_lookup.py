@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.sql_literals import quoted_identifier
 
 _RELATIONAL = ("model", "seed", "snapshot")
+_MOST_NAMES = 10
 
 
 def tables_of(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -25,7 +26,7 @@ def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
     """The table of a node, or the table that a name with a dot spells itself.
 
     Args:
-        name: The name of a model, seed or snapshot, or ``schema.table``.
+        name: The name of a model, seed or snapshot, or ``schema.table``; empty, or Jinja's undefined, where none came.
         nodes: ``graph.nodes``.
 
     Returns:
@@ -35,6 +36,10 @@ def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
         ConfigError: No node has the name, or several have.
     """
     relational = [node for node in nodes.values() if node["resource_type"] in _RELATIONAL]
+    if not name:
+        raise ConfigError(
+            [f"model: none is named; add --args '{{model: NAME}}' with {_some_of(relational)}schema.table"]
+        )
     found = [node for node in relational if name in (node["name"], node["unique_id"])]
     if len(found) == 1:
         return f"{quoted_identifier(found[0]['schema'])}.{quoted_identifier(found[0]['alias'])}"
@@ -46,6 +51,13 @@ def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
     near = difflib.get_close_matches(name, [node["name"] for node in relational], n=1)
     hint = f"did you mean '{near[0]}'?" if near else "give the name of a model of this project, or schema.table"
     raise ConfigError([f"model: there is no model '{name}'; {hint}"])
+
+
+def _some_of(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """The names of some nodes, to choose from."""
+    names = sorted(node["name"] for node in nodes)
+    more = f"one of {len(names) - _MOST_NAMES:,} more, " if len(names) > _MOST_NAMES else ""
+    return "".join(f"{name}, " for name in names[:_MOST_NAMES]) + more + ("or " if names else "")
 
 
 def config_of_table(table: str, nodes: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

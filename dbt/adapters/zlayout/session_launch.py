@@ -11,6 +11,9 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from dbt.adapters.zlayout.dbt_errors import every_text
+from dbt.adapters.zlayout.derby_metastore import derby_folder, require_free, taken_database
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.java_runtime import require_java
 
 _LOCK = threading.Lock()
@@ -28,22 +31,27 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         The session; the same for every thread.
 
     Raises:
-        UnsupportedError: There is no Java that Spark can run on.
+        UnsupportedError: There is no Java that Spark can run on, or another process has the metastore open.
     """
     with _LOCK:
         running = SparkContext._active_spark_context
         if running is not None and (running.applicationId, parameters) in _APPLIED:
             return SparkSession.builder.getOrCreate()
+        wanted = dict(parameters) if running is not None else {**launch_defaults(os.environ), **parameters}
+        with_hive = not wanted.items() >= _IN_MEMORY.items()
         if SparkContext._gateway is None:
             require_java()
+            if with_hive and (folder := derby_folder(wanted, Path.cwd())) is not None:
+                require_free(folder)
             _hush_statement_loggers()
-        wanted = dict(parameters) if running is not None else {**launch_defaults(os.environ), **parameters}
         builder = SparkSession.builder
-        if not wanted.items() >= _IN_MEMORY.items():
+        if with_hive:
             builder = builder.enableHiveSupport()
         for key, value in wanted.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
+        if with_hive and running is None:
+            _open_catalog(session, wanted.get("spark.log.level"))
         # Once is enough: Spark warns at every further time of what can no longer be set.
         _APPLIED[:] = [(session.sparkContext.applicationId, dict(parameters))]
         return session
@@ -64,6 +72,27 @@ def launch_defaults(environment: Mapping[str, str]) -> dict[str, str]:
     if not _has_own_logging(environment):
         defaults["spark.log.level"] = "ERROR"
     return defaults
+
+
+def _open_catalog(session: SparkSession, log_level: str | None) -> None:
+    """Opens the metastore while Spark is told to be silent: thousands of lines say there what one can.
+
+    Args:
+        session: The session that was just started.
+        log_level: Spark's afterwards; None leaves the log to the user's own configuration.
+    """
+    context = session.sparkContext
+    try:
+        if log_level is not None:
+            context.setLogLevel("OFF")
+        session.catalog.databaseExists("default")
+    except Exception as error:
+        context.stop()
+        if (sentence := taken_database(every_text(error))) is not None:
+            raise UnsupportedError(sentence) from error
+        raise
+    if log_level is not None:
+        context.setLogLevel(log_level)
 
 
 def _hush_statement_loggers() -> None:

@@ -127,6 +127,31 @@ def test_a_location_root_that_is_no_folder_is_a_problem(value: object) -> None:
     assert problems_of(location_root=value)[0].startswith(f"location_root: {value!r} is not a folder")
 
 
+@pytest.mark.parametrize(
+    ("root", "told"),
+    [
+        (
+            "data/lake",
+            "location_root: 'data/lake' is not absolute; write the full path, such as '/data/lake', or a URI",
+        ),
+        ("./lake", "location_root: './lake' is not absolute"),
+        ("file:lake", "location_root: 'file:lake' is not absolute"),
+        ("foo://data/lake", "location_root: 'foo://data/lake' has the scheme 'foo'"),
+        ("dbfs:/lake", "location_root: 'dbfs:/lake' has the scheme 'dbfs' (a create there may overwrite)"),
+    ],
+)
+def test_a_location_root_that_leads_nowhere_is_told_with_what_is_allowed(root: str, told: str) -> None:
+    (problem,) = problems_of(location_root=root)
+    assert problem.startswith(told)
+
+
+@pytest.mark.parametrize(
+    "root", ["/data/lake", "file:/data/lake", "s3://bucket/lake", "hdfs://name/lake", "abfss://c@a/l"]
+)
+def test_a_location_root_is_a_full_path_or_a_uri(root: str) -> None:
+    assert parse_table_config({"location_root": root}).writing.location_root == root
+
+
 def test_words_may_be_in_any_case_and_numbers_may_be_strings() -> None:
     raw = {"curve": "HILBERT", "writer": "Spark", "compression": "Uncompressed", "stats_columns": "5"}
     config = parse_table_config({**raw, "retain_hours": "1.5", "retain_versions": "2", "row_group_rows": "1000"})
@@ -158,10 +183,19 @@ def test_a_key_that_is_a_partition_column_is_a_problem() -> None:
         ("target-file-size", "target_file_size"),
         ("retain_version", "retain_versions"),
         ("stat_columns", "stats_columns"),
+        ("cluster_by", "zorder"),
+        ("liquid_clustered_by", "zorder"),
+        ("zlayout_curve", "curve"),
+        ("zlayout_cluster_by", "zorder"),
     ],
 )
 def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
     assert problems_of(**{key: 1}) == (f"`{key}`: did you mean `{meant}`?",)
+
+
+def test_a_key_with_our_name_that_is_none_is_told_with_those_that_there_are() -> None:
+    (problem,) = problems_of(zlayout_bloom=["a"])
+    assert problem.startswith("`zlayout_bloom`: no such key; take it out, or take one of bucket_buffer_size, ")
 
 
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:

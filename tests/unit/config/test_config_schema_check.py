@@ -32,6 +32,18 @@ def problems_of(**raw: object) -> tuple[str, ...]:
     return caught.value.problems
 
 
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [
+        ("place.tags", "array<string>"),
+        ("payload", "map<string,string>"),
+        ("place", "struct<city:string,tags:array<string>>"),
+    ],
+)
+def test_a_type_that_is_no_key_is_told_in_the_words_of_sparks_sql(column: str, word: str) -> None:
+    assert f"has type {word};" in problems_of(zorder=column)[0]
+
+
 def test_columns_take_the_spelling_of_the_schema() -> None:
     config = checked(zorder="l_shipdate, PLACE.City", partition_by="L_PARTKEY", stats_columns=["RAW", "place"])
     assert config.clustering.columns == (("L_ShipDate",), ("place", "city"))

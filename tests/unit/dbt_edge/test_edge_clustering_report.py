@@ -156,6 +156,20 @@ def test_a_condition_that_skips_too_little_is_told_with_what_to_do(
     assert pruning_problem(explained, "a = 1", 25) is None
 
 
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (1, "the table has one file, of which nothing can be skipped while a row matches; lower target_file_size"),
+        (2, "the table has 2 files, of which at most 50 percent can be skipped while a row matches"),
+    ],
+)
+def test_a_table_of_few_files_is_told_that_it_cannot_skip_so_many(files: int, told: str) -> None:
+    problem = pruning_problem(_explanation(["READ"] * files, [None]), "a = 1", 80)
+    assert problem is not None
+    assert problem["what_to_do"].startswith(told)
+    assert "cluster the table" not in problem["what_to_do"]
+
+
 def test_a_table_without_files_skips_enough() -> None:
     assert pruning_problem(_explanation([], []), "a = 1", 100) is None
 

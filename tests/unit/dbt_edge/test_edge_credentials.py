@@ -85,6 +85,11 @@ def test_a_relative_root_is_taken_from_where_dbt_runs(tmp_path: Path, monkeypatc
     assert credentials(location_root="file:/lake").schema_root("s") == "file:/lake/s"
 
 
+def test_a_location_root_of_an_unknown_scheme_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(DbtRuntimeError, match=r"location_root: 'foo://lake' has the scheme 'foo'.*allowed are .*s3a"):
+        ZlayoutCredentials.validate({"schema": "s", "location_root": "foo://lake"})
+
+
 def test_dbt_init_asks_only_for_keys_that_a_profile_has() -> None:
     template = yaml.safe_load((Path(PACKAGE_PATH) / "profile_template.yml").read_text())
     asked = set(template["prompts"]) - {"threads"}

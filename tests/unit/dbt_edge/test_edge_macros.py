@@ -58,7 +58,7 @@ def test_a_table_is_renamed_by_the_adapter_and_a_view_by_spark(macro_stage: Any)
     ],
 )
 def test_a_schema_gets_its_folder_under_the_location_root(macro_stage: Any, root: str | None, statement: str) -> None:
-    adapter = Recorder(schema_root=root, string_literal=string_literal)
+    adapter = Recorder(new_schema_root=root, string_literal=string_literal)
     stage = macro_stage("adapters/schema.sql", adapter=adapter)
     stage.call("zlayout__create_schema", ZlayoutRelation.create(schema="s"))
     assert stage.statements == [statement]
@@ -296,6 +296,7 @@ class Run:
         }
         adapter = Recorder(
             check_model=lambda _: order.append("check"),
+            check_settings_without_files=lambda _: order.append("check of another format"),
             write_table=lambda _, sql, __: order.append(f"write {sql}"),
             write_increment=lambda _, sql, __: order.append(f"add {sql}"),
             get_relation=lambda *_: existing,

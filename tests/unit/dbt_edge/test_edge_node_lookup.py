@@ -32,6 +32,12 @@ def test_a_name_leads_to_its_table(name: str, table: str) -> None:
     assert table_of(name, _NODES) == table
 
 
+def test_without_a_name_the_models_are_told_and_how_to_give_one() -> None:
+    for name in ("", None):
+        with pytest.raises(ConfigError, match=r"none is named; add --args '\{model: NAME\}' with orders, rates, twice"):
+            table_of(name, _NODES)
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [("twice", r"model\.p\.twice, model\.q\.twice"), ("order", "did you mean 'orders'"), ("zzz", r"schema\.table")],

@@ -3,12 +3,39 @@ import json
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.spark.types import arrow_schema, arrow_type, fields_of, leaves, split_partition_columns
+from dbt.adapters.zlayout.spark.types import (
+    arrow_schema,
+    arrow_type,
+    fields_of,
+    leaves,
+    split_partition_columns,
+    type_word,
+)
 
 
 def schema(*fields):
     raw = [{"name": name, "type": kind, "nullable": True, "metadata": metadata} for name, kind, metadata in fields]
     return json.dumps({"type": "struct", "fields": raw})
+
+
+@pytest.mark.parametrize(
+    ("spark", "word"),
+    [
+        ("long", "bigint"),
+        ("decimal(38,10)", "decimal(38,10)"),
+        ({"type": "array", "elementType": "long", "containsNull": True}, "array<bigint>"),
+        (
+            {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True},
+            "map<string,int>",
+        ),
+        (
+            {"type": "struct", "fields": [{"name": "a", "type": "short"}, {"name": "b", "type": "date"}]},
+            "struct<a:smallint,b:date>",
+        ),
+    ],
+)
+def test_a_type_has_its_word_of_sparks_sql(spark, word):
+    assert type_word(spark) == word
 
 
 @pytest.mark.parametrize(

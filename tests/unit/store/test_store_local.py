@@ -49,6 +49,26 @@ def test_a_file_system_without_hard_links_is_refused_with_the_reason(
         LocalStore(tmp_path).create("log/1", b"x")
 
 
+def test_a_place_that_is_a_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("no folder")
+    with pytest.raises(StoreError, match=rf"{tmp_path}/lake/t cannot hold a table: .*/lake is a file.*location_root"):
+        LocalStore(tmp_path / "lake" / "t").create("log/1", b"x")
+
+
+def test_a_place_that_may_not_be_written_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(StoreError, match=r"Permission denied.*location_root"):
+        LocalStore(tmp_path / "t").create("log/1", b"x")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StoreError, match=rf"may not write into {tmp_path}; set location_root"):
+        LocalStore(tmp_path / "t").create("log/1", b"x")
+
+
 def test_a_file_on_another_file_system_is_copied_and_then_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

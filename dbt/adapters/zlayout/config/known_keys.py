@@ -133,6 +133,19 @@ DBT_KEYS = frozenset(
 )
 
 
+# What other adapters call it.
+_OTHER_WORDS = {
+    "cluster_by": "zorder",
+    "cluster_keys": "zorder",
+    "liquid_clustered_by": "zorder",
+    "partitioned_by": "partition_by",
+    "sort_by": "zorder",
+    "z_order_by": "zorder",
+    "zorder_by": "zorder",
+}
+_PREFIX = "zlayout"
+
+
 def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str]:
     """Sentences for keywords of a call that are none of those allowed."""
     return [
@@ -150,6 +163,10 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
         if key in OWN_KEYS or key in known_other_keys:
             continue
         folded = key.lower().replace("-", "_")
-        if similar := difflib.get_close_matches(folded, OWN_KEYS, n=1, cutoff=0.75):
-            sentences.append(f"`{key}`: did you mean `{similar[0]}`?")
+        plain = folded.removeprefix(_PREFIX).lstrip("_")
+        near = [_OTHER_WORDS[plain]] if plain in _OTHER_WORDS else difflib.get_close_matches(plain, OWN_KEYS, 1, 0.75)
+        if near:
+            sentences.append(f"`{key}`: did you mean `{near[0]}`?")
+        elif folded.startswith(_PREFIX):
+            sentences.append(f"`{key}`: no such key; take it out, or take one of {', '.join(sorted(OWN_KEYS))}")
     return sentences

@@ -11,6 +11,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import TableConfig, partition_keys_in_zorder
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
+from dbt.adapters.zlayout.config.type_words import spark_word
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -99,7 +100,7 @@ def _resolve(
         elif matches[0] in found:
             problems.append(f"{key}: column '{spelled}' is listed twice")
         elif (why := unfit(known[matches[0]])) is not None:
-            problems.append(f"{key}: column '{spelled}' has type {known[matches[0]]}; {why}")
+            problems.append(f"{key}: column '{spelled}' has type {spark_word(known[matches[0]])}; {why}")
         else:
             found.append(matches[0])
     return tuple(found)

@@ -11,7 +11,7 @@ from dbt.adapters.zlayout.predicate.expr import And, Compare, Expr, IsNotNull, N
 from dbt.adapters.zlayout.predicate.terms import Call, Column, Term, Value
 from dbt.adapters.zlayout.spark.catalyst_functions import FUNCTIONS
 from dbt.adapters.zlayout.spark.catalyst_tree import Node, NotUnderstoodError, scalar_of
-from dbt.adapters.zlayout.spark.types import SparkField
+from dbt.adapters.zlayout.spark.types import SparkField, type_word
 
 _MOST_BRANCHES = 16
 # Wrappers that change nothing that Spark's order of values could tell.
@@ -97,7 +97,9 @@ class TermReader:
         if found.collated:
             raise NotUnderstoodError(f"column `{'.'.join(path)}` has a collation, whose order statistics do not keep")
         if found.arrow_type is None:
-            raise NotUnderstoodError(f"column `{'.'.join(path)}` has type {found.spark_type}, which has no statistics")
+            raise NotUnderstoodError(
+                f"column `{'.'.join(path)}` has type {type_word(found.spark_type)}, which has no statistics"
+            )
         return Column(path, found.arrow_type)
 
     def _field(self, node: Node) -> tuple[tuple[str, ...], SparkField]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.spark.types import arrow_type
+from dbt.adapters.zlayout.spark.types import arrow_type, type_word
 
 _PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 _SEPARATOR = "\x01\x02"
@@ -94,7 +94,7 @@ def scalar_of(node: Node, kind: pa.DataType) -> pa.Scalar:
     if text is None:
         return pa.scalar(None, kind)
     if arrow_type(spark_type) != kind:
-        raise NotUnderstoodError(f"the constant has type {spark_type}")
+        raise NotUnderstoodError(f"the constant has type {type_word(spark_type)}")
     if pa.types.is_string(kind):
         return pa.scalar(str(text), kind)
     if pa.types.is_temporal(kind) or pa.types.is_binary(kind):

@@ -21,7 +21,8 @@ from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster_sample import KeySampler, SampledKeys
 from dbt.adapters.zlayout.spark.cluster_survey import Survey
-from dbt.adapters.zlayout.spark.jobs import Progress, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.workers import use_driver_python
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ class Planner:
         if not survey.layout.keys:
             cuts = [self._cut(group, None, None) for group in groups]
             return CutPlan(survey, tuple(cuts), None, self._told(cuts, ()))
-        workers_find_this_python(self.catalog.spark)
+        use_driver_python(self.catalog.spark)
         outgrown = survey.outgrown()
         curve = whole = None
         if survey.stored is None or outgrown:

@@ -16,13 +16,14 @@ from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, run, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, run
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.relations import frame_of
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class SliceWriter:
         Raises:
             WriteError: Rows could not be read or written.
         """
-        workers_find_this_python(self.spark)
+        use_driver_python(self.spark)
         found: list[FileReport] = []
         with failing_as_write_error(self.subject):
             for logs_only, write in ((False, self._bases), (True, self._logs)):

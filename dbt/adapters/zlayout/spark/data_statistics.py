@@ -26,12 +26,13 @@ from dbt.adapters.zlayout.index.merge import merge_statistics
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.catalog import Catalog, canonical
-from dbt.adapters.zlayout.spark.jobs import Progress, run, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import Progress, run
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import frame_of
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.stage import table_bytes, table_of
 from dbt.adapters.zlayout.spark.types import split_partition_columns
+from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files import DataFiles
@@ -145,7 +146,7 @@ def _merged(pieces: pa.Table, columns: Sequence[TrackedColumn]) -> pa.Table:
 
 def _reading_session(spark: SparkSession) -> SparkSession:
     """A session in which a file is read whole, as it is stored, or not at all."""
-    workers_find_this_python(spark)
+    use_driver_python(spark)
     session = spark.newSession()
     settings = {
         "spark.sql.session.timeZone": "UTC",

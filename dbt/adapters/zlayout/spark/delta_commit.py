@@ -9,7 +9,7 @@ from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.file_writer import check_not_null, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, run, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, run
 from dbt.adapters.zlayout.spark.key_filter import null_counts
 from dbt.adapters.zlayout.spark.log_columns import GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.spark.rewriting import Target
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.summary import Timed
 from dbt.adapters.zlayout.spark.tagging import Records
+from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
@@ -62,7 +63,7 @@ class DeltaCommitting(Modifying):
         count = records.total
         plain = plain_frame(layout, records.frame, OP, GROUP)
         phases: dict[str, float] = {}
-        workers_find_this_python(self.spark)
+        use_driver_python(self.spark)
         with failing_as_write_error(self.subject), Timed(phases, "write"):
             tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
             spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, plain.columns[-1])

@@ -14,13 +14,14 @@ from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
-from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, workers_find_this_python
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.schema import quoted, type_at
 from dbt.adapters.zlayout.spark.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.types import arrow_carries, fields_of
+from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.naming import staging_folder
 from dbt.adapters.zlayout.timeline.transaction import Transaction
@@ -100,7 +101,7 @@ class FileWriter:
         return self._written(lambda: self.arrow_writer(self.build(store, transaction)).rewrite(source, cuts))
 
     def _written(self, write: Callable[[], Written]) -> Written:
-        workers_find_this_python(self.spark)
+        use_driver_python(self.spark)
         with failing_as_write_error(self.subject):
             written = write()
         self._check_required(written.files)

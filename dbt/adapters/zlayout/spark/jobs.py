@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyspark.sql import DataFrame
 
 from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+from dbt.adapters.zlayout.spark.workers import failed_worker_problem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,13 +60,6 @@ def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
     return DataFrame(other.internalCreateDataFrame(rows, native.schema(), False), session)
 
 
-def workers_find_this_python(spark: SparkSession) -> None:
-    """In local mode, makes Spark's Python workers use this interpreter unless the user has chosen one."""
-    context = spark.sparkContext
-    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable
-
-
 def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:
     """Runs an action that starts Spark jobs and tells how far they are every few seconds.
 
@@ -101,6 +93,8 @@ def short_message(error: BaseException) -> str:
     while cause is not None and len(causes) < 10:
         causes.append(str(cause.getMessage() or cause))
         cause = cause.getCause()
+    if (problem := failed_worker_problem("\n".join([*causes, str(error)]))) is not None:
+        return problem
     text = causes[-1] if "Job aborted" in causes[0] or "Task" in causes[0].split(":")[0] else causes[0]
     python_error = text.rsplit("\n", 1)[-1] if "Traceback (most recent call last)" in text.rstrip() else None
     if python_error is None:

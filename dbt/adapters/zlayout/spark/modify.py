@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.record_tables import rows_of
 from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.rows import Written
-from dbt.adapters.zlayout.spark.schema import described
+from dbt.adapters.zlayout.spark.schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.schema_change import SchemaPlan, aligned, cast_to, plan_schema
 from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import Description, show
@@ -138,6 +138,7 @@ class Modifying:
     def _plan_schema(self, opened: OpenTable) -> SchemaPlan:
         if self.wanted.frame is None:
             return SchemaPlan(opened.row_schema_json)
+        check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
         frame_json = described(str(self.wanted.frame.schema.json()), self.wanted.column_comments)
         partition_by = opened.partition_columns
         policy = self.wanted.on_schema_change

@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.spark.place import forget_old_place, place_for_writing
 from dbt.adapters.zlayout.spark.precombine import precombined
 from dbt.adapters.zlayout.spark.record_tables import check_names_are_free, table_entry
 from dbt.adapters.zlayout.spark.rows import Written
-from dbt.adapters.zlayout.spark.schema import described
+from dbt.adapters.zlayout.spark.schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.summary import CommitSummary
@@ -91,6 +91,7 @@ class _Replacing:
         self.spark = spark
         self.wanted = wanted
         self.catalog = Catalog(spark)
+        check_names_differ(wanted.frame.columns, spark, str(wanted.name))
         frame_json = described(str(wanted.frame.schema.json()), wanted.column_comments)
         self.layout = TableLayout.of(wanted.config, frame_json, str(wanted.name))
         self.phases: dict[str, float] = {}

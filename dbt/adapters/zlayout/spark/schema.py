@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.spark.types import fields_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Source: org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils.
 _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
@@ -27,6 +31,32 @@ def checked_schema(schema_json: str) -> pa.Schema:
             f"columns without a type (NULL): {', '.join(void)}; Parquet cannot hold them: write cast(null as string)"
         )
     return pa.schema([pa.field(each.name, each.arrow_type or pa.list_(pa.null())) for each in fields])
+
+
+def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) -> None:
+    """Checks that a query gives each of its columns a name of its own.
+
+    Args:
+        names: Its columns.
+        spark: Whose setting says whether upper and lower case differ.
+        subject: The table, for the error.
+
+    Raises:
+        ConfigError: Two columns share a name.
+    """
+    by_name: dict[str, list[str]] = {}
+    exact = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+    for name in names:
+        by_name.setdefault(name if exact else name.lower(), []).append(name)
+    problems = [
+        f"the query has {len(alike)} columns of one name: {', '.join(map(quoted, alike))}; a table has each name once,"
+        + (" whether in upper or lower case" if len(set(alike)) > 1 else "")
+        + "; list the columns instead of *, or rename one with `as`"
+        for alike in by_name.values()
+        if len(alike) > 1
+    ]
+    if problems:
+        raise ConfigError(problems, subject)
 
 
 def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:

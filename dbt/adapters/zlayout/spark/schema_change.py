@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs import short_message
 from dbt.adapters.zlayout.spark.schema import quoted
+from dbt.adapters.zlayout.spark.types import type_word
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,7 +89,7 @@ def plan_schema(
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.FAIL:
         unfit = [name for name in other if not holds(catalog, *(each[name.lower()]["type"] for each in (frame, table)))]
-        _fail_if(new, missing, [_types(name, table, frame) for name in unfit], subject)
+        _fail_if(new, missing, [_type_problem(catalog, name, table, frame) for name in unfit], subject)
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.APPEND_NEW_COLUMNS:
         return SchemaPlan(_columns(table_json, (), {}, [frame[name.lower()] for name in new], partition_by), tuple(new))
@@ -107,7 +108,26 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
     try:
         return frame.to(schema)
     except AnalysisException as error:
-        raise WriteError(f"{subject}: {short_message(error)}; the table is as it was before") from error
+        problems = [_unstorable(frame, field) for field in schema.fields]
+        told = "; ".join(each for each in problems if each) or short_message(error)
+        raise WriteError(f"{subject}: {told}; the table is as it was before") from error
+
+
+def _unstorable(frame: DataFrame, field: StructField) -> str | None:
+    """Why a column of the rows cannot be stored in one of the table; None where it can, or the rows lack it."""
+    given = [each for each in frame.schema.fields if each.name.lower() == field.name.lower()]
+    if len(given) != 1:
+        return None
+    try:
+        frame.select(quoted(given[0].name)).to(StructType([field]))
+    except AnalysisException:
+        then, now = field.dataType.simpleString(), given[0].dataType.simpleString()
+        return (
+            f"column `{field.name}` is {then} in the table and {now} in the query; cast it to {then} in the query, set"
+            " on_schema_change to sync_all_columns where the new type holds the old values, or rebuild with"
+            " --full-refresh"
+        )
+    return None
 
 
 def cast_to(frame: DataFrame, schema_json: str) -> DataFrame:
@@ -136,18 +156,24 @@ def _synced(
 ) -> SchemaPlan:
     table = _by_name(table_json)
     fixed = {name.lower() for name in partition_by}
-    problems = [f"partition column `{name}` is not in the query" for name in missing if name.lower() in fixed]
+    problems = [
+        f"partition column `{name}` is not in the query; rebuild the table with --full-refresh"
+        for name in missing
+        if name.lower() in fixed
+    ]
     wider: dict[str, Any] = {}
     for name in other:
         then, now = table[name.lower()], frame[name.lower()]
         if holds(catalog, now["type"], then["type"]):
             continue
         if not holds(catalog, then["type"], now["type"]) or name.lower() in fixed:
-            problems.append(f"{_types(name, table, frame)}, which does not hold its values")
+            why = "" if name.lower() in fixed else ", which does not hold its values"
+            cast = f"cast it to {type_word(then['type'])} in the query"
+            problems.append(f"{_types(name, table, frame)}{why}; {cast}, or rebuild the table with --full-refresh")
         else:
             wider[name.lower()] = {**then, "type": now["type"]}
     if problems:
-        raise ConfigError([f"{each}; rebuild the table with --full-refresh" for each in problems], subject)
+        raise ConfigError(problems, subject)
     added = [frame[name.lower()] for name in new]
     schema_json = _columns(table_json, {name.lower() for name in missing}, wider, added, partition_by)
     return SchemaPlan(schema_json, tuple(new), tuple(missing), tuple(table[key]["name"] for key in wider))
@@ -156,9 +182,9 @@ def _synced(
 def _fail_if(new: list[str], missing: list[str], other: list[str], subject: str) -> None:
     problems = [f"the query has {_listed(new)}, which the table lacks"] if new else []
     problems += [f"the query lacks {_listed(missing)}, which the table has"] if missing else []
-    problems += other
+    problems = [f"{each}; {_GO_ON}" for each in problems] + other
     if problems:
-        raise ConfigError([f"{each}; {_GO_ON}" for each in problems], subject)
+        raise ConfigError(problems, subject)
 
 
 def _columns(
@@ -181,13 +207,16 @@ def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
     return bool(cast.canUpCast(*kinds))
 
 
+def _type_problem(catalog: Catalog, name: str, table: Mapping[str, Any], frame: Mapping[str, Any]) -> str:
+    then, now = table[name.lower()]["type"], frame[name.lower()]["type"]
+    wider = ", set on_schema_change to sync_all_columns to widen the column" if holds(catalog, then, now) else ""
+    cast = f"cast it to {type_word(then)} in the query"
+    return f"{_types(name, table, frame)}; {cast}{wider}, or rebuild with --full-refresh"
+
+
 def _types(name: str, table: Mapping[str, Any], frame: Mapping[str, Any]) -> str:
     then, now = table[name.lower()]["type"], frame[name.lower()]["type"]
-    return f"column `{name}` is {_word(then)} in the table and {_word(now)} in the query"
-
-
-def _word(kind: Any) -> str:
-    return kind if isinstance(kind, str) else str(kind.get("type"))
+    return f"column `{name}` is {type_word(then)} in the table and {type_word(now)} in the query"
 
 
 def _listed(names: list[str]) -> str:

@@ -28,6 +28,8 @@ _PRIMITIVES: Mapping[str, pa.DataType] = {
     "interval day": pa.duration("us"),
     "void": pa.null(),
 }
+# What Spark's JSON calls otherwise than its SQL.
+_SQL_WORDS: Mapping[str, str] = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
 _COLLATIONS = "__COLLATIONS"
@@ -87,6 +89,25 @@ def arrow_type(spark_type: Any) -> pa.DataType | None:
     if spark_type["type"] == "map":
         return pa.map_(known["key"], known["value"])
     return pa.struct(list(known.items()))
+
+
+def type_word(spark_type: Any) -> str:
+    """A type as Spark's SQL writes it, such as ``array<bigint>``.
+
+    Args:
+        spark_type: Spark's JSON for it.
+    """
+    if isinstance(spark_type, str):
+        return _SQL_WORDS.get(spark_type, spark_type)
+    kind = spark_type["type"]
+    if kind == "array":
+        return f"array<{type_word(spark_type['elementType'])}>"
+    if kind == "map":
+        return f"map<{type_word(spark_type['keyType'])},{type_word(spark_type['valueType'])}>"
+    if kind == "struct":
+        fields = [f"{each['name']}:{type_word(each['type'])}" for each in spark_type["fields"]]
+        return f"struct<{','.join(fields)}>"
+    return str(kind)
 
 
 def _arrow_of_word(word: str) -> pa.DataType | None:

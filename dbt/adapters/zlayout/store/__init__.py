@@ -1,6 +1,6 @@
 """Files of one table: reading, atomic writing and listing; local, in a cloud or on a Hadoop file system."""
 
-from dbt.adapters.zlayout.store.opening import open_store, workers_can_write
+from dbt.adapters.zlayout.store.opening import check_place, open_store, workers_can_write
 from dbt.adapters.zlayout.store.promise import check_create_if_absent
 from dbt.adapters.zlayout.store.protocol import Store, StoredFile, StoredFiles
 from dbt.adapters.zlayout.store.uri import qualified
@@ -10,6 +10,7 @@ __all__ = [
     "StoredFile",
     "StoredFiles",
     "check_create_if_absent",
+    "check_place",
     "open_store",
     "qualified",
     "workers_can_write",

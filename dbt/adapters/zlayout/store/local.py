@@ -124,8 +124,13 @@ class LocalStore:
 
     def local_scratch(self) -> Path:
         """Return the existing folder for unfinished files."""
-        with _errors(SCRATCH_FOLDER):
+        try:
             self._scratch.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = folder_problem(self._scratch) or f"no folder can be made there ({error.strerror})"
+            raise StoreError(
+                f"{self._root} cannot hold a table: {why}; set location_root to a folder that can be written"
+            ) from error
         return self._scratch
 
     def _put_with_folder(self, unfinished: Path, target: Path) -> bool:
@@ -170,6 +175,14 @@ class LocalStore:
             with suppress(OSError):
                 copy.unlink()
         local_file.unlink()
+
+
+def folder_problem(folder: Path) -> str | None:
+    """Tell why nothing can be written into a folder, which need not exist yet; None where nothing speaks against it."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if not there.is_dir():
+        return f"{there} is a file, not a folder"
+    return None if os.access(there, os.W_OK | os.X_OK) else f"this user may not write into {there}"
 
 
 def _files_below(folder: str, relative: str, recursive: bool) -> Iterator[StoredFile]:

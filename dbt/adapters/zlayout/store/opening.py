@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.errors import StoreError, UnsupportedError
+from dbt.adapters.zlayout.store.local import LocalStore, folder_problem
 from dbt.adapters.zlayout.store.protocol import Store
 
 _CLOUD_SCHEMES = frozenset({"s3", "s3a", "gs", "abfs", "abfss", "az"})
 _HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
+_NOT_ABSOLUTE = "is not absolute; write the full path, such as '/data/lake', or a URI, such as 's3://bucket/lake'"
 _REASONS = {
     "s3n": "Hadoop has retired it; write s3a",
     "wasb": "a rename there may overwrite; write abfs for the same account",
@@ -41,6 +42,31 @@ def open_hadoop_with(opener: Opener) -> None:
     _hadoop_openers[:] = [opener]
 
 
+def place_problem(location: str) -> str | None:
+    """Tell why no table can lie at a location, as far as its spelling goes; None where it can.
+
+    Args:
+        location: As `open_store` takes it.
+    """
+    match = _SCHEME.match(location)
+    if match is None:
+        return None if location.startswith("/") else _NOT_ABSOLUTE
+    scheme = match.group(1).lower()
+    if scheme == "file":
+        host = urlsplit(location).netloc
+        if host not in {"", "localhost"}:
+            return f"names the host {host!r}, which a file URI may not; write 'file:///path'"
+        return None if _path_of_file_uri(location).startswith("/") else _NOT_ABSOLUTE
+    if scheme in _CLOUD_SCHEMES | _HADOOP_SCHEMES:
+        return None
+    allowed = ", ".join(["a local path", "file", *sorted(_CLOUD_SCHEMES | _HADOOP_SCHEMES)])
+    reason = _REASONS.get(scheme, "nothing is known that promises to create a file only if it is absent")
+    return (
+        f"has the scheme {scheme!r} ({reason}), which cannot keep a table; allowed are {allowed}. "
+        "Set location_root to one of these, or build this model with file_format: delta or iceberg"
+    )
+
+
 def open_store(location: str) -> Store:
     """Open the store of a table.
 
@@ -52,32 +78,46 @@ def open_store(location: str) -> Store:
         UnsupportedError: The scheme has no store that promises create-if-absent, or none in this process, or the path
             is not absolute.
     """
+    if (problem := place_problem(location)) is not None:
+        raise UnsupportedError(f"location {location!r} {problem}")
     match = _SCHEME.match(location)
     if match is None:
-        return LocalStore(_absolute(location, location))
+        return LocalStore(Path(location))
     scheme = match.group(1).lower()
     if scheme == "file":
-        parts = urlsplit(location)
-        if parts.netloc not in {"", "localhost"}:
-            raise UnsupportedError(
-                f"location {location!r}: a file URI may not name the host {parts.netloc!r}; write 'file:///path'"
-            )
-        return LocalStore(_absolute(unquote(location[len("file:") :].removeprefix("//" + parts.netloc)), location))
+        return LocalStore(Path(_path_of_file_uri(location)))
     if scheme in _CLOUD_SCHEMES:
         # Imported here: it loads a native library that a local table never needs.
         from dbt.adapters.zlayout.store.cloud import CloudStore  # noqa: PLC0415
 
         return CloudStore(location)
-    if scheme in _HADOOP_SCHEMES:
-        if not _hadoop_openers:
-            raise no_jvm(location)
-        return _hadoop_openers[0](location)
-    allowed = ", ".join(["a local path", "file", *sorted(_CLOUD_SCHEMES | _HADOOP_SCHEMES)])
-    reason = _REASONS.get(scheme, "nothing is known that promises to create a file only if it is absent")
-    raise UnsupportedError(
-        f"location {location!r}: no store for the scheme {scheme!r} ({reason}); allowed are {allowed}. "
-        "Set location_root to one of these, or build this model with file_format: delta or iceberg"
-    )
+    if not _hadoop_openers:
+        raise no_jvm(location)
+    return _hadoop_openers[0](location)
+
+
+def check_place(location: str) -> None:
+    """Check that tables can lie at a location, as far as that can be told without writing.
+
+    Args:
+        location: As `open_store` takes it.
+
+    Raises:
+        UnsupportedError: Its spelling leads nowhere.
+        StoreError: It is a folder of this machine that cannot be written.
+    """
+    if (problem := place_problem(location)) is not None:
+        raise UnsupportedError(f"location_root: {location!r} {problem}")
+    folder = open_store(location).local_path("") if not _is_remote(location) else None
+    if folder is not None and (problem := folder_problem(folder)) is not None:
+        raise StoreError(
+            f"location_root: {location!r} cannot hold tables: {problem}; set it to a folder that can be written"
+        )
+
+
+def _is_remote(location: str) -> bool:
+    match = _SCHEME.match(location)
+    return match is not None and match.group(1).lower() != "file"
 
 
 def workers_can_write(store: Store) -> bool:
@@ -97,7 +137,5 @@ def no_jvm(location: str) -> UnsupportedError:
     )
 
 
-def _absolute(path: str, location: str) -> Path:
-    if not path.startswith("/"):
-        raise UnsupportedError(f"location {location!r} is not absolute; give the full path, for example '/warehouse/t'")
-    return Path(path)
+def _path_of_file_uri(location: str) -> str:
+    return unquote(location[len("file:") :].removeprefix("//" + urlsplit(location).netloc))

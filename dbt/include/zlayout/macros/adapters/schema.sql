@@ -1,6 +1,6 @@
 {#- Under location_root every schema has a folder of its own, where Spark puts what it writes itself. -#}
 {% macro zlayout__create_schema(relation) %}
-  {%- set root = adapter.schema_root(relation.schema) -%}
+  {%- set root = adapter.new_schema_root(relation.schema) -%}
   {%- call statement('create_schema') -%}
     create schema if not exists {{ relation }}{% if root %} location {{ adapter.string_literal(root) }}{% endif %}
   {%- endcall -%}

@@ -5,6 +5,9 @@
     {% do exceptions.raise_compiler_error(
       "file_format: a model in Python is written as parquet, not as " ~ config.get('file_format') ~ "; leave the key out") %}
   {%- endif -%}
+  {%- if not parquet -%}
+    {% do adapter.check_settings_without_files(model) %}
+  {%- endif -%}
   {{ return(parquet) }}
 {% endmacro %}
 

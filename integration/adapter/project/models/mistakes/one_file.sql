@@ -1,0 +1,2 @@
+{{ config(materialized='table', zorder='id', tags=['mistakes']) }}
+select id from range(10)

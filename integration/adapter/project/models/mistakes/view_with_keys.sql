@@ -1,0 +1,2 @@
+{{ config(materialized='view', zorder=['id'], tags=['mistakes']) }}
+select id from range(10)

@@ -1,0 +1,151 @@
+"""What goes wrong in the first hour is told in a line: the value, what is allowed, the next step."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+
+@pytest.fixture(scope="module")
+def first(dbt, lake):
+    """One run of every model with a mistake."""
+    a_file = lake / "a file"
+    a_file.write_text("no folder")
+    return dbt("build", "--select", "tag:mistakes", "one_file", a_file=str(a_file))
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (
+            "column_twice",
+            "the query has 2 columns of one name: `id`, `ID`; a table has each name once, whether in upper or lower case",
+        ),
+        (
+            "relative_root",
+            "location_root: 'data/lake' is not absolute; write the full path, such as '/data/lake', or a URI",
+        ),
+        ("unknown_root", "location_root: 'foo://data/lake' has the scheme 'foo' (nothing is known that promises"),
+        ("root_is_a_file", "a file is a file, not a folder; set location_root to a folder that can be written"),
+    ],
+)
+def test_a_mistake_ends_the_model_with_a_sentence(first, model, told):
+    assert first.results[model].status == "error"
+    assert told in first.message(model)
+    assert "Traceback" not in first.message(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (
+            "key_of_no_column",
+            "unique_key: 'order_id' is no column of the query, which has orderid (did you mean 'orderid'?)",
+        ),
+        ("view_with_keys", "zorder ['id'] does nothing for a view, which has no files; set materialized to 'table'"),
+        ("folders_of_one_row", "partition_by id spreads 120 rows over 120 files, 1.0 rows a file; partition by"),
+        ("merge_without_key", "incremental_strategy 'merge' without unique_key adds every row"),
+    ],
+)
+def test_what_will_hardly_be_meant_is_a_warning(dbt, first, model, told):
+    log = first.log if model != "merge_without_key" else dbt("run", "--select", model, "--full-refresh").log
+    if model != "merge_without_key":
+        assert first.results[model].status == "success"
+    assert [line for line in log.splitlines() if model in line and told in line]
+
+
+def test_a_test_that_one_file_cannot_pass_says_so(first):
+    assert "the table has one file, of which nothing can be skipped while a row matches" in first.log
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (
+            "ignore",
+            "column `many` is array<bigint> in the table and array<string> in the query; cast it to array<bigint>",
+        ),
+        (
+            "fail",
+            "column `nested` is struct<x:int> in the table and struct<x:double> in the query; cast it to struct<x:int>",
+        ),
+        ("fail", "column `one` is bigint in the table and string in the query; cast it to bigint in the query, set"),
+    ],
+)
+def test_another_type_is_told_in_sparks_words_with_the_next_step(dbt, first, policy, told):
+    outcome = dbt("run", "--select", "other_types", policy=policy)
+    assert told in outcome.message("other_types")
+    assert "--full-refresh" in outcome.message("other_types")
+
+
+@pytest.mark.parametrize("operation", ["zlayout_info", "zlayout_history", "zlayout_rollback"])
+def test_an_operation_without_a_model_names_those_that_there_are(dbt, operation):
+    outcome = dbt.operation(operation)
+    assert not outcome.success
+    assert "model: none is named; add --args '{model: NAME}' with " in str(outcome.exception) + outcome.log
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ("/nowhere/python", "cannot run the Python '/nowhere/python': there is no such program; unset PYSPARK_PYTHON"),
+        ("a Python without the package", "No module named 'dbt'); unset PYSPARK_PYTHON"),
+    ],
+)
+def test_a_python_that_cannot_run_workers_is_told_before_a_job_fails(dbt, monkeypatch, tmp_path, chosen, told):
+    if not chosen.startswith("/"):
+        without = tmp_path / "python3"
+        without.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'dbt'\" >&2; exit 1\n")
+        without.chmod(0o755)
+        chosen = str(without)
+    monkeypatch.setenv("PYSPARK_PYTHON", chosen)
+    assert told in dbt("run", "--select", "one_file").message("one_file")
+    debugged = dbt("debug")
+    assert not debugged.success
+    assert told in debugged.printed + debugged.log
+
+
+def test_a_metastore_that_another_process_has_open_is_one_line(project_at, tmp_path):
+    database = tmp_path / "metastore_db"
+    database.mkdir()
+    (database / "dbex.lck").touch()
+    project = project_at(schema="main")
+    profiles = project.folder / "profiles.yml"
+    profile = yaml.safe_load(profiles.read_text())
+    target = profile["adapter_suite"]["outputs"]["t"]
+    target["server_side_parameters"] = {
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={database};create=true"
+    }
+    profiles.write_text(yaml.safe_dump(profile))
+    with _locked(database / "dbex.lck"):
+        asked = [
+            str(Path(sys.executable).parent / "dbt"),
+            "debug",
+            "--connection",
+            "--profiles-dir",
+            str(project.folder),
+        ]
+        done = subprocess.run(asked, cwd=project.folder, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    told = [line for line in done.stdout.splitlines() if "is open in another process" in line]
+    assert len(told) == 1
+    assert f"the metastore {database} is open in another process" in told[0]
+    assert len((done.stdout + done.stderr).splitlines()) < 40
+
+
+@contextlib.contextmanager
+def _locked(path):
+    """Holds a lock as Derby does: in another process, since a process never meets its own."""
+    program = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        holder.stdout.readline()
+        yield
+        holder.stdin.close()
