@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 
 def test_debug_tells_versions_places_and_skipping(dbt, lake):
     outcome = dbt("debug")
@@ -20,6 +22,7 @@ def test_debug_tells_versions_places_and_skipping(dbt, lake):
     assert "method: session" in outcome.log
 
 
+@pytest.mark.exhaustive
 def test_seeds_keep_quotes_digits_nulls_and_dates(dbt, rows):
     import datetime
 
@@ -51,6 +54,7 @@ def test_a_statement_that_spark_refuses_is_told_in_short(dbt):
     assert "at org.apache.spark" not in told
 
 
+@pytest.mark.exhaustive
 def test_show_prints_rows(dbt):
     assert dbt("show", "--inline", "select 41 + 1 as answer").success
 
