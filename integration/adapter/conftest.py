@@ -44,12 +44,20 @@ class Outcome:
 
 
 class DbtProject:
-    """A copy of the project with a profile of its own."""
+    """A copy of a project with a profile of its own."""
 
-    def __init__(self, folder: Path, warehouse: Path, **profile: Any) -> None:
-        shutil.copytree(_PROJECT, folder)
+    def __init__(
+        self,
+        folder: Path,
+        warehouse: Path,
+        *,
+        source: Path = _PROJECT,
+        profile: str = "adapter_suite",
+        **target_keys: Any,
+    ) -> None:
+        shutil.copytree(source, folder)
         self.folder = folder
-        self.schema = profile["schema"]
+        self.schema = target_keys["schema"]
         target = {
             "type": "zlayout",
             "threads": 2,
@@ -62,11 +70,9 @@ class DbtProject:
                 "spark.sql.session.timeZone": "UTC",
                 "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:memory:a{os.getpid()};create=true",
             },
-            **profile,
+            **target_keys,
         }
-        (folder / "profiles.yml").write_text(
-            yaml.safe_dump({"adapter_suite": {"target": "t", "outputs": {"t": target}}})
-        )
+        (folder / "profiles.yml").write_text(yaml.safe_dump({profile: {"target": "t", "outputs": {"t": target}}}))
 
     def __call__(self, *arguments: str, **variables: Any) -> Outcome:
         from dbt.cli.main import dbtRunner
@@ -120,8 +126,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project_at(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., DbtProject]]:
     """Makes a project; all of them share the session that the first one starts."""
 
-    def make(**profile: Any) -> DbtProject:
-        return DbtProject(tmp_path_factory.mktemp("dbt") / "project", lake / "warehouse", **profile)
+    def make(**keys: Any) -> DbtProject:
+        return DbtProject(tmp_path_factory.mktemp("dbt") / "project", lake / "warehouse", **keys)
 
     yield make
     from pyspark.sql import SparkSession

@@ -56,7 +56,7 @@ def spark_message(error: BaseException) -> str:
 
 def every_text(error: BaseException) -> str:
     """What an error and, for one of Java, all of its causes say."""
-    texts = [str(getattr(error, "_desc", None) or error)]
+    texts = [str(getattr(error, "_desc", None) or error), str(getattr(error, "_stackTrace", None) or "")]
     cause = getattr(error, "java_exception", None)
     for _ in range(_DEEPEST_CAUSE):
         if cause is None:

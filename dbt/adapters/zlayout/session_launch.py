@@ -39,10 +39,11 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
             return SparkSession.builder.getOrCreate()
         wanted = dict(parameters) if running is not None else {**launch_defaults(os.environ), **parameters}
         with_hive = not wanted.items() >= _IN_MEMORY.items()
+        database = derby_folder(wanted, Path.cwd()) if with_hive else None
         if SparkContext._gateway is None:
             require_java()
-            if with_hive and (folder := derby_folder(wanted, Path.cwd())) is not None:
-                require_free(folder)
+            if database is not None:
+                require_free(database)
             _hush_statement_loggers()
         builder = SparkSession.builder
         if with_hive:
@@ -51,7 +52,7 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         if with_hive and running is None:
-            _open_catalog(session, wanted.get("spark.log.level"))
+            _open_catalog(session, wanted.get("spark.log.level"), database)
         # Once is enough: Spark warns at every further time of what can no longer be set.
         _APPLIED[:] = [(session.sparkContext.applicationId, dict(parameters))]
         return session
@@ -74,12 +75,16 @@ def launch_defaults(environment: Mapping[str, str]) -> dict[str, str]:
     return defaults
 
 
-def _open_catalog(session: SparkSession, log_level: str | None) -> None:
+def _open_catalog(session: SparkSession, log_level: str | None, database: Path | None) -> None:
     """Opens the metastore while Spark is told to be silent: thousands of lines say there what one can.
 
     Args:
         session: The session that was just started.
         log_level: Spark's afterwards; None leaves the log to the user's own configuration.
+        database: The metastore's, where it is one of Derby.
+
+    Raises:
+        UnsupportedError: Another process has opened the metastore since it was looked at.
     """
     context = session.sparkContext
     try:
@@ -88,6 +93,8 @@ def _open_catalog(session: SparkSession, log_level: str | None) -> None:
         session.catalog.databaseExists("default")
     except Exception as error:
         context.stop()
+        if database is not None:
+            require_free(database)
         if (sentence := taken_database(every_text(error))) is not None:
             raise UnsupportedError(sentence) from error
         raise
