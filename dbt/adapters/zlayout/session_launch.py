@@ -39,7 +39,9 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
             return SparkSession.builder.getOrCreate()
         wanted = dict(parameters) if running is not None else {**launch_defaults(os.environ), **parameters}
         with_hive = not wanted.items() >= _IN_MEMORY.items()
-        database = derby_folder(wanted, Path.cwd()) if with_hive else None
+        # A hive-site.xml says where the metastore is, if it is one of Derby at all.
+        named_elsewhere = not with_hive or _is_in_configuration("hive-site.xml", os.environ)
+        database = None if named_elsewhere else derby_folder(wanted, Path.cwd())
         if SparkContext._gateway is None:
             require_java()
             if database is not None:
@@ -70,7 +72,7 @@ def launch_defaults(environment: Mapping[str, str]) -> dict[str, str]:
         # Spark's progress bar would write over dbt's lines.
         "spark.ui.showConsoleProgress": "false",
     }
-    if not _has_own_logging(environment):
+    if not _is_in_configuration("log4j2.properties", environment):
         defaults["spark.log.level"] = "ERROR"
     return defaults
 
@@ -112,8 +114,8 @@ def _hush_statement_loggers() -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _has_own_logging(environment: Mapping[str, str]) -> bool:
+def _is_in_configuration(file: str, environment: Mapping[str, str]) -> bool:
     folders = [environment.get("SPARK_CONF_DIR")]
     if environment.get("SPARK_HOME"):
         folders.append(str(Path(environment["SPARK_HOME"]) / "conf"))
-    return any(folder is not None and (Path(folder) / "log4j2.properties").is_file() for folder in folders)
+    return any(folder is not None and (Path(folder) / file).is_file() for folder in folders)

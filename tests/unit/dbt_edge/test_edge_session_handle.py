@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout import session_handle
+from dbt.adapters.zlayout import session_handle, session_launch
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.session_handle import SessionHandle
 from dbt.adapters.zlayout.session_launch import launch_defaults
 
@@ -100,3 +101,37 @@ def test_spark_is_quiet_unless_the_user_configured_its_logging(tmp_path: Path) -
 
 def test_tables_without_a_format_are_parquet_on_every_spark() -> None:
     assert launch_defaults({})["spark.sql.legacy.createHiveTableByDefault"] == "false"
+
+
+class _Starting:
+    """A session whose metastore cannot be opened."""
+
+    def __init__(self) -> None:
+        self.sparkContext = self
+        self.catalog = self
+        self.done: list[str] = []
+
+    def setLogLevel(self, level: str) -> None:  # noqa: N802 # pyspark's word
+        self.done.append(level)
+
+    def databaseExists(self, _: str) -> bool:  # noqa: N802 # pyspark's word
+        raise RuntimeError("Unable to instantiate SessionHiveMetaStoreClient")
+
+    def stop(self) -> None:
+        self.done.append("stopped")
+
+
+def test_a_metastore_that_another_process_opened_just_now_is_told_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = _Starting()
+    with pytest.raises(RuntimeError, match="Unable to instantiate"):
+        session_launch._open_catalog(session, "ERROR", tmp_path)
+    assert session.done == ["OFF", "stopped"]
+
+    def refuse(folder: Path) -> None:
+        raise UnsupportedError(f"{folder} is open in another process")
+
+    monkeypatch.setattr(session_launch, "require_free", refuse)
+    with pytest.raises(UnsupportedError, match=f"{tmp_path} is open in another process"):
+        session_launch._open_catalog(session, "ERROR", tmp_path)
