@@ -350,6 +350,25 @@ def test_inline_compaction_comes_after_so_many_commits(spark):
     assert len(waiting(later)) == 1
 
 
+@pytest.mark.newest_spark
+def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
+    query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
+    settings = {"compaction": "inline", "compact_every": 1, "compaction_max_logs": 1}
+    table = made(spark, "pays", query.format(0, 5000), **settings)
+    (base,) = live(table)["path"].to_pylist()
+    assert upsert(spark, table, query.format(0, 1)).compacted is None
+    done = upsert(spark, table, query.format(1, 2))
+    # Two logs are more than one: they become one, and the base stays.
+    assert done.compacted["groups"] == 1
+    assert done.compacted["bytes_written"] < 2 * done.log_bytes
+    assert (base in live(table)["path"].to_pylist(), len(log_files(live(table)))) == (True, 1)
+    done = upsert(spark, table, query.format(0, 1000))
+    # Logs of a fifth of the base are worth a new one.
+    assert (done.compacted["files_removed"], done.compacted["files_added"]) == (3, 1)
+    assert len(log_files(live(table))) == 0
+    assert same_rows(spark.table("z.mor_pays"), spark.sql(query.format(0, 5000)))
+
+
 def test_the_type_of_a_table_changes_both_ways_in_one_commit(spark):
     table = ZTable.write(spark, "z.mor_converted", spark.sql(ROWS.format(0, 50)), zorder=["k"], comment="of records")
     version = table.version

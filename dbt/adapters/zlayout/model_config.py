@@ -52,5 +52,7 @@ class ZlayoutConfig(SparkConfig):
     buffer_size: Optional[Union[str, int]] = None
     compaction: Optional[str] = None
     compact_every: Optional[int] = None
+    compaction_min_log_ratio: Optional[float] = None
+    compaction_max_logs: Optional[int] = None
     compaction_strategy: Optional[str] = None
     compaction_max_bytes: Optional[Union[str, int]] = None

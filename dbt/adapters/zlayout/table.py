@@ -124,7 +124,8 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             not_null: Columns that may hold no null; checked before the commit.
             progress: Gets a line every few seconds.
             **merging: Of a merge_on_read table: ``update_partition_path``, ``small_file_limit``, ``log_max_size``,
-                ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``, ``compaction_strategy``,
+                ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``,
+                ``compaction_min_log_ratio``, ``compaction_max_logs``, ``compaction_strategy``,
                 ``compaction_max_bytes``, as in a model's config.
 
         Returns:

@@ -30,12 +30,27 @@ def test_what_is_set_is_read():
             "buffer_size": 4096,
             "compaction": "Deferred",
             "compact_every": "7",
+            "compaction_min_log_ratio": "0.3",
+            "compaction_max_logs": "9",
             "compaction_strategy": "age",
             "compaction_max_bytes": "1gb",
         }
     ).table_type
     assert found == TableTypeConfig(
-        "merge_on_read", ("a", "b.c"), "seen", False, 1 << 20, 2 << 20, 3 << 20, 4096, "deferred", 7, "age", 1 << 30
+        kind="merge_on_read",
+        unique_key=("a", "b.c"),
+        ordering="seen",
+        update_partition_path=False,
+        small_file_bytes=1 << 20,
+        log_max_bytes=2 << 20,
+        bucket_buffer_bytes=3 << 20,
+        buffer_bytes=4096,
+        compaction="deferred",
+        compact_every=7,
+        compaction_min_log_ratio=0.3,
+        compaction_max_logs=9,
+        compaction_strategy="age",
+        compaction_max_bytes=1 << 30,
     )
     assert parse_table_config(MERGING).table_type == TableTypeConfig("merge_on_read", ("k",))
 
@@ -50,6 +65,8 @@ def test_what_is_set_is_read():
         ({**MERGING, "writer": "spark"}, "writer: 'spark' cannot write logs"),
         ({**MERGING, "compaction": "always"}, "compaction: 'always' is not one of inline, deferred, off"),
         ({**MERGING, "compact_every": 0}, "compact_every: 0 is not a whole number from 1"),
+        ({**MERGING, "compaction_min_log_ratio": -1}, "compaction_min_log_ratio: -1 is not a number from 0 on"),
+        ({**MERGING, "compaction_max_logs": 0}, "compaction_max_logs: 0 is not a whole number from 1"),
         ({**MERGING, "log_max_size": "big"}, "log_max_size: 'big' is not a size"),
         ({**MERGING, "compaction_strategy": "x"}, "compaction_strategy: 'x' is not one of log_size"),
     ],

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
+from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
+    Worth,
     choose,
     groups_of,
+    is_due,
     operations_of,
     still_whole,
 )
@@ -74,3 +78,86 @@ def test_a_slice_of_which_a_file_is_gone_is_stale():
     first, second = choose(SLICES, "age")[:2]
     whole, stale = still_whole([first, second], {*first.paths, *second.paths[1:]})
     assert (whole, stale) == ([first], [second])
+
+
+def test_only_slices_of_which_the_merge_pays_are_taken():
+    small = slice_of("e", 1000, *((day, 2) for day in range(1, 8)))
+    found = choose([*SLICES, small], "age", worth=Worth(0.1, 6))
+    assert [(each.group[0], each.logs_only) for each in found] == [
+        ("d", False),
+        ("e", True),
+        ("b", False),
+        ("a", False),
+    ]
+    assert [each.group[0] for each in choose(SLICES, "age", worth=Worth(0.0, 1))] == ["d", "b", "a", "c"]
+    assert choose([small], "age", worth=Worth(0.1, 7)) == []
+
+
+def test_a_log_larger_than_all_smaller_ones_together_is_not_merged_again():
+    merged_before = slice_of("a", 100_000, (1, 900), *((day, 20) for day in range(2, 25)))
+    (found,) = choose([merged_before], "age", worth=Worth(0.1, 20))
+    assert found.logs == tuple(log.path for log in merged_before.logs[1:])
+    assert found.size_bytes == 460
+    alike = slice_of("a", 100_000, (1, 400), *((day, 20) for day in range(2, 25)))
+    (found,) = choose([alike], "age", worth=Worth(0.1, 20))
+    assert len(found.logs) == 24
+
+
+def test_it_is_looked_at_after_every_so_many_commits():
+    assert [commits for commits in range(12) if is_due(commits, 5)] == [5, 10]
+
+
+ROW_BYTES, LOG_BYTES = 30, 4000
+
+
+def written_by_compactions(rows, groups, share, rounds):
+    """Bytes of logs, and bytes that compactions at default settings write, of a table that takes random changes."""
+    config, rng = TableTypeConfig(), random.Random(1)
+    worth = Worth(config.compaction_min_log_ratio, config.compaction_max_logs)
+    base = rows // groups * ROW_BYTES
+    names = [f"{number:016x}" for number in range(groups)]
+    bases = {name: data_file_path("", name, "20230101000000000") for name in names}
+    logs = {name: {} for name in names}
+    logged = compacted = 0
+    for instant in range(1, rounds + 1):
+        for name in names:
+            path = log_file_path("", name, f"2024{instant:013}", 0)
+            size = LOG_BYTES + round(rows * share / groups * ROW_BYTES * rng.uniform(0.8, 1.2))
+            logs[name][path] = size
+            logged += size
+        slices = [
+            FileSlice(
+                (),
+                name,
+                DataFile(bases[name], (), 1, base, 5, name),
+                tuple(DataFile(path, (), 1, size, 5, name) for path, size in sorted(logs[name].items())),
+            )
+            for name in names
+        ]
+        commits = {commit for each in slices for commit in each.log_instants}
+        if not is_due(len(commits), config.compact_every):
+            continue
+        for each in choose(slices, config.compaction_strategy, worth=worth):
+            sizes = [logs[each.group].pop(path) for path in each.logs]
+            if each.logs_only:
+                # One footer is left of many.
+                size = sum(sizes) - LOG_BYTES * (len(sizes) - 1)
+                logs[each.group][log_file_path("", each.group, f"2024{instant:013}", 1)] = size
+            compacted += size if each.logs_only else base
+    return logged, compacted
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups", "share", "rounds", "times"),
+    [
+        (1_000_000, 8, 0.0001, 20, 4),
+        (1_000_000, 1, 0.0001, 20, 4),
+        (1_000_000, 8, 0.01, 100, 12),
+        (1_000_000, 1, 0.01, 100, 12),
+        (10_000_000, 1, 0.0001, 2000, 14),
+        (100_000_000, 2, 0.00001, 2000, 14),
+    ],
+)
+def test_default_compactions_write_little_beside_the_logs(rows, groups, share, rounds, times):
+    logged, compacted = written_by_compactions(rows, groups, share, rounds)
+    assert logged + compacted <= times * logged, (logged, compacted)

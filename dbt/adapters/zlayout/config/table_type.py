@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.file_sizing import parse_size
-from dbt.adapters.zlayout.config.scalars import parse_boolean, parse_choice, parse_integer
+from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_choice, parse_integer
 
 TableType = Literal["copy_on_write", "merge_on_read"]
 CompactionMode = Literal["inline", "deferred", "off"]
@@ -24,6 +25,8 @@ TABLE_TYPE_KEYS = (
     "buffer_size",
     "compaction",
     "compact_every",
+    "compaction_min_log_ratio",
+    "compaction_max_logs",
     "compaction_strategy",
     "compaction_max_bytes",
 )
@@ -50,7 +53,11 @@ class TableTypeConfig:
         buffer_bytes: So much of all file groups in a task; past it the largest is written.
         compaction: 'inline' merges logs into base files as part of a run that adds some, 'deferred' only writes a plan
             for a later job, 'off' waits for somebody to ask.
-        compact_every: In the first two modes: after so many delta commits since the last compaction or plan.
+        compact_every: In the first two modes: after every so many delta commits of which logs are left.
+        compaction_min_log_ratio: In the first two modes: a file group is compacted from so many bytes of logs for each
+            byte of its base file on.
+        compaction_max_logs: In the first two modes: the logs of a file group below that ratio are merged into one when
+            it has more than so many.
         compaction_strategy: Which file slices come first: those with most log bytes, most log bytes for each byte of
             base file, most delta commits, or the oldest log.
         compaction_max_bytes: Most bytes, base and logs, of one plan; None for no limit.
@@ -66,6 +73,8 @@ class TableTypeConfig:
     buffer_bytes: int = 1024 * _MIB
     compaction: CompactionMode = "inline"
     compact_every: int = 5
+    compaction_min_log_ratio: float = 0.1
+    compaction_max_logs: int = 20
     compaction_strategy: CompactionStrategy = "log_size"
     compaction_max_bytes: int | None = None
 
@@ -120,6 +129,15 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
         compact_every=parse_integer(
             "compact_every", raw.get("compact_every"), problems, default=default.compact_every, low=1, high=1_000_000
         ),
+        compaction_min_log_ratio=_ratio("compaction_min_log_ratio", raw, problems, default.compaction_min_log_ratio),
+        compaction_max_logs=parse_integer(
+            "compaction_max_logs",
+            raw.get("compaction_max_logs"),
+            problems,
+            default=default.compaction_max_logs,
+            low=1,
+            high=1_000_000,
+        ),
         compaction_strategy=parse_strategy(raw.get("compaction_strategy"), problems),
         compaction_max_bytes=_size("compaction_max_bytes", raw, problems, None),
     )
@@ -143,6 +161,16 @@ def parse_strategy(value: object, problems: list[str]) -> CompactionStrategy:
 def _size(key: str, raw: Mapping[str, object], problems: list[str], default: int | None) -> int:
     value = None if raw.get(key) is None else parse_size(key, raw[key], problems)
     return default if value is None else value  # type: ignore[return-value] # None only where the default is None
+
+
+def _ratio(key: str, raw: Mapping[str, object], problems: list[str], default: float) -> float:
+    if raw.get(key) is None:
+        return default
+    ratio = as_number(raw[key])
+    if not 0 <= ratio < math.inf:
+        problems.append(f"{key}: {raw[key]!r} is not a number from 0 on, such as {default}")
+        return default
+    return ratio
 
 
 def _columns(key: str, value: object, problems: list[str]) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.zlayout.config.table_type import CompactionStrategy
 from dbt.adapters.zlayout.timeline.file_slices import FileSlice, Partition
+from dbt.adapters.zlayout.timeline.files import DataFile
 
 _FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
     "log_size": lambda each: -each.log_bytes,
@@ -15,6 +17,19 @@ _FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
     "commits": lambda each: -len(each.log_instants),
     "age": lambda each: each.log_instants,
 }
+
+
+@dataclass(frozen=True)
+class Worth:
+    """From when on the merge of a slice pays, for compactions that nobody asked for.
+
+    Attributes:
+        min_log_ratio: Bytes of logs for each byte of base file from which on base and logs become a new base file.
+        max_logs: A slice below that ratio with more logs than this gets its logs merged into one.
+    """
+
+    min_log_ratio: float
+    max_logs: int
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,11 @@ class CompactionOperation:
         return cls(**{**told, "partition": partition, "logs": tuple(told["logs"])})
 
 
+def is_due(unplanned_commits: int, every: int) -> bool:
+    """Whether it is time to look for slices to merge: after every so many commits whose logs wait."""
+    return unplanned_commits > 0 and unplanned_commits % every == 0
+
+
 def choose(
     slices: Iterable[FileSlice],
     strategy: CompactionStrategy,
@@ -60,6 +80,7 @@ def choose(
     taken: Collection[str] = (),
     max_bytes: int | None = None,
     logs_only: bool = False,
+    worth: Worth | None = None,
 ) -> list[CompactionOperation]:
     """The slices to merge, most wanted first.
 
@@ -69,19 +90,58 @@ def choose(
         taken: File groups that a plan has already.
         max_bytes: Most bytes to read; the first slice is taken in any case. None for no limit.
         logs_only: Merge logs into one and leave the base: slices of one log are done already.
+        worth: Take only slices of which the merge pays; None for all.
     """
-    wanted = [each for each in slices if each.group not in taken and len(each.logs) > (1 if logs_only else 0)]
+    free = sorted(
+        (each for each in slices if each.group not in taken), key=lambda each: (_FIRST[strategy](each), each.group)
+    )
     found: list[CompactionOperation] = []
     total = 0
-    for each in sorted(wanted, key=lambda each: (_FIRST[strategy](each), each.group)):
-        size = each.log_bytes if logs_only else each.size_bytes
-        if found and max_bytes is not None and total + size > max_bytes:
+    for each in free:
+        wanted = _logs_alone(each, each.logs) if logs_only else _whole(each) if worth is None else _paying(each, worth)
+        if wanted is None or (found and max_bytes is not None and total + wanted.size_bytes > max_bytes):
             continue
-        total += size
-        base = each.base.path if each.base is not None else None
-        logs = tuple(log.path for log in each.logs)
-        found.append(CompactionOperation(each.partition, each.group, base, logs, logs_only, size))
+        total += wanted.size_bytes
+        found.append(wanted)
     return found
+
+
+def _paying(each: FileSlice, worth: Worth) -> CompactionOperation | None:
+    if each.log_bytes >= worth.min_log_ratio * (each.size_bytes - each.log_bytes):
+        return _whole(each)
+    return _logs_alone(each, _without_giants(each.logs)) if len(each.logs) > worth.max_logs else None
+
+
+def _without_giants(logs: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """The logs but for those that are larger than all smaller ones together, oldest first.
+
+    What is left out was merged before. Merged again with each batch of small logs, a log that grows would be written
+    over and over.
+    """
+    by_size = sorted(logs, key=lambda log: (log.size_bytes, log.path))
+    smaller = list(itertools.accumulate((log.size_bytes for log in by_size), initial=0))
+    while len(by_size) > 1 and by_size[-1].size_bytes > smaller[len(by_size) - 1]:
+        by_size.pop()
+    kept = {log.path for log in by_size}
+    return tuple(log for log in logs if log.path in kept)
+
+
+def _whole(each: FileSlice) -> CompactionOperation | None:
+    if not each.logs:
+        return None
+    base = each.base.path if each.base is not None else None
+    logs = tuple(log.path for log in each.logs)
+    return CompactionOperation(each.partition, each.group, base, logs, logs_only=False, size_bytes=each.size_bytes)
+
+
+def _logs_alone(each: FileSlice, logs: Sequence[DataFile]) -> CompactionOperation | None:
+    if len(logs) < 2:
+        return None
+    base = each.base.path if each.base is not None else None
+    size = sum(log.size_bytes for log in logs)
+    return CompactionOperation(
+        each.partition, each.group, base, tuple(log.path for log in logs), logs_only=True, size_bytes=size
+    )
 
 
 def still_whole(

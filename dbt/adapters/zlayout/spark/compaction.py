@@ -14,8 +14,10 @@ from dbt.adapters.zlayout.config.table_type import CompactionStrategy
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
+    Worth,
     choose,
     groups_of,
+    is_due,
     operations_of,
     still_whole,
 )
@@ -88,6 +90,7 @@ class Compaction:
         where: Partition values by column: only slices of these partitions.
         logs_only: Merge the logs of a slice into one log, and leave its base file.
         progress: Takes a line now and then.
+        only_worthwhile: Take only slices of which the merge pays, as the table says it.
     """
 
     spark: SparkSession
@@ -97,6 +100,7 @@ class Compaction:
     where: dict[str, object] | None = None
     logs_only: bool = False
     progress: Progress | None = None
+    only_worthwhile: bool = False
 
     def schedule(self) -> CompactionSummary:
         """Writes a plan to the timeline; where nothing is to be merged none is written.
@@ -157,12 +161,14 @@ class Compaction:
         timeline, table_type = Timeline(opened.store), table_type_of(opened)
         waiting = list_scheduled(opened.store, Action.COMPACTION)
         slices = slices_with_logs(opened.snapshot.files)
+        worth = Worth(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
         operations = choose(
             [each for each in slices if self._wanted(dict(each.partition))],
             self.strategy or table_type.compaction_strategy,
             taken=groups_of(each.content for each in waiting),
             max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
             logs_only=self.logs_only,
+            worth=worth if self.only_worthwhile else None,
         )
         if not operations:
             return None
@@ -215,7 +221,7 @@ class Compaction:
             "bytes_added": adds.total_bytes,
             "bytes_removed": gone.total_bytes,
             "groups": len(operations),
-            "logs_only": any(each.logs_only for each in operations),
+            "logs_only": all(each.logs_only for each in operations),
         }
         statistics = statistics_of(reports, layout.tracked)
         index = IndexUpdate(opened.store, transaction.instant, adds, statistics, removes)
@@ -244,12 +250,12 @@ def compact_inline(
     """Compacts after a delta commit, or plans it, as the table says; the rows have landed, whatever becomes of this.
 
     Returns:
-        What was done; None where it is not time yet, or a plan was written for later.
+        What was done; None where it is not time yet, no merge pays, or a plan was written for later.
     """
     table_type = table_type_of(opened)
-    if table_type.compaction == "off" or unplanned_commits(opened) < table_type.compact_every:
+    if table_type.compaction == "off" or not is_due(unplanned_commits(opened), table_type.compact_every):
         return None
-    work = Compaction(spark, name, progress=progress)
+    work = Compaction(spark, name, progress=progress, only_worthwhile=True)
     try:
         if table_type.compaction == "deferred":
             planned = work.schedule()
@@ -258,7 +264,8 @@ def compact_inline(
                     f"compaction of {planned.groups:,} file groups is planned; run zlayout_compact with execute: true"
                 )
             return None
-        return work.run()
+        done = work.run()
+        return done if done.plans else None
     except ZlayoutError as error:
         if progress is not None:
             progress(f"the rows are written, but compaction failed and will be tried again: {error}")
