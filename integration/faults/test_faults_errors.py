@@ -14,7 +14,7 @@ from fault_points import changes
 from fault_rows import counted
 from fault_runs import Runs
 
-from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.errors import CommittedError, ZlayoutError
 from dbt.adapters.zlayout.table import ZTable
 
 SAYS = {"full": errno.ENOSPC, "denied": errno.EACCES, "flaky": errno.EIO}
@@ -36,7 +36,7 @@ def fail(bench, fault: str, name: str, number: int, seed: int) -> str | None:
     after = action.model(before if before is not None else fault_actions.Rows(), seed)
     if "error" in answer:
         assert os.strerror(SAYS[fault]) in answer["message"], answer["trace"]
-        assert answer["error"] in ("StoreError", "WriteError"), answer["trace"]
+        assert answer["error"] in ("StoreError", "WriteError", "CommittedError"), answer["trace"]
     check_as_found(bench, action, after)
     then = check_next_writer(bench, action, after, seed)
     return f"{done[number - 1]}: {answer.get('error', 'went on')}, then {then}"
@@ -93,6 +93,8 @@ def test_a_disk_that_runs_full_costs_the_write_and_nothing_else(bench, small_dis
     outcomes, said = [action.model(before, 1)], ""
     try:
         action.run(spark, full_name, 1)
+    except CommittedError as error:
+        said = str(error)
     except ZlayoutError as error:
         outcomes, said = [before], str(error)
     assert not said or os.strerror(errno.ENOSPC) in said

@@ -16,6 +16,8 @@ MOST_REPEATS = 3
 def until_committed(run: Callable[[], CommitSummary], tell: Callable[[str], None]) -> CommitSummary:
     """Runs a query and its write, again where a concurrent commit stood against it.
 
+    Nothing runs again once its commit is done: what fails after it is a `CommittedError` and no conflict.
+
     Args:
         run: Evaluates the query on the tables as they are now, and commits.
         tell: Gets a sentence before each repeat.

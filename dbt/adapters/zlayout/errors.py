@@ -52,6 +52,18 @@ class ConflictError(ZlayoutError):
     """Another writer committed something that this commit cannot follow."""
 
 
+class CommittedError(ZlayoutError):
+    """A version is committed, but readers may not see it yet: nothing of the write is to run again.
+
+    Attributes:
+        version: The version.
+    """
+
+    def __init__(self, version: int, problem: str, next_step: str) -> None:
+        self.version = version
+        super().__init__(f"version {version} is committed, but {problem}; {next_step}")
+
+
 class UnsupportedError(ZlayoutError):
     """A type, a place or a feature that cannot be served."""
 

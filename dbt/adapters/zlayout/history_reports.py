@@ -56,6 +56,7 @@ def clean_report(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: 
             f"{table}: {verb} {_number(result.files)} files of {_number(result.bytes)} bytes; "
             f"whole from version {result.oldest_version} on"
         )
+        lines += [f"  not deleted: {problem}" for problem in result.failed]
         if dry_run:
             lines += [f"  {path}" for path in result.paths]
     return "\n".join(lines)

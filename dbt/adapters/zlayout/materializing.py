@@ -11,8 +11,7 @@ from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.zlayout.conflict_retry import until_committed
-from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.dbt_errors import as_dbt_errors, spark_message
 from dbt.adapters.zlayout.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.model_warnings import key_warning, model_warnings, partition_warning, unused_settings
 from dbt.adapters.zlayout.model_write import ModelWrite, contract_is_enforced, read_model, subject_of, write_model
@@ -165,8 +164,10 @@ class Materializing(SessionHolder):
         try:
             table = ZTable.for_name(self.session(), relation.catalog_name)
             return recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
-        except ZlayoutError as error:
-            _warn(f"{relation}: the rows are written, but clustering failed: {error}")
+        except Exception as error:
+            # No warning of dbt's: --warn-error would make an error of it, and whoever runs the model again has the
+            # rows twice.
+            _LOG.warning(f"{relation}: the rows are written, but clustering failed: {spark_message(error)}")
             return None
 
     def _rows_of(self, code: str, model: Mapping[str, Any]) -> DataFrame:

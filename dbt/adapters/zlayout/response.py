@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, Optional  # noqa: UP035 # mashumaro reads the annotations at run time
+from typing import TYPE_CHECKING, Dict, List, Optional  # noqa: UP035 # mashumaro reads the annotations at run time
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
@@ -54,6 +54,7 @@ class ZlayoutAdapterResponse(AdapterResponse):
             ``seconds``.
         compacted: What a compaction after the write did: ``version``, ``groups``, ``files_added``, ``files_removed``,
             ``bytes_read``, ``bytes_written``, ``seconds``.
+        unfinished: What failed after the commit and is left to the next writer, a sentence each.
     """
 
     version: Optional[int] = None
@@ -75,6 +76,7 @@ class ZlayoutAdapterResponse(AdapterResponse):
     seconds: Optional[Dict[str, float]] = None
     clustered: Optional[Dict[str, float]] = None
     compacted: Optional[Dict[str, float]] = None
+    unfinished: Optional[List[str]] = None
 
 
 def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) -> ZlayoutAdapterResponse:
@@ -86,6 +88,9 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
         message += f", {_counted(commit.compacted['groups'], 'file group')} compacted"
     if clustered is not None:
         message += f", {_counted(clustered.files_removed, 'file')} clustered"
+    unfinished = [*commit.unfinished, *(clustered.unfinished if clustered is not None else ())]
+    if unfinished:
+        message += f", {_counted(len(unfinished), 'step')} left to the next writer"
     return ZlayoutAdapterResponse(
         _message=message,
         rows_affected=commit.rows if whole else changed,
@@ -108,6 +113,7 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
         seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
         clustered=None if clustered is None else {name: clustered[name] for name in _CLUSTERED},
         compacted={name: commit.compacted[name] for name in _COMPACTED} if commit.compacted else None,
+        unfinished=unfinished or None,
     )
 
 

@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.table_layout import config_of
 from dbt.adapters.zlayout.spark.time_travel import Moment, Past, check_managed, opened_at, roll_back, rows_at
-from dbt.adapters.zlayout.timeline.cleaning import CleanResult, clean
+from dbt.adapters.zlayout.timeline.cleaning import CleanResult, clean, store_time_ms
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.recovery import recover
 
@@ -142,7 +142,8 @@ class TableHistory:
             timeline,
             own.versions if retain_versions is None else asked.versions,
             own.hours if retain_hours is None else asked.hours,
-            int(time.time() * 1000),
+            # A dry run writes nothing, not even to ask the store for its time.
+            int(time.time() * 1000) if dry_run else store_time_ms(timeline.store),
             dry_run=dry_run,
             orphans=True,
         )

@@ -12,6 +12,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.inspect import skipped_percent
 from dbt.adapters.zlayout.layout.measures import Clustering
+from dbt.adapters.zlayout.spark.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.compaction import merging_information
 from dbt.adapters.zlayout.spark.explain import explain_predicate, nothing_matches
@@ -150,5 +151,6 @@ class TableMeasures:
             "overlap_depth": summary.get("overlap_depth"),
             "stale_files": stale_files(self._opened).num_rows,
             "table_type": table_type_of(self._opened).kind,
+            "unfinished": unfinished_work(self._opened),
             **merging,
         }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark import delta_plans, replacing_rows
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.compaction import compact_inline
 from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting, DeltaPlan
@@ -217,4 +218,8 @@ class TableWrites:
         compacted = compact_inline(self._spark, wanted.name, opened, wanted.progress)
         if compacted is None:
             return opened, done
-        return open_managed(self._spark, wanted.name)[1], replace(done, compacted=compacted.to_dict())
+        after = AfterCommit(compacted.version, wanted.progress)
+        with after.useful("this object sees the version before the compaction"):
+            opened = open_managed(self._spark, wanted.name)[1]
+        unfinished = (*done.unfinished, *compacted.unfinished, *after.unfinished)
+        return opened, replace(done, compacted=compacted.to_dict(), unfinished=unfinished)

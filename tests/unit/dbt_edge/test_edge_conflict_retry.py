@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout.conflict_retry import MOST_REPEATS, until_committed
-from dbt.adapters.zlayout.errors import ConflictError, WriteError
+from dbt.adapters.zlayout.errors import CommittedError, ConflictError, WriteError
 
 
 class Writes:
@@ -37,6 +37,13 @@ def test_the_last_conflict_is_the_answer() -> None:
     with pytest.raises(ConflictError, match=str(MOST_REPEATS)):
         until_committed(writes, lambda _: None)
     assert writes.calls == MOST_REPEATS + 1
+
+
+def test_a_query_whose_commit_is_done_does_not_run_again() -> None:
+    writes = Writes(CommittedError(3, "its manifest is not written", "do not write it again"))
+    with pytest.raises(CommittedError, match=r"^version 3 is committed, but "):
+        until_committed(writes, lambda _: None)
+    assert writes.calls == 1
 
 
 def test_any_other_error_ends_it_at_once() -> None:

@@ -56,7 +56,23 @@ def test_a_clean_tells_each_table_and_a_dry_run_each_file() -> None:
         "  b",
     ]
     assert json.loads(clean_report(cleaned, dry_run=True, as_json=True)) == [
-        {"table": "s.t", "dry_run": True, "files": 2, "bytes": 3000, "oldest_version": 4, "paths": ["a", "b"]}
+        {
+            "table": "s.t",
+            "dry_run": True,
+            "files": 2,
+            "bytes": 3000,
+            "oldest_version": 4,
+            "paths": ["a", "b"],
+            "failed": [],
+        }
+    ]
+
+
+def test_a_clean_tells_what_it_could_not_delete() -> None:
+    cleaned = {"s.t": CleanResult(1, 3000, 4, ("b",), ("a: Permission denied",))}
+    assert clean_report(cleaned, dry_run=False, as_json=False).splitlines() == [
+        "s.t: deleted 1 files of 3,000 bytes; whole from version 4 on",
+        "  not deleted: a: Permission denied",
     ]
     assert clean_report({}, dry_run=True, as_json=False) == "No table of dbt-zlayout to clean."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,17 +16,31 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group
+from dbt.adapters.zlayout.timeline.naming import LOG_FOLDER, data_file_path, new_group
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
 from dbt.adapters.zlayout.timeline.transaction import Transaction
+
+
+class DatedStore(LocalStore):
+    """A local store that dates the entries of the log by a test's clock."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.now_ms: Callable[[], int] = lambda: 0
+
+    def create(self, path: str, data: bytes) -> None:
+        super().create(path, data)
+        if path.startswith(LOG_FOLDER):
+            os.utime(self.local_path(path), ns=(self.now_ms() * 1_000_000,) * 2)
 
 
 class Table:
     """A table whose data files are a few bytes."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: DatedStore) -> None:
+        self.store: Store = store
         self.now_ms = 1_700_000_000_000
+        store.now_ms = lambda: self.now_ms
         self.surroundings = Surroundings(now_ms=self._tick, sleep=lambda _: None, heartbeat_seconds=None)
 
     def _tick(self) -> int:
@@ -68,4 +82,4 @@ class Table:
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     # No test cuts the power; waiting for the disk would be most of the time.
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    return Table(LocalStore(tmp_path / "t"))
+    return Table(DatedStore(tmp_path / "t"))

@@ -10,6 +10,7 @@ import pytest
 
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.cleaning import clean, store_time_ms
 from dbt.adapters.zlayout.timeline.pending import list_pending
 from dbt.adapters.zlayout.timeline.recovery import Recovered, recover
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
@@ -47,6 +48,43 @@ def test_instants_rise_when_a_clock_stands_still(table) -> None:
         _append(table, table.timeline(now_ms=lambda: still))
     instants = _instants(table)
     assert instants == sorted(set(instants))
+
+
+def test_a_version_is_dated_no_earlier_than_the_one_it_follows(table) -> None:
+    first = table.overwrite()
+    behind = table.timeline(now_ms=lambda: table._tick() - 72 * HOUR_MS)
+    _append(table, behind)
+    recovering = table.timeline(writer=ELSEWHERE)
+    recovering.begin(Action.COMMIT, Operation.APPEND)
+    recover(_off(table, -72 * HOUR_MS), dead_after_seconds=-1e9)
+    times = [header.committed_ms for header in reversed(table.timeline().history())]
+    assert len(times) == 3
+    assert times == sorted(times)
+    assert times[0] == first.committed_ms
+
+
+def _off(table, by_ms):
+    return table.timeline(now_ms=lambda: table._tick() + by_ms)
+
+
+@pytest.mark.parametrize("off_ms", [-72 * HOUR_MS, 0, 72 * HOUR_MS])
+def test_what_was_current_a_moment_ago_is_kept_whatever_the_writers_clock_says(table, off_ms) -> None:
+    table.overwrite()
+    table.now_ms += 240 * HOUR_MS
+    with _off(table, off_ms).begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        transaction.commit(Change(table.write(transaction), schema_json="{}"))
+    table.now_ms += 1000
+    assert clean(table.timeline(), 1, 24, table.now_ms).files == 0
+    assert len(table.on_disk()) == 2
+    assert clean(table.timeline(), 1, 24, table.now_ms + 25 * HOUR_MS).files == 1
+    assert table.on_disk() == table.live()
+
+
+def test_the_store_tells_its_own_time_and_keeps_nothing_of_the_question(table) -> None:
+    before = time.time_ns() // 1_000_000
+    told = store_time_ms(table.store)
+    assert before - 1000 <= told <= time.time_ns() // 1_000_000 + 1000
+    assert table.store.list("", recursive=True) == []
 
 
 def test_two_writers_whose_clocks_differ_by_hours_take_rising_instants_in_turn(table) -> None:

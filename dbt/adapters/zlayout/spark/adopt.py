@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.errors import AlreadyExistsError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, canonical
 from dbt.adapters.zlayout.spark.collected import collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
@@ -96,13 +97,15 @@ def adopt_table(
             summary=summary,
         )
         commit = transaction.commit(change, index=index)
-    timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-    opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
-    if managed:
-        show(catalog, name, entry, opened, Description.of(entry), statistics)
-    else:
-        catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
-        uninstall(catalog, name)
+    after = AfterCommit(commit.version, next_step=AGAIN)
+    with after.needed("the catalog may not know it yet"):
+        timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+        opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
+        if managed:
+            show(catalog, name, entry, opened, Description.of(entry), statistics, after)
+        else:
+            catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
+            uninstall(catalog, name)
     done = CommitSummary(
         version=commit.version,
         instant=commit.instant,
@@ -115,6 +118,7 @@ def adopt_table(
         data_passes=0,
         overlap_depth=depth,
         phases={"total": round(time.perf_counter() - started, 3)},
+        unfinished=after.unfinished,
     )
     return opened, done
 

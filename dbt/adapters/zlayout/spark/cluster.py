@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, scheduled_groups
 from dbt.adapters.zlayout.layout.groups import FileGroup
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.cluster_plan import CutGroup, CutPlan, Planner
 from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary, DroppedGroup
@@ -106,8 +107,10 @@ class Clustering:
         store = self._opened().store
         plans = list_scheduled(store, Action.REPLACECOMMIT)
         done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, plans))
-        withdraw_scheduled(store, plans)
-        return done
+        after = AfterCommit(done.version, self.progress)
+        with after.useful("the plans that were carried out still wait"):
+            withdraw_scheduled(store, plans)
+        return replace(done, unfinished=(*done.unfinished, *after.unfinished))
 
     def _scheduled_groups(self, opened: OpenTable, plans: Sequence[Any]) -> list[FileGroup]:
         self._dropped.clear()
@@ -158,7 +161,9 @@ class Clustering:
         groups = choose(planner)
         summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
         if summary.groups_done or published_version(planner.survey.opened.store) != planner.survey.opened.version:
-            planner = self._planner(show_newest(self.spark, self.name))
+            after = AfterCommit(summary.version, self.progress)
+            planner = self._planner(show_newest(self.spark, self.name, after))
+            summary = replace(summary, unfinished=after.unfinished)
         return replace(
             summary,
             after=planner.survey.state,

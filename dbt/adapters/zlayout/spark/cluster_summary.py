@@ -44,6 +44,7 @@ class ClusterSummary:
         files_with_logs: Base and log files of a merge-on-read table that a compaction has to merge first.
         dry_run: Whether nothing was written.
         seconds: Wall time.
+        unfinished: What failed after the commits and is left to the next writer, a sentence each.
     """
 
     version: int
@@ -62,6 +63,7 @@ class ClusterSummary:
     files_with_logs: int = 0
     dry_run: bool = True
     seconds: float = 0.0
+    unfinished: tuple[str, ...] = ()
 
     @classmethod
     def of_plan(cls, plan: ClusterPlan) -> ClusterSummary:
@@ -129,4 +131,5 @@ class ClusterSummary:
             "groups": [each.to_dict() for each in self.groups],
             "groups_dropped": [vars(each) for each in self.groups_dropped],
             "resampled": list(self.resampled),
+            "unfinished": list(self.unfinished),
         }

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_type import CompactionStrategy
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, ZlayoutError
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
     Worth,
@@ -22,11 +22,12 @@ from dbt.adapters.zlayout.layout.compaction_plan import (
     still_whole,
 )
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import TableName
 from dbt.adapters.zlayout.spark.compaction_write import SliceWriter
 from dbt.adapters.zlayout.spark.files_written import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.session import open_managed
@@ -57,6 +58,7 @@ class CompactionSummary:
         bytes_read: Size of these.
         bytes_written: Size of the new files.
         seconds: Wall time.
+        unfinished: What failed after the commits and is left to the next writer, a sentence each.
     """
 
     version: int
@@ -68,6 +70,7 @@ class CompactionSummary:
     bytes_read: int = 0
     bytes_written: int = 0
     seconds: float = 0.0
+    unfinished: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         """A figure by its name."""
@@ -75,7 +78,7 @@ class CompactionSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {**vars(self), "plans": list(self.plans)}
+        return {**vars(self), "plans": list(self.plans), "unfinished": list(self.unfinished)}
 
 
 @dataclass
@@ -138,7 +141,7 @@ class Compaction:
             raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {listed}"], str(self.name))
         if published_version(opened.store) != opened.version:
             # Whoever made it died before readers saw it, and maybe nothing is left to do.
-            show_newest(self.spark, self.name)
+            show_newest(self.spark, self.name, AfterCommit(opened.version, self.progress))
         done = CompactionSummary(opened.version)
         for plan in plans:
             done = self._executed(plan, done)
@@ -197,10 +200,12 @@ class Compaction:
                 writer = SliceWriter(self.spark, str(self.name), layout, self.progress)
                 reports = writer.write(opened, operations, transaction)
                 done = self._committed(opened, layout, operations, reports, transaction, done)
-        withdraw_scheduled(opened.store, [plan])
+        after = AfterCommit(done.version, self.progress)
+        with after.useful("the plan that was carried out still waits"):
+            withdraw_scheduled(opened.store, [plan])
         if operations:
-            show_newest(self.spark, self.name)
-        return replace(done, plans=(*done.plans, plan.instant))
+            show_newest(self.spark, self.name, after)
+        return replace(done, plans=(*done.plans, plan.instant), unfinished=(*done.unfinished, *after.unfinished))
 
     def _committed(
         self,
@@ -252,11 +257,11 @@ def compact_inline(
     Returns:
         What was done; None where it is not time yet, no merge pays, or a plan was written for later.
     """
-    table_type = table_type_of(opened)
-    if table_type.compaction == "off" or not is_due(unplanned_commits(opened), table_type.compact_every):
-        return None
     work = Compaction(spark, name, progress=progress, only_worthwhile=True)
     try:
+        table_type = table_type_of(opened)
+        if table_type.compaction == "off" or not is_due(unplanned_commits(opened), table_type.compact_every):
+            return None
         if table_type.compaction == "deferred":
             planned = work.schedule()
             if progress is not None and planned.groups:
@@ -266,9 +271,10 @@ def compact_inline(
             return None
         done = work.run()
         return done if done.plans else None
-    except ZlayoutError as error:
+    except Exception as error:
+        # Whatever it was: the rows are in, and an error would have them written again.
         if progress is not None:
-            progress(f"the rows are written, but compaction failed and will be tried again: {error}")
+            progress(f"the rows are written, but compaction failed and will be tried again: {short_message(error)}")
         return None
 
 

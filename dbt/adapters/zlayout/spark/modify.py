@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import statistics_of
@@ -30,7 +31,6 @@ from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change, Claims
 from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_files
@@ -121,7 +121,9 @@ class Modifying:
                 summary = self._change(opened, transaction)
         # Whoever made the version that is there may have died before readers saw it.
         if transaction.committed is not None or published_version(opened.store) != summary.version:
-            opened = self._show(entry, opened, summary.version)
+            after = AfterCommit(summary.version, self.wanted.progress)
+            opened = self._show(entry, opened, after)
+            summary = replace(summary, unfinished=after.unfinished)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, replace(summary, phases={**summary.phases, **self.phases})
 
@@ -248,13 +250,14 @@ class Modifying:
             written = writer.write(store, transaction, rewrite.rows, along=along)
         return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.claims, along is not None)
 
-    def _show(self, entry: Entry, opened: OpenTable, version: int) -> OpenTable:
-        with Timed(self.phases, "publish"):
-            timeline = Timeline(opened.store)
-            snapshot = timeline.snapshot(version)
-            opened = replace(opened, snapshot=snapshot, entry_file=opened.store.stat(log_path(version)))
-            show(self.catalog, self.wanted.name, entry, opened, self.wanted.description or Description.of(entry), None)
-            clean_as_kept(timeline, snapshot)
+    def _show(self, entry: Entry, opened: OpenTable, after: AfterCommit) -> OpenTable:
+        timeline, version = Timeline(opened.store), after.version
+        with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
+            entry_file = opened.store.stat(log_path(version))
+            opened = replace(opened, snapshot=timeline.snapshot(version), entry_file=entry_file)
+            description = self.wanted.description or Description.of(entry)
+            show(self.catalog, self.wanted.name, entry, opened, description, None, after)
+            after.clean(timeline, opened.snapshot)
         return opened
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.index.partitions import typed_partition_values
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.collected import Collected, collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
@@ -83,10 +84,12 @@ def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progre
         }
         update = IndexUpdate(timeline.store, transaction.instant, files, collected.column_stats)
         commit = transaction.commit(Change(files, summary=summary), index=update)
-    entry = table_entry(catalog, name)
-    if entry is not None:
-        opened = at_snapshot(opened, timeline.snapshot(commit.version))
-        show(catalog, name, entry, opened, Description.of(entry), None)
+    after = AfterCommit(commit.version, progress)
+    with after.needed("readers may not see it yet"):
+        entry = table_entry(catalog, name)
+        if entry is not None:
+            opened = at_snapshot(opened, timeline.snapshot(commit.version))
+            show(catalog, name, entry, opened, Description.of(entry), None, after)
     return len(files)
 
 

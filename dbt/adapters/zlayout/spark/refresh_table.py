@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.config.statistics import StatisticsConfig
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.adopt import adopt_table
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.collected import Examine
 from dbt.adapters.zlayout.spark.data_statistics import examining
@@ -65,13 +66,16 @@ def refresh_table(
     if not opened.managed and entry.partition_by != snapshot.partition_by:
         return _indexed_anew(spark, name, snapshot)
     done = Refresh(timeline, _goal(opened, entry), _examine(spark, opened, entry, progress)).run()
-    opened = at_snapshot(opened, timeline.snapshot())
-    if opened.managed:
-        catch_up(opened.store, timeline)
-        retire(opened.store)
-        install(catalog, entry, opened)
-    elif done.version != snapshot.version:
-        uninstall(catalog, name)
+    after = AfterCommit(done.version, progress)
+    with after.needed("readers may not see it yet"):
+        opened = at_snapshot(opened, timeline.snapshot())
+        if opened.managed:
+            catch_up(opened.store, timeline)
+            with after.useful("manifests of old versions are still there"):
+                retire(opened.store)
+            install(catalog, entry, opened)
+        elif done.version != snapshot.version:
+            uninstall(catalog, name)
     return opened, replace(done, files_added=done.files_added + taken)
 
 

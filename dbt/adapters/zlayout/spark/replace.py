@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import drift_of, statistics_of
@@ -31,7 +32,6 @@ from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
-from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -142,11 +142,14 @@ class _Replacing:
             commit = transaction.commit(change, index=put_slices(store, transaction.instant, files, statistics))
         self.phases["commit"] = round(time.perf_counter() - committing, 3)
         publishing = time.perf_counter()
-        timezone = str(self.spark.conf.get("spark.sql.session.timeZone"))
-        opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
-        show(self.catalog, name, entry, opened, self.wanted.description, statistics)
-        forget_old_place(entry, table_file.table_id)
-        clean_as_kept(timeline, opened.snapshot)
+        after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
+        with after.needed("readers may not see it yet"):
+            timezone = str(self.spark.conf.get("spark.sql.session.timeZone"))
+            opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
+            show(self.catalog, name, entry, opened, self.wanted.description, statistics, after)
+        with after.useful("the folder where the table lay before is still there"):
+            forget_old_place(entry, table_file.table_id)
+        after.clean(timeline, opened.snapshot)
         self.phases["publish"] = round(time.perf_counter() - publishing, 3)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, CommitSummary(
@@ -164,6 +167,7 @@ class _Replacing:
             data_passes=written.data_passes,
             overlap_depth=summary["overlap_depth"],
             phases={**written.phases, **self.phases},
+            unfinished=after.unfinished,
         )
 
     def _cuts(self, store: Store, before: Snapshot | None) -> CurveModel | None:

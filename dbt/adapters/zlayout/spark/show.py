@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.column_stats import column_paths
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import (
     TABLE_ID_PROPERTY,
     Catalog,
@@ -23,7 +24,6 @@ from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import physical_name, put_views, remove_views
 from dbt.adapters.zlayout.spark.relations import install, uninstall
 from dbt.adapters.zlayout.spark.session import open_managed
-from dbt.adapters.zlayout.spark.tidy import clean_as_kept
 from dbt.adapters.zlayout.timeline.log import Timeline
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def show(
     opened: OpenTable,
     description: Description,
     column_stats: pa.Table | None,
-) -> Entry:
+    after: AfterCommit,
+) -> None:
     """Makes a committed version what every reader sees.
 
     The log has decided already: a crash in here leaves a table whose next writer repeats what is missing.
@@ -68,8 +69,27 @@ def show(
         opened: The version.
         description: For people.
         column_stats: Statistics of all its files, a row a file; None when they are not at hand.
+        after: Runs the steps.
+
+    Raises:
+        CommittedError: Readers may not see the version yet.
     """
-    catch_up(opened.store, Timeline(opened.store))
+    with after.needed("readers may not see it yet"):
+        catch_up(opened.store, Timeline(opened.store))
+        _put_entry(catalog, name, entry, opened, description, column_stats, after)
+    with after.useful("manifests of old versions are still there"):
+        retire(opened.store, keep=_MANIFESTS_KEPT)
+
+
+def _put_entry(
+    catalog: Catalog,
+    name: TableName,
+    entry: Entry | None,
+    opened: OpenTable,
+    description: Description,
+    column_stats: pa.Table | None,
+    after: AfterCommit,
+) -> None:
     physical = physical_name(name, opened)
     former = entry if entry is not None and entry.name != physical else None
     if opened.merges_on_read and (entry is None or former is not None):
@@ -86,29 +106,39 @@ def show(
         properties={**description.properties, TABLE_ID_PROPERTY: opened.table_id},
     )
     entry = catalog.put(definition, entry)
-    facts = column_facts(column_stats) if column_stats is not None else {}
-    entry = catalog.with_statistics(entry, opened.files.total_bytes, opened.files.total_rows, facts)
+    with after.useful("Spark's optimizer has no statistics of it"):
+        facts = column_facts(column_stats) if column_stats is not None else {}
+        entry = catalog.with_statistics(entry, opened.files.total_bytes, opened.files.total_rows, facts)
     catalog.refresh(physical)
-    install(catalog, entry, opened)
+    with after.useful("this session reads it without skipping files"):
+        install(catalog, entry, opened)
     if opened.merges_on_read:
         put_views(catalog, name, opened, description.comment, description.properties)
         catalog.refresh(name)
     elif former is not None:
         uninstall(catalog, former.name)
         catalog.remove(former.name)
-    retire(opened.store, keep=_MANIFESTS_KEPT)
-    return entry
 
 
-def show_newest(spark: SparkSession, name: TableName) -> OpenTable:
+def show_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> OpenTable:
     """Shows the newest version of a managed table as it is described already, and cleans as the table keeps versions.
+
+    Args:
+        spark: The session.
+        name: Of the table.
+        after: Runs the steps.
 
     Returns:
         That version.
+
+    Raises:
+        CommittedError: Readers may not see the version yet.
     """
-    entry, opened = open_managed(spark, name)
-    show(Catalog(spark), name, entry, opened, Description.of(entry), None)
-    clean_as_kept(Timeline(opened.store), opened.snapshot)
+    with after.needed("it cannot be opened"):
+        entry, opened = open_managed(spark, name)
+        description = Description.of(entry)
+    show(Catalog(spark), name, entry, opened, description, None, after)
+    after.clean(Timeline(opened.store), opened.snapshot)
     return opened
 
 

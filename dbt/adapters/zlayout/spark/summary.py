@@ -33,6 +33,7 @@ class CommitSummary:
         groups_touched: File groups that got logs.
         log_bytes: Size of these.
         compacted: What a compaction after the write did, see `CompactionSummary`; empty where none was due.
+        unfinished: What failed after the commit and is left to the next writer, a sentence each.
     """
 
     version: int
@@ -53,6 +54,7 @@ class CommitSummary:
     groups_touched: int = 0
     log_bytes: int = 0
     compacted: Mapping[str, Any] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()
 
     @classmethod
     def of_nothing(cls, snapshot: Snapshot, operation: str) -> CommitSummary:
@@ -75,6 +77,7 @@ class CommitSummary:
             "bytes_written": self.bytes_written,
             "phases": dict(self.phases),
             "compacted": dict(self.compacted),
+            "unfinished": list(self.unfinished),
         }
 
 

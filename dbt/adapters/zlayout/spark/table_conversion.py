@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
@@ -52,7 +53,8 @@ def of_type(
         if entry.name == physical_name(name, opened):
             return entry, opened
         # A conversion that was interrupted: the views come before the first log does.
-        show(Catalog(spark), name, entry, opened, Description.of(entry), None)
+        after = AfterCommit(opened.version, progress)
+        show(Catalog(spark), name, entry, opened, Description.of(entry), None, after)
         return open_managed(spark, name)
     if progress is not None:
         progress(f"the table is {have.kind} so far and becomes {asked.kind}")
@@ -61,11 +63,13 @@ def of_type(
         rows = rows_of(Catalog(spark), opened)
         replace_table(spark, Replacement(name, rows, settings, Description.of(entry), progress=progress))
     else:
-        _make_merging(spark, name, opened, asked)
+        _make_merging(spark, name, opened, asked, progress)
     return open_managed(spark, name)
 
 
-def _make_merging(spark: SparkSession, name: TableName, opened: OpenTable, asked: TableTypeConfig) -> None:
+def _make_merging(
+    spark: SparkSession, name: TableName, opened: OpenTable, asked: TableTypeConfig, progress: Progress | None
+) -> None:
     """Makes a table one whose logs are merged when it is read; its files are the base files."""
     catalog = Catalog(spark)
     check_names_are_free(catalog, name, (opened.table_id,))
@@ -89,5 +93,5 @@ def _make_merging(spark: SparkSession, name: TableName, opened: OpenTable, asked
             properties=base.properties,
             summary={"rows": base.files.total_rows},
         )
-        transaction.commit(change, index=index)
-    show_newest(spark, name)
+        commit = transaction.commit(change, index=index)
+    show_newest(spark, name, AfterCommit(commit.version, progress))

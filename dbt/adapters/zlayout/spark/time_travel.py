@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.collected import collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
@@ -141,15 +142,19 @@ def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) 
             summary={**figures, "to_version": version},
         )
         commit = transaction.commit(change, index=_index(catalog, opened, target, transaction.instant, subject))
-    opened = at_snapshot(opened, timeline.snapshot(commit.version))
-    entry = table_entry(catalog, name)
-    show(catalog, name, entry, opened, Description.of(entry) if entry is not None else Description(), None)
+    after = AfterCommit(commit.version)
+    with after.needed("readers may not see it yet"):
+        opened = at_snapshot(opened, timeline.snapshot(commit.version))
+        entry = table_entry(catalog, name)
+        description = Description.of(entry) if entry is not None else Description()
+        show(catalog, name, entry, opened, description, None, after)
     done = CommitSummary(
         version=commit.version,
         instant=commit.instant,
         operation=Operation.ROLLBACK.value,
         files_total=len(transaction.base.files) if transaction.base is not None else 0,
         phases={"total": round(time.perf_counter() - started, 3)},
+        unfinished=after.unfinished,
         **figures,
     )
     return opened, done

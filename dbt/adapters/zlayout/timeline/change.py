@@ -92,7 +92,8 @@ def entry_after(
         instant=signature.instant,
         action=signature.action,
         operation=signature.operation,
-        committed_ms=signature.committed_ms,
+        # A clock that is behind must not date a version before the one that it follows.
+        committed_ms=max(signature.committed_ms, head.committed_ms) if head else signature.committed_ms,
         last_instant=last_instant,
         adds=adds,
         removes=removes,

@@ -26,6 +26,7 @@ class CleanRecord:
         cleaned_ms: When, milliseconds since the epoch.
         files: Number of files.
         size_bytes: Their size.
+        failed: How many of them could not be deleted.
     """
 
     oldest_version: int
@@ -33,6 +34,7 @@ class CleanRecord:
     cleaned_ms: int = 0
     files: int = 0
     size_bytes: int = 0
+    failed: int = 0
 
     def to_json(self) -> bytes:
         """Return the bytes of the file."""
@@ -49,8 +51,9 @@ def read_records(store: Store) -> dict[str, CleanRecord]:
     for path in [file.path for file in store.list(CLEAN_FOLDER) if instants_in_name(file.path)]:
         with suppress(FileMissingError):  # another clean has just retired it
             content = from_json_bytes(store.read(path), path)
+            # Records of older releases do not say what failed.
             fields = dict.fromkeys(CleanRecord.__dataclass_fields__, int)
-            found[path] = CleanRecord(*read_fields(content, path, **fields))
+            found[path] = CleanRecord(*read_fields({"failed": 0, **content}, path, **fields))
     return found
 
 
@@ -65,6 +68,7 @@ def newest_state(records: Sequence[CleanRecord]) -> CleanRecord | None:
         cleaned_ms=last.cleaned_ms,
         files=last.files,
         size_bytes=last.size_bytes,
+        failed=last.failed,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.clean_record import (
     CleanRecord,
@@ -19,8 +21,10 @@ from dbt.adapters.zlayout.timeline.naming import (
     CHECKPOINT_FOLDER,
     CURVE_FOLDER,
     INDEX_FOLDER,
+    STAGING_FOLDER,
     checkpoint_path,
     instants_in_name,
+    log_path,
     version_in_name,
 )
 from dbt.adapters.zlayout.timeline.orphans import orphans_of_ours
@@ -40,12 +44,15 @@ class CleanResult:
         bytes: Their size.
         oldest_version: From this version on all data files are there afterwards; None for a table without versions.
         paths: The files.
+        failed: What the store says of each other file that was to go and could not be deleted; the next clean tries
+            again.
     """
 
     files: int
     bytes: int
     oldest_version: int | None
     paths: tuple[str, ...]
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,10 +70,26 @@ class _Findings:
 
     def only(self, again: _Findings) -> _Findings:
         """Return these findings without the files that are needed by now."""
-        still = {file.path for file in again.unneeded}
-        unneeded = [file for file in self.unneeded if file.path in still]
+        return self._of({file.path for file in again.unneeded})
+
+    def without(self, paths: Collection[str]) -> _Findings:
+        """Return these findings without some files."""
+        return self._of({file.path for file in self.unneeded}.difference(paths))
+
+    def _of(self, paths: Collection[str]) -> _Findings:
+        unneeded = [file for file in self.unneeded if file.path in paths]
         record = replace(self.record, files=len(unneeded), size_bytes=sum(file.size_bytes for file in unneeded))
         return replace(self, unneeded=unneeded, record=record)
+
+
+def store_time_ms(store: Store) -> int:
+    """Return the time by the clock that dates the store's files, which no writer's clock can put wrong."""
+    path = f"{STAGING_FOLDER}/.{uuid.uuid4().hex}.tmp"
+    store.put(path, b"")
+    try:
+        return store.stat(path).modified_ms
+    finally:
+        store.delete([path])
 
 
 def clean(
@@ -86,7 +109,7 @@ def clean(
         timeline: The table's timeline.
         retain_versions: At least 1.
         retain_hours: At least 0; a reader may take so long.
-        now_ms: The time, milliseconds since the epoch.
+        now_ms: The time by the clock of the store, milliseconds since the epoch; see `store_time_ms`.
         dry_run: Only tell what would be deleted.
         orphans: Also delete data and staged files that were written in this format, that no version lists, and that
             are older than `retain_hours`. Files that other tools put into the folder stay.
@@ -109,13 +132,30 @@ def clean(
         again = _look(timeline, retain_versions, retain_hours, now_ms, orphans) if found.unneeded else found
         if again.retained_from >= found.retained_from:
             found = found.only(again)
-            store.delete(found.result.paths)
-            store.put(path, replace(found.record, deleted_through=found.retained_from).to_json())
+            failed = _delete(store, found.result.paths)
+            # What could not be deleted is looked for again: the versions that needed it count as not cleaned.
+            through = found.record.deleted_through if failed else found.retained_from
+            store.put(path, replace(found.record, deleted_through=through, failed=len(failed)).to_json())
             retire_records(store, found.records_before)
-            return found.result
+            done = found.without(failed).result
+            return replace(done, failed=tuple(failed.values()))
         store.delete([path])
         found = again
     return CleanResult(0, 0, found.record.oldest_version, ())
+
+
+def _delete(store: Store, paths: Sequence[str]) -> dict[str, str]:
+    """Deletes files; returns by path what is wrong with those that it could not delete."""
+    failed: dict[str, str] = {}
+    try:
+        store.delete(paths)
+    except StoreError:
+        for path in paths:  # one that cannot be deleted must not keep the others
+            try:
+                store.delete([path])
+            except StoreError as error:  # noqa: PERF203 - each file has its own fate
+                failed[path] = str(error)
+    return failed
 
 
 def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms: int, with_orphans: bool) -> _Findings:
@@ -145,13 +185,14 @@ def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms:
 
 
 def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, since_ms: int) -> int:
-    # Version v was the newest until v + 1 was committed. Clocks of writers differ, so the search goes by the log's
-    # order and ends at the first version that was replaced before the window.
+    # Version v was the newest until v + 1 was committed. Clocks of writers differ, so the store says when that was, and
+    # the search goes by the log's order and ends at the first version that was replaced before the window.
     oldest = newest
-    replaced_ms = timeline.read(newest).committed_ms
-    while oldest > 0 and (oldest > newest - retain_versions + 1 or replaced_ms >= since_ms):
+    while oldest > 0:
+        replaced_ms = timeline.store.stat(log_path(oldest)).modified_ms
+        if oldest <= newest - retain_versions + 1 and replaced_ms <= since_ms:
+            break
         oldest -= 1
-        replaced_ms = timeline.read(oldest).committed_ms
     return oldest
 
 

@@ -169,7 +169,7 @@ def _fence(timeline: Timeline, head: Snapshot, instant: str) -> Commit:
         "instant": own,
         "action": Action.ROLLBACK,
         "operation": Operation.RECOVERY.value,
-        "committed_ms": now_ms,
+        "committed_ms": max(now_ms, head.committed_ms),
         "last_instant": own,
     }
     nothing = DataFiles.empty(head.partition_by)
