@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.curve.keys import Comparable
+from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.depth import overlap_depth
 from dbt.adapters.zlayout.layout.key_space import KeyBounds, boxes_of
+from dbt.adapters.zlayout.timeline.paths import data_paths
 
 
 @dataclass(frozen=True)
@@ -135,5 +137,8 @@ def layout_state(
 
 
 def scheduled_groups(raw: Sequence[Mapping[str, Any]]) -> tuple[PlannedGroup, ...]:
-    """The groups of `PlannedGroup.to_dict`."""
-    return tuple(PlannedGroup(**{**each, "paths": tuple(each["paths"])}) for each in raw)
+    """The groups of `PlannedGroup.to_dict`; a plan that is damaged holds none."""
+    try:
+        return tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
+    except (KeyError, TypeError, CorruptError):
+        return ()

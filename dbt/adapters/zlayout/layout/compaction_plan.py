@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.zlayout.config.table_type import CompactionStrategy
+from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.file_slices import FileSlice, Partition
 from dbt.adapters.zlayout.timeline.files import DataFile
+from dbt.adapters.zlayout.timeline.paths import data_paths
 
 _FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
     "log_size": lambda each: -each.log_bytes,
@@ -157,14 +159,16 @@ def still_whole(
 
 def groups_of(plans: Iterable[Mapping[str, Any]]) -> set[str]:
     """File groups that plans on the timeline have taken."""
-    return {str(told["group"]) for plan in plans for told in _operations(plan)}
+    return {each.group for plan in plans for each in operations_of(plan)}
 
 
 def operations_of(plan: Mapping[str, Any]) -> list[CompactionOperation]:
-    """The operations of a plan on the timeline."""
-    return [CompactionOperation.from_dict(told) for told in _operations(plan)]
-
-
-def _operations(plan: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = plan.get("operations", ())
+    """The operations of a plan on the timeline; one that is damaged holds nothing."""
+    try:
+        found = [CompactionOperation.from_dict(told) for told in plan.get("operations", ())]
+        for each in found:
+            data_paths(list(each.paths), "a plan")
+            hash(each)  # all that it names is plain
+    except (KeyError, TypeError, ValueError, CorruptError):
+        return []
     return found

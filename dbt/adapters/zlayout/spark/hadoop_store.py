@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.spark.hadoop_jvm import HadoopJvm
 from dbt.adapters.zlayout.store import StoredFile, StoredFiles, qualified
+from dbt.adapters.zlayout.store.inside import check_inside
 from dbt.adapters.zlayout.store.local import SCRATCH_FOLDER
 from dbt.adapters.zlayout.store.opening import no_jvm, open_hadoop_with
 from dbt.adapters.zlayout.store.scratch import LocalScratch
@@ -147,6 +148,7 @@ class HadoopStore:
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; those that are missing already are passed over."""
         for path in paths:
+            check_inside(path)
             with suppress(FileMissingError), _errors(path):
                 self._files.delete(self._path(path), False)
 

@@ -14,6 +14,7 @@ from obstore.exceptions import BaseError
 from obstore.store import from_url
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError
+from dbt.adapters.zlayout.store.inside import check_inside
 from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
 from dbt.adapters.zlayout.store.scratch import LocalScratch
 from dbt.adapters.zlayout.store.uri import escaped
@@ -109,6 +110,8 @@ class CloudStore:
         """Delete files; those that are missing already are passed over."""
         # One by one where a batch fails: some services report a missing object as an error for the whole batch.
         pending = list(paths)
+        for path in pending:
+            check_inside(path)
         for start in range(0, len(pending), _DELETE_BATCH):
             batch = pending[start : start + _DELETE_BATCH]
             try:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError, UnsupportedError
+from dbt.adapters.zlayout.store.inside import check_inside
 from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
 from dbt.adapters.zlayout.store.uri import escaped
 
@@ -106,6 +107,7 @@ class LocalStore:
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; those that are missing already are passed over."""
         for path in paths:
+            check_inside(path)
             with _errors(path), suppress(FileNotFoundError, NotADirectoryError):
                 (self._root / path).unlink()
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, to_json_bytes
+from dbt.adapters.zlayout.timeline.paths import check_data_paths
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.state import read_state
 
@@ -54,6 +55,7 @@ def _snapshot(table: pa.Table, content: dict[str, Any], path: str) -> Snapshot:
         partition_values=[table[f"partition_{i}"] for i in range(len(partition_by))],
         **{name: table[name] for name in _PLAIN_COLUMNS},
     )
+    check_data_paths(files["path"], path)
     return Snapshot(files=files, **state)
 
 

@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.timeline.naming import (
 )
 from dbt.adapters.zlayout.timeline.orphans import orphans_of_ours
 from dbt.adapters.zlayout.timeline.past import stored_files
+from dbt.adapters.zlayout.timeline.paths import may_be_cleaned
 from dbt.adapters.zlayout.timeline.pending import Liveness, Pending, list_pending, liveness
 
 _HOUR_MS = 3_600_000
@@ -146,11 +147,13 @@ def clean(
 
 def _delete(store: Store, paths: Sequence[str]) -> dict[str, str]:
     """Deletes files; returns by path what is wrong with those that it could not delete."""
-    failed: dict[str, str] = {}
+    # Looked at again, whatever was read where: nothing but what a clean may take goes.
+    allowed = may_be_cleaned(paths)
+    failed = {path: f"{path}: neither data nor index of the table" for path in set(paths).difference(allowed)}
     try:
-        store.delete(paths)
+        store.delete(allowed)
     except StoreError:
-        for path in paths:  # one that cannot be deleted must not keep the others
+        for path in allowed:  # one that cannot be deleted must not keep the others
             try:
                 store.delete([path])
             except StoreError as error:  # noqa: PERF203 - each file has its own fate

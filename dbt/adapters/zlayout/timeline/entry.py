@@ -9,6 +9,7 @@ from typing import Any
 from dbt.adapters.zlayout.timeline.file_columns import files_from_columns, files_to_columns
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, read_fields, to_json_bytes
+from dbt.adapters.zlayout.timeline.paths import data_paths
 from dbt.adapters.zlayout.timeline.state import Step, TableState, read_state, read_step
 
 
@@ -53,7 +54,7 @@ class Commit(TableState):
         return cls(
             **state,
             adds=files_from_columns(adds, state["partition_by"], path),
-            removes=tuple(removes),
+            removes=data_paths(removes, path),
             summary=summary,
             aborts=aborts,
         )

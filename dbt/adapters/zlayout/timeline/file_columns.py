@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.paths import check_data_paths
 
 
 def files_to_columns(files: DataFiles) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], p
         )
         # Arrow checks lengths only on demand, and a null would surface far from here.
         files.arrow.validate(full=True)
+        check_data_paths(files["path"], path)
         if any(files[name].null_count for name in files.arrow.schema.names):
             raise CorruptError(f"{path}: a file lacks its path, size, time, row count or group")
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:

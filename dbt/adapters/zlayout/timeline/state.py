@@ -9,6 +9,8 @@ from typing import Any
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.json_file import read_fields
+from dbt.adapters.zlayout.timeline.naming import CURVE_FOLDER, INDEX_FOLDER
+from dbt.adapters.zlayout.timeline.paths import own_path
 
 IndexSlices = Mapping[str, tuple[str, ...]]
 
@@ -22,7 +24,8 @@ class Step:
         instant: The instant of the transaction.
         action: Its action.
         operation: What the user asked for (`Operation`, or another word).
-        committed_ms: The writer's clock when it wrote the version, milliseconds since the epoch.
+        committed_ms: The writer's clock when it wrote the version, milliseconds since the epoch; never before that of
+            the version that it follows.
         last_instant: The highest instant of this and all earlier versions.
     """
 
@@ -116,7 +119,7 @@ def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
         "schema_json": schema_json,
         "partition_by": tuple(partition_by),
         "layout": layout,
-        "curve": curve,
-        "index": {name: tuple(slices) for name, slices in index.items()},
+        "curve": None if curve is None else own_path(curve, CURVE_FOLDER, path),
+        "index": {name: tuple(own_path(each, INDEX_FOLDER, path) for each in slices) for name, slices in index.items()},
         "properties": properties,
     }
