@@ -67,7 +67,7 @@ def _writers(spark):
     yield plain, lambda: ZTable.write(spark, "z.after_plain", ten_rows(spark), zorder=["k"])
     yield plain, lambda: plain.append(ten_rows(spark))
     yield plain, lambda: plain.delete("k = 3")
-    yield plain, lambda: plain.cluster(min_input_files=2, target_file_size="1mb")
+    yield plain, lambda: plain.cluster(rewrite_all=True)
     yield plain, lambda: plain.rollback(0)
     records = ZTable.write(
         spark, "z.after_records", ten_rows(spark), table_type="merge_on_read", unique_key="k", compaction="off"

@@ -83,18 +83,18 @@ def test_an_entry_and_a_checkpoint_are_read_as_written(rows, partition_by, layou
     )
     commit = Commit(
         version=3,
-        instant="0" * 17,
+        instant="20240101000000000",
         action=Action.REPLACECOMMIT,
         operation="overwrite",
         committed_ms=1,
-        last_instant="0" * 17,
+        last_instant="20240101000000000",
         adds=files,
         removes=tuple(path for path, _ in rows),
         schema_json="{}",
         partition_by=tuple(partition_by),
         layout=layout,
-        curve="c",
-        index={"files": ("a", "b")},
+        curve=".zlayout/curve/c",
+        index={"files": (".zlayout/index/a", ".zlayout/index/b")},
         summary=layout,
         properties=layout,
     )

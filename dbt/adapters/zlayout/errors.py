@@ -40,6 +40,10 @@ class CorruptError(ZlayoutError):
     """A file of the table's metadata cannot be understood."""
 
 
+class NewerFormatError(CorruptError):
+    """A newer release has written what this one cannot understand."""
+
+
 class TableNotFoundError(ZlayoutError):
     """No table, or no zlayout table, has this name or lies at this place."""
 

@@ -180,10 +180,15 @@ def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:
             "instant": pa.array([each.instant for each in headers], pa.string()),
             "action": pa.array([each.action.value for each in headers], pa.string()),
             "operation": pa.array([each.operation for each in headers], pa.string()),
-            "rows": pa.array([each.summary.get("rows") for each in headers], pa.int64()),
+            "rows": pa.array([_number(each, "rows") for each in headers], pa.int64()),
             "files_added": pa.array([each.files_added for each in headers], pa.int64()),
             "files_removed": pa.array([each.files_removed for each in headers], pa.int64()),
-            "bytes_added": pa.array([each.summary.get("bytes_added") for each in headers], pa.int64()),
+            "bytes_added": pa.array([_number(each, "bytes_added") for each in headers], pa.int64()),
             "committed_at": pa.array([each.committed_ms * 1000 for each in headers], pa.timestamp("us", tz="UTC")),
         }
     )
+
+
+def _number(header: CommitHeader, name: str) -> int | None:
+    found = header.summary.get(name)
+    return found if type(found) is int and abs(found) < 2**63 else None

@@ -13,6 +13,8 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.naming import LOG_FOLDER, TIMELINE_FOLDER, index_slice_path, log_path
 from dbt.adapters.zlayout.timeline.pending import list_pending
 
+ONE, TWO = ".zlayout/index/one", ".zlayout/index/two"
+
 
 def test_state_files_show_work_under_way_and_go_when_it_is_done(table) -> None:
     with table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
@@ -208,9 +210,9 @@ def test_index_slices_of_two_appends_are_both_live_and_partition_slices_go(table
     table.overwrite()
     one = table.timeline().begin(Action.COMMIT, Operation.APPEND)
     two = table.timeline().begin(Action.COMMIT, Operation.APPEND)
-    two.commit(Change(table.write(two)), index={"files": ("two",), "partition_stats": ("two",)})
-    entry = one.commit(Change(table.write(one)), index={"files": ("one",), "partition_stats": ("one",)})
-    assert entry.index == {"files": ("two", "one")}
+    two.commit(Change(table.write(two)), index={"files": (TWO,), "partition_stats": (TWO,)})
+    entry = one.commit(Change(table.write(one)), index={"files": (ONE,), "partition_stats": (ONE,)})
+    assert entry.index == {"files": (TWO, ONE)}
 
 
 def test_an_index_function_sees_the_version_that_is_followed(table) -> None:
@@ -221,17 +223,17 @@ def test_an_index_function_sees_the_version_that_is_followed(table) -> None:
 
     def index(head):
         seen.append(head.version)
-        return {"files": (f"on {head.version}",)}
+        return {"files": (f".zlayout/index/{head.version}",)}
 
-    assert one.commit(Change(table.write(one)), index=index).index == {"files": ("on 1",)}
+    assert one.commit(Change(table.write(one)), index=index).index == {"files": (".zlayout/index/1",)}
     assert seen == [0, 1]
 
 
 def test_an_append_without_slices_drops_what_was_said_of_whole_partitions(table) -> None:
     with table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-        slices = {"files": ("f",), "partition_stats": ("p",)}
+        slices = {"files": (ONE,), "partition_stats": (TWO,)}
         transaction.commit(Change(table.write(transaction), schema_json="{}"), index=slices)
-    assert table.append().index == {"files": ("f",)}
+    assert table.append().index == {"files": (ONE,)}
 
 
 def test_a_heartbeat_rewrites_the_inflight_file(table) -> None:

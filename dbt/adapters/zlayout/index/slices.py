@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
 from dbt.adapters.zlayout.index.partition_groups import group_rows
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.timeline.bounded_parquet import BoundedParquet
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
 FILES, COLUMN_STATS, PARTITION_STATS = "files", "column_stats", "partition_stats"
@@ -127,38 +128,38 @@ def read_column_stats(content: bytes, wanted: Collection[ColumnPath]) -> ColumnS
         CorruptError: The content is not such a slice.
     """
     reader = open_slice(content)
-    paths = column_paths(reader.schema_arrow)
+    paths = column_paths(reader.schema)
     present = [path for path in wanted if path in paths]
     table = read_columns(reader, ["path", *IDENTITY, *(paths[path] for path in present)])
     structs = {path: contiguous(table.column(paths[path])) for path in present}
     return ColumnStatsSlice(table.select(["path", *IDENTITY]), structs)
 
 
-def open_slice(content: bytes) -> pq.ParquetFile:
+def open_slice(content: bytes) -> BoundedParquet:
     """Opens a slice for reading some of its columns.
 
     Raises:
         CorruptError: The content is not Parquet.
     """
     try:
-        return pq.ParquetFile(pa.BufferReader(content))
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptError(f"an index slice is not a Parquet file: {error}") from error
+        return BoundedParquet(content)
+    except CorruptError as error:
+        raise CorruptError(f"an index slice cannot be read: {error}") from error
 
 
-def read_columns(reader: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
+def read_columns(reader: BoundedParquet, names: Sequence[str]) -> pa.Table:
     """Reads whole columns of a slice.
 
     Raises:
-        CorruptError: A column is missing or cannot be decoded.
+        CorruptError: A column is missing, cannot be decoded, or would be far larger in memory than the slice is.
     """
-    if missing := [name for name in names if name not in reader.schema_arrow.names]:
+    if missing := [name for name in names if name not in reader.schema.names]:
         raise CorruptError(f"an index slice lacks the columns {', '.join(missing)}")
     try:
         # The reader takes the dots of a name for levels and may bring columns that only start alike.
-        return reader.read(columns=list(names)).select(list(names))
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptError(f"an index slice cannot be decoded: {error}") from error
+        return reader.read(names).select(list(names))
+    except CorruptError as error:
+        raise CorruptError(f"an index slice cannot be read: {error}") from error
 
 
 def live_files(contents: Sequence[bytes]) -> pa.Table:

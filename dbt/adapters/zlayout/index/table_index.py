@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
@@ -61,9 +60,9 @@ class _Slice:
     """One slice, its columns decoded when first asked for."""
 
     def __init__(self, content: bytes) -> None:
-        self.reader: pq.ParquetFile = open_slice(content)
-        self.paths = column_paths(self.reader.schema_arrow)
-        self.row_count: int = self.reader.metadata.num_rows
+        self.reader = open_slice(content)
+        self.paths = column_paths(self.reader.schema)
+        self.row_count: int = self.reader.row_count
         self._decoded: dict[str, pa.Array] = {}
 
     def column(self, name: str) -> pa.Array:
@@ -128,7 +127,7 @@ class TableIndex:
         structs = []
         for path in paths:
             holder = next(each for each in slices if path in each.paths)
-            column_type = holder.reader.schema_arrow.field(holder.paths[path]).type
+            column_type = holder.reader.schema.field(holder.paths[path]).type
             structs.append(pa.concat_arrays([self._part(each, path, column_type) for each in slices]).take(taken))
         examined = pa.concat_arrays([pa.array([], pa.bool_()), *map(self._examined, slices)]).take(taken)
         return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs, examined)
@@ -190,7 +189,7 @@ class TableIndex:
             holders = [each for each in slices if path in each.paths]
             if not holders:
                 continue
-            column_type = holders[0].reader.schema_arrow.field(holders[0].paths[path]).type
+            column_type = holders[0].reader.schema.field(holders[0].paths[path]).type
             parts = [self._part(each, path, column_type) for each in slices]
             placed = place(pa.concat_arrays(parts))
             found[path] = bounds_of_stats(fields_of(placed))

@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.errors import FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 
 _THREADS = 8
@@ -44,9 +44,25 @@ def _footer_or_none(store: Store, path: str) -> pq.FileMetaData | None:
 
 
 def _footer(store: Store, path: str) -> pq.FileMetaData:
+    try:
+        footer = _read_footer(store, path)
+        # What is not looked at here would fail far from here.
+        _ = footer.created_by, footer.metadata, [footer.schema.column(i).path for i in range(footer.num_columns)]
+    except UnicodeDecodeError as error:
+        raise pa.ArrowInvalid(f"{path}: its footer is damaged: {error}") from error
+    return footer
+
+
+def _read_footer(store: Store, path: str) -> pq.FileMetaData:
     local = store.local_path(path)
-    if local is not None:
-        return pq.read_metadata(str(local))
+    if local is None:
+        return _footer_of_tail(store, path)
+    if not local.is_file():
+        raise FileMissingError(f"{path} is not a regular file")
+    return pq.read_metadata(str(local))
+
+
+def _footer_of_tail(store: Store, path: str) -> pq.FileMetaData:
     tail = store.read_tail(path, _LIKELY_BYTES)
     # A file ends with its footer, the footer's length (4 bytes, little endian) and the letters PAR1.
     footer_bytes = int.from_bytes(tail[-8:-4], "little") + 8

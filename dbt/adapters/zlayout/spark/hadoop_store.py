@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.store import StoredFile, StoredFiles, qualified
 from dbt.adapters.zlayout.store.inside import check_inside
 from dbt.adapters.zlayout.store.local import SCRATCH_FOLDER
 from dbt.adapters.zlayout.store.opening import no_jvm, open_hadoop_with
+from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, too_large
 from dbt.adapters.zlayout.store.scratch import LocalScratch
 from dbt.adapters.zlayout.store.uri import escaped
 
@@ -89,6 +90,9 @@ class HadoopStore:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
+        size_bytes = self.stat(path).size_bytes
+        if size_bytes > MOST_BYTES_READ:
+            raise too_large(path, size_bytes)
         return self._read(path, 0)
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:

@@ -4,35 +4,59 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import dataclass
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, TableNotFoundError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, NewerFormatError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.table_layout import config_of
 from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, create_table_file, read_table_file
 
 
-def place_for_writing(
-    catalog: Catalog, name: TableName, entry: Entry | None, location_root: str | None
-) -> tuple[str, Store, TableFile]:
+@dataclass(frozen=True)
+class Place:
+    """Where a write puts a table.
+
+    Attributes:
+        location: As the catalog has it.
+        store: Of the location.
+        table_file: The table's identity.
+        set_aside: Why what is at the table's place so far stays there, and the table goes elsewhere; None if it does
+            not.
+    """
+
+    location: str
+    store: Store
+    table_file: TableFile
+    set_aside: str | None = None
+
+
+def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, location_root: str | None) -> Place:
     """The folder of the table that a write creates or replaces, with its identity file in place.
 
     A table that is managed already stays where it is, unless ``location_root`` now names another place. A folder of
-    that
-    name which belongs to another table, or holds files of somebody else, is left alone: the table gets one beside it.
+    that name which belongs to another table, or holds files of somebody else, is left alone: the table gets one beside
+    it. So it does where the metadata in the folder is damaged.
 
-    Returns:
-        Location as the catalog has it, its store, and the table's identity.
+    Raises:
+        NewerFormatError: A newer release has written the metadata.
     """
+    set_aside = None
     wanted = _wanted(catalog, name, location_root)
     if entry is not None and entry.table_id is not None and entry.location is not None:
         moved = location_root is not None and not _below(entry.location, wanted)
-        table_file = None if moved else read_table_file(open_store(entry.location))
+        store = open_store(entry.location)
+        table_file, set_aside = _sound_table_file(store)
         # A folder that is only indexed belongs to others: the table goes elsewhere, their files stay.
-        if table_file is not None and table_file.level is Level.MANAGED:
-            return entry.location, open_store(entry.location), table_file
+        if table_file is not None and table_file.level is Level.MANAGED and not moved and set_aside is None:
+            return Place(entry.location, store, table_file)
     for location in (wanted, f"{wanted}__{uuid.uuid4().hex[:8]}"):
         store = open_store(location)
-        table_file = read_table_file(store)
+        table_file, damage = _sound_table_file(store)
+        if damage is not None:
+            set_aside = set_aside or damage
+            continue
         if table_file is None and not store.list("", recursive=True):
             table_file = TableFile.new(Level.MANAGED, str(name), int(time.time() * 1000))
             try:
@@ -41,8 +65,27 @@ def place_for_writing(
                 # Another session creates the same table now; the log decides who is first.
                 table_file = read_table_file(store)
         if table_file is not None and table_file.level is Level.MANAGED and _is_ours(table_file, name):
-            return location, store, table_file
+            return Place(location, store, table_file, set_aside)
     raise TableNotFoundError(f"no free folder for {name} at {wanted}; set another location_root")
+
+
+def _sound_table_file(store: Store) -> tuple[TableFile | None, str | None]:
+    """The identity of the table in a folder, None for no table; and what is wrong with its metadata, None for nothing.
+
+    Raises:
+        NewerFormatError: A newer release has written the metadata.
+    """
+    table_file = None
+    try:
+        table_file = read_table_file(store)
+        timeline = Timeline(store)
+        if table_file is not None and timeline.latest_version() is not None:
+            config_of(timeline.snapshot())
+    except NewerFormatError:
+        raise
+    except CorruptError as error:
+        return table_file, str(error)
+    return table_file, None
 
 
 def forget_old_place(entry: Entry | None, table_id: str) -> None:

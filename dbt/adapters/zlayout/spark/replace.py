@@ -102,7 +102,14 @@ class _Replacing:
         entry = table_entry(self.catalog, name)
         if entry is not None and entry.kind == "VIEW":
             raise ConfigError([f"{name} is a view; drop it before a table takes its name"])
-        location, store, table_file = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
+        place = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
+        location, store, table_file = place.location, place.store, place.table_file
+        if place.set_aside is not None and self.wanted.progress is not None:
+            was = entry.location if entry is not None else "its place"
+            self.wanted.progress(
+                f"the table's metadata is damaged ({place.set_aside}); it is made anew at {location}, and what is at "
+                f"{was} stays there"
+            )
         if layout.config.table_type.merges_on_read:
             check_names_are_free(self.catalog, name, (table_file.table_id, entry.table_id if entry else None))
         timeline = Timeline(store)
@@ -147,8 +154,9 @@ class _Replacing:
             timezone = str(self.spark.conf.get("spark.sql.session.timeZone"))
             opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
             show(self.catalog, name, entry, opened, self.wanted.description, statistics, after)
-        with after.useful("the folder where the table lay before is still there"):
-            forget_old_place(entry, table_file.table_id)
+        if place.set_aside is None:
+            with after.useful("the folder where the table lay before is still there"):
+                forget_old_place(entry, table_file.table_id)
         after.clean(timeline, opened.snapshot)
         self.phases["publish"] = round(time.perf_counter() - publishing, 3)
         self.phases["total"] = round(time.perf_counter() - started, 3)

@@ -25,6 +25,8 @@ from dbt.adapters.zlayout.spark.log_columns import with_log_columns
 from dbt.adapters.zlayout.spark.schema import checked_schema, defaulted_columns, joined, type_at
 from dbt.adapters.zlayout.spark.types import arrow_schema, split_partition_columns
 from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.json_file import RESTORE
+from dbt.adapters.zlayout.timeline.naming import log_path
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 
 
@@ -136,7 +138,18 @@ def kept_settings(config: TableConfig) -> dict[str, Any]:
 
 
 def config_of(snapshot: Snapshot) -> TableConfig:
-    """The settings that a version was written with; what it does not say has its default."""
+    """The settings that a version was written with; what it does not say has its default.
+
+    Raises:
+        CorruptError: The version says what no release writes.
+    """
+    try:
+        return _config_of(snapshot)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CorruptError(f"{log_path(snapshot.version)}: its layout is damaged ({error}); {RESTORE}") from error
+
+
+def _config_of(snapshot: Snapshot) -> TableConfig:
     layout: Mapping[str, Any] = snapshot.layout
     columns = layout.get("stats_columns", StatisticsConfig().columns)
     table_type = dict(layout.get("table_type") or {})

@@ -15,7 +15,7 @@ from obstore.store import from_url
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store.inside import check_inside
-from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
+from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, StoredFiles, too_large
 from dbt.adapters.zlayout.store.scratch import LocalScratch
 from dbt.adapters.zlayout.store.uri import escaped
 
@@ -49,7 +49,10 @@ class CloudStore:
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
         with _errors(path):
-            return bytes(obstore.get(self._objects, path).bytes())
+            found = obstore.get(self._objects, path)
+            if found.meta["size"] > MOST_BYTES_READ:
+                raise too_large(path, found.meta["size"])
+            return bytes(found.bytes())
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
         """Return the last bytes of a file, or all of a smaller one."""

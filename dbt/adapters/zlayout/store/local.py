@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.store.inside import check_inside
-from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
+from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, StoredFiles, too_large
 from dbt.adapters.zlayout.store.uri import escaped
 
 SCRATCH_FOLDER = ".zlayout/staging"
@@ -35,13 +37,15 @@ class LocalStore:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
-        with _errors(path):
-            return (self._root / path).read_bytes()
+        with _errors(path), self._opened(path) as (file, size_bytes):
+            if size_bytes > MOST_BYTES_READ:
+                raise too_large(path, size_bytes)
+            return file.read()
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
         """Return the last bytes of a file, or all of a smaller one."""
-        with _errors(path), (self._root / path).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - most_bytes))
+        with _errors(path), self._opened(path) as (file, size_bytes):
+            file.seek(max(0, size_bytes - most_bytes))
             return file.read()
 
     def create(self, path: str, data: bytes) -> None:
@@ -89,7 +93,8 @@ class LocalStore:
 
     def exists(self, path: str) -> bool:
         """Tell whether a file (not a folder) has this name."""
-        return (self._root / path).is_file()
+        with _errors(path):
+            return (self._root / path).is_file()
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
         """List the files of a folder, sorted by path; a missing folder is empty."""
@@ -134,6 +139,16 @@ class LocalStore:
                 f"{self._root} cannot hold a table: {why}; set location_root to a folder that can be written"
             ) from error
         return self._scratch
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[tuple[IO[bytes], int]]:
+        """Open a file; a pipe, which would have this process wait for whoever writes into it, is none."""
+        descriptor = os.open(self._root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise StoreError(f"{path} is not a regular file")
+            yield file, status.st_size
 
     def _put_with_folder(self, unfinished: Path, target: Path) -> bool:
         """Put the first file of a new folder into place together with the folder; false if the folder is there.
@@ -202,6 +217,8 @@ def _files_below(folder: str, relative: str, recursive: bool) -> Iterator[Stored
                 continue
             with suppress(FileNotFoundError):
                 status = entry.stat()
+                if not stat.S_ISREG(status.st_mode):
+                    continue
                 yield StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
@@ -227,5 +244,5 @@ def _errors(path: str) -> Iterator[None]:
         raise AlreadyExistsError(f"{path} is there already") from error
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise FileMissingError(f"{path}: no such file ({error})") from error
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         raise StoreError(f"{path}: {error}") from error

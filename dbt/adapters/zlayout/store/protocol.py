@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dbt.adapters.zlayout.errors import StoreError
+
 
 @dataclass(frozen=True)
 class StoredFile:
@@ -24,6 +26,16 @@ class StoredFile:
 
 
 StoredFiles = list[StoredFile]
+
+# Metadata of a million files is some hundred megabytes; what is read whole and is larger was damaged.
+MOST_BYTES_READ = 2 << 30
+
+
+def too_large(path: str, size_bytes: int) -> StoreError:
+    """The error of a file that is too large to be read into memory."""
+    return StoreError(
+        f"{path} has {size_bytes:,} bytes; no file of a table's metadata has more than {MOST_BYTES_READ:,}"
+    )
 
 
 class Store(Protocol):
@@ -43,6 +55,7 @@ class Store(Protocol):
 
         Raises:
             FileMissingError: There is no such file.
+            StoreError: It is larger than `MOST_BYTES_READ`, or no regular file.
         """
         ...
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.timeline.bounded_parquet import BoundedParquet
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, to_json_bytes
 from dbt.adapters.zlayout.timeline.paths import check_data_paths
@@ -16,6 +17,8 @@ from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.state import read_state
 
 CHECKPOINT_EVERY = 10
+# Names of entries and checkpoints have so many digits.
+_MOST_VERSIONS = 10**20
 _STATE_KEY = b"zlayout.snapshot"
 _PLAIN_COLUMNS = ("path", "row_count", "size_bytes", "modified_ms", "group")
 
@@ -40,10 +43,10 @@ def snapshot_from_checkpoint(data: bytes, path: str) -> Snapshot:
     """
     try:
         # Threads would cost more than they win: the file is in memory and has one row group.
-        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        table = BoundedParquet(data).read(use_threads=False)
         content = from_json_bytes((table.schema.metadata or {})[_STATE_KEY], path)
         return _snapshot(table, content, path)
-    except (KeyError, ValueError, OSError, pa.ArrowException) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, CorruptError) as error:
         raise CorruptError(f"{path} is no checkpoint ({error}); it may be deleted, the log holds the same") from error
 
 
@@ -68,6 +71,6 @@ def version_from_hint(data: bytes) -> int | None:
     """Return the version that a hint names, or None where it cannot be understood."""
     try:
         version = json.loads(data)["version"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return version if isinstance(version, int) and version >= 0 else None
+    return version if type(version) is int and 0 <= version < _MOST_VERSIONS else None

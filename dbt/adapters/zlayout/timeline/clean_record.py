@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.instant import next_instant
+from dbt.adapters.zlayout.timeline.instant import is_instant, next_instant
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.naming import CLEAN_FOLDER, instants_in_name
 
@@ -48,7 +48,8 @@ def read_records(store: Store) -> dict[str, CleanRecord]:
         CorruptError: One of them cannot be understood.
     """
     found: dict[str, CleanRecord] = {}
-    for path in [file.path for file in store.list(CLEAN_FOLDER) if instants_in_name(file.path)]:
+    paths = [file.path for file in store.list(CLEAN_FOLDER)]
+    for path in [path for path in paths if any(map(is_instant, instants_in_name(path)))]:
         with suppress(FileMissingError):  # another clean has just retired it
             content = from_json_bytes(store.read(path), path)
             # Records of older releases do not say what failed.

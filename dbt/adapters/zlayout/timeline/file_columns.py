@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.json_file import RESTORE
 from dbt.adapters.zlayout.timeline.paths import check_data_paths
 
 
@@ -52,5 +53,5 @@ def files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], p
         if any(files[name].null_count for name in files.arrow.schema.names):
             raise CorruptError(f"{path}: a file lacks its path, size, time, row count or group")
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise CorruptError(f"{path}: its list of files is damaged ({error})") from error
+        raise CorruptError(f"{path}: its list of files is damaged ({error}); {RESTORE}") from error
     return files

@@ -6,8 +6,10 @@ import re
 from datetime import datetime, timedelta, timezone
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_INSTANT = re.compile(r"\d{17}")
+_INSTANT = re.compile(r"[0-9]{17}")
 INSTANT_DIGITS = 17
+# The end of the year 9998: an instant after it, and the times of all that is done after that, can still be written.
+LAST_MS = 253_370_764_799_999
 
 
 def is_instant(text: str) -> bool:
@@ -15,10 +17,9 @@ def is_instant(text: str) -> bool:
     if not _INSTANT.fullmatch(text):
         return False
     try:
-        instant_ms(text)
+        return 0 <= instant_ms(text) <= LAST_MS
     except ValueError:
         return False
-    return True
 
 
 def instant_of(time_ms: int) -> str:

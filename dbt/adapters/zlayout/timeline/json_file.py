@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError
 
 FORMAT_VERSION = 1
+RESTORE = "restore it, or build the table anew (--full-refresh), which leaves what is there beside the new one"
 
 
 def to_json_bytes(content: Mapping[str, Any]) -> bytes:
@@ -24,18 +25,21 @@ def from_json_bytes(data: bytes, path: str) -> dict[str, Any]:
     """
     try:
         content = json.loads(data)
-    except ValueError as error:
-        raise CorruptError(
-            f"{path} is not JSON ({error}); restore it, or rebuild the table (--full-refresh)"
-        ) from error
+        if b"\\u" in data:
+            # Half of a surrogate pair is a text that can be written nowhere.
+            json.dumps(content, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise CorruptError(f"{path} is not JSON ({error}); {RESTORE}") from error
     if not isinstance(content, dict):
-        raise CorruptError(f"{path} is not a JSON object; restore it, or rebuild the table (--full-refresh)")
+        raise CorruptError(f"{path} is not a JSON object; {RESTORE}")
     version = content.get("format_version")
-    if version != FORMAT_VERSION:
-        raise CorruptError(
-            f"{path} has format_version {version!r}, this release reads {FORMAT_VERSION}; "
-            "a newer release of dbt-zlayout may have written it: upgrade"
+    if type(version) is int and version > FORMAT_VERSION:
+        raise NewerFormatError(
+            f"{path} has format_version {version}, this release reads {FORMAT_VERSION}; "
+            "a newer release of dbt-zlayout has written it: upgrade"
         )
+    if version != FORMAT_VERSION:
+        raise CorruptError(f"{path} has format_version {version!r}, which no release has written; {RESTORE}")
     return content
 
 
@@ -43,12 +47,18 @@ def read_fields(content: Mapping[str, Any], path: str, **types: type | tuple[typ
     """Return the named fields of a JSON object, in the order of the arguments.
 
     Raises:
-        CorruptError: A field is missing or of another type.
+        CorruptError: A field is missing, of another type, or a number beyond 64 bits.
     """
     for name, type_ in types.items():
-        if name not in content or not isinstance(content[name], type_):
+        if name not in content or not _is_of_type(content[name], type_):
             found = type(content[name]).__name__ if name in content else "nothing"
             raise CorruptError(
-                f"{path}: field {name!r} holds {found}; the file was damaged or written by other software"
+                f"{path}: field {name!r} holds {found}; the file was damaged or written by other software; {RESTORE}"
             )
     return tuple(content[name] for name in types)
+
+
+def _is_of_type(value: object, type_: type | tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return type_ is bool
+    return isinstance(value, type_) and (not isinstance(value, int) or -(2**63) <= value < 2**63)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.action import Action
@@ -16,6 +18,7 @@ from dbt.adapters.zlayout.timeline.checkpoint import (
     version_from_hint,
 )
 from dbt.adapters.zlayout.timeline.entry import Commit, CommitHeader
+from dbt.adapters.zlayout.timeline.json_file import RESTORE
 from dbt.adapters.zlayout.timeline.naming import (
     CHECKPOINT_FOLDER,
     CHECKPOINT_HINT,
@@ -77,7 +80,9 @@ class Timeline:
         path = log_path(version)
         commit = Commit.from_json(self.store.read(path), path)
         if commit.version != version:
-            raise CorruptError(f"{path} says it is version {commit.version}; the log was copied or renamed by hand")
+            raise CorruptError(
+                f"{path} says it is version {commit.version}; the log was copied or renamed by hand; {RESTORE}"
+            )
         return commit
 
     def snapshot(self, version: int | None = None) -> Snapshot:
@@ -101,10 +106,7 @@ class Timeline:
         start = self._recall()
         if start is None or start.version > version:
             start = self._checkpoint_before(version)
-        if start is not None and start.version == version:
-            snapshot = start
-        else:
-            snapshot = replay(start, self._entries(start.version + 1 if start else 0, version))
+        snapshot = start if start is not None and start.version == version else self._replayed(start, version)
         if newest:
             self._remember(snapshot)
         return snapshot
@@ -172,8 +174,15 @@ class Timeline:
             return [self.read(version) for version in range(first, last + 1)]
         except FileMissingError as error:
             raise CorruptError(
-                f"{self.store.root_uri}: the log has a gap before version {last} ({error}); "
-                "restore the file, or rebuild the table (--full-refresh)"
+                f"{self.store.root_uri}: the log has a gap before version {last} ({error}); {RESTORE}"
+            ) from error
+
+    def _replayed(self, start: Snapshot | None, version: int) -> Snapshot:
+        try:
+            return replay(start, self._entries(start.version + 1 if start else 0, version))
+        except (pa.ArrowException, ValueError) as error:
+            raise CorruptError(
+                f"{log_path(version)}: it does not fit the entries of the log before it ({error}); {RESTORE}"
             ) from error
 
     def _hinted_version(self) -> int | None:

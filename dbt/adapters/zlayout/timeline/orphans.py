@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dbt.adapters.zlayout.store import StoredFile
+from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import (
@@ -32,12 +33,19 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     known: set[str] = set()
     if newest is not None:
         # A file that a version after the last whole clean removed is kept for older readers: it is no orphan.
-        cleaned = newest_state(list(read_records(store).values()))
-        oldest = min(cleaned.deleted_through, newest) if cleaned is not None else 0
+        oldest = min(_deleted_through(store), newest)
         known.update(timeline.snapshot(oldest).files["path"].to_pylist())
         for entry in timeline.entries(oldest + 1, newest):
             known.update(entry.adds["path"].to_pylist())
     return [file for file in stored if file.path not in known and under_way.isdisjoint(instants_in_name(file.path))]
+
+
+def _deleted_through(store: Store) -> int:
+    try:
+        cleaned = newest_state(list(read_records(store).values()))
+    except CorruptError:
+        return 0  # whatever any version listed is known then
+    return cleaned.deleted_through if cleaned is not None else 0
 
 
 def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:

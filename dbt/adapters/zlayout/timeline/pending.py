@@ -12,6 +12,7 @@ from enum import Enum
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, State
+from dbt.adapters.zlayout.timeline.instant import is_instant
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
@@ -79,6 +80,8 @@ class Plan:
             content, path, operation=str, base_version=(int, type(None)), heartbeat_ms=int, committing=bool, writer=dict
         )
         host, machine, pid, started = read_fields(writer, path, host=str, machine=str, pid=int, started=str)
+        if not 0 < pid < 2**31 or (base_version is not None and base_version < 0):
+            raise CorruptError(f"{path}: process {pid} and version {base_version} cannot be")
         return cls(operation, base_version, Writer(host, machine, pid, started), heartbeat_ms, committing)
 
 
@@ -136,7 +139,7 @@ def list_state_files(store: Store) -> list[StateFile]:
     found: list[StateFile] = []
     for file in store.list(TIMELINE_FOLDER):
         match = _STATE_FILE.fullmatch(file.path.rpartition("/")[2])
-        if match is not None and match[2] in actions:
+        if match is not None and match[2] in actions and is_instant(match[1]):
             action, state = actions[match[2]], State(match[3])
             if (action, state) == (Action.COMPACTION, State.REQUESTED) and _is_scheduled(store, file.path):
                 state = State.SCHEDULED

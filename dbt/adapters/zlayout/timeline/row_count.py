@@ -12,7 +12,8 @@ _ROWS = "rows"
 
 def row_count(snapshot: Snapshot) -> int:
     """Return how many rows a version has."""
-    return int(snapshot.properties.get(_ROWS, snapshot.files.total_rows))
+    counted = snapshot.properties.get(_ROWS)
+    return counted if isinstance(counted, int) else snapshot.files.total_rows
 
 
 def with_more_rows(properties: Mapping[str, Any], start: int, more: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, State
-from dbt.adapters.zlayout.timeline.instant import next_instant
+from dbt.adapters.zlayout.timeline.instant import is_instant, next_instant
 from dbt.adapters.zlayout.timeline.json_file import from_json_bytes, to_json_bytes
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
@@ -65,6 +65,7 @@ def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
         paths = [file.path for file in list_state_files(store) if file.state is State.SCHEDULED]
     else:
         paths = [file.path for file in store.list(TIMELINE_FOLDER) if file.path.endswith(_SUFFIXES[action])]
+        paths = [path for path in paths if is_instant(path.rpartition("/")[2].partition(".")[0])]
     found = []
     for path in sorted(paths):
         try:

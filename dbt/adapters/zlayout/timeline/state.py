@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.timeline.action import Action
-from dbt.adapters.zlayout.timeline.json_file import read_fields
+from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.instant import LAST_MS, is_instant
+from dbt.adapters.zlayout.timeline.json_file import RESTORE, read_fields
 from dbt.adapters.zlayout.timeline.naming import CURVE_FOLDER, INDEX_FOLDER
 from dbt.adapters.zlayout.timeline.paths import own_path
 
@@ -23,7 +24,7 @@ class Step:
         version: Position in the log, from 0.
         instant: The instant of the transaction.
         action: Its action.
-        operation: What the user asked for (`Operation`, or another word).
+        operation: What the user asked for, the word of an `Operation`.
         committed_ms: The writer's clock when it wrote the version, milliseconds since the epoch; never before that of
             the version that it follows.
         last_instant: The highest instant of this and all earlier versions.
@@ -89,12 +90,22 @@ def read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Take the fields of a `Step` from parsed JSON.
 
     Raises:
-        CorruptError: One is missing, of another type, or the action is unknown.
+        CorruptError: One is missing or of another type.
+        NewerFormatError: Action or operation is one that this release does not know.
     """
     types = {"version": int, "instant": str, "action": str, "operation": str, "committed_ms": int, "last_instant": str}
     found = dict(zip(types, read_fields(content, path, **types), strict=True))
-    if found["action"] not in {member.value for member in Action}:
-        raise CorruptError(f"{path}: unknown action {found['action']!r}; a newer release may have written it: upgrade")
+    for field_, words in (("action", Action), ("operation", Operation)):
+        if found[field_] not in {member.value for member in words}:
+            raise NewerFormatError(
+                f"{path}: unknown {field_} {found[field_]!r}; a newer release of dbt-zlayout has written it: upgrade"
+            )
+    times = found["instant"], found["last_instant"]
+    if found["version"] < 0 or not all(map(is_instant, times)) or not 0 <= found["committed_ms"] <= LAST_MS:
+        raise CorruptError(
+            f"{path}: version {found['version']} of {' and '.join(times)} at {found['committed_ms']} cannot be; "
+            f"the file was damaged or written by other software; {RESTORE}"
+        )
     return {**found, "action": Action(found["action"])}
 
 
@@ -104,6 +115,8 @@ def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     Raises:
         CorruptError: One is missing or of another type.
     """
+    # First of all: what a newer release has written may look like damage.
+    step = read_step(content, path)
     schema_json, partition_by, layout, curve, index, properties = read_fields(
         content,
         path,
@@ -114,8 +127,12 @@ def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
         index=dict,
         properties=dict,
     )
+    if not all(isinstance(name, str) for name in partition_by) or not all(
+        isinstance(slices, list) for slices in index.values()
+    ):
+        raise CorruptError(f"{path}: its partition columns or its index are no names; {RESTORE}")
     return {
-        **read_step(content, path),
+        **step,
         "schema_json": schema_json,
         "partition_by": tuple(partition_by),
         "layout": layout,

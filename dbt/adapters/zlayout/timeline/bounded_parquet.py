@@ -1,0 +1,117 @@
+"""Small Parquet files of the metadata, read only where they do not grow out of proportion in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt.adapters.zlayout.errors import CorruptError
+
+# What a file may become in memory. Paths of data files, which every such file has, do not compress to a hundredth.
+_MOST_BYTES = 64 << 20
+_MOST_TIMES = 100
+_VALUE_BYTES = 8
+_TEXTS = frozenset({"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
+# Our own writer knows no others; some of the rest repeat long texts in few bytes.
+_ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"})
+
+
+class BoundedParquet:
+    """A Parquet file in memory whose columns are decoded on demand.
+
+    Args:
+        content: The file.
+
+    Raises:
+        CorruptError: It is no Parquet file.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._most_bytes = _MOST_BYTES + _MOST_TIMES * len(content)
+        try:
+            self._file = pq.ParquetFile(pa.BufferReader(content))
+            self.schema: pa.Schema = self._file.schema_arrow
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise CorruptError(f"it is not a Parquet file: {error}") from error
+        self._metadata: Any = self._file.metadata
+        self.row_count: int = self._metadata.num_rows
+
+    def read(self, columns: Sequence[str] | None = None, *, use_threads: bool = True) -> pa.Table:
+        """Read whole columns, all without names.
+
+        Raises:
+            CorruptError: They cannot be decoded, or would be far larger in memory than the file explains.
+        """
+        try:
+            if not self._is_small():
+                self._check_columns(columns)
+            return self._file.read(columns=None if columns is None else list(columns), use_threads=use_threads)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise CorruptError(f"it cannot be decoded: {error}") from error
+
+    def _is_small(self) -> bool:
+        """Whether even a text that fills a column chunk and is in every row would do no harm."""
+        groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
+        texts = sum(abs(group.total_byte_size) * (1 + abs(group.num_rows)) for group in groups)
+        return bool(texts + abs(self.row_count) * self._metadata.num_columns * _VALUE_BYTES <= self._most_bytes)
+
+    @cached_property
+    def _chunks(self) -> list[tuple[int, str, Any]]:
+        """Each column chunk with its row group and path."""
+        groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
+        chunks = [(number, group.column(i)) for number, group in enumerate(groups) for i in range(group.num_columns)]
+        return [(number, chunk.path_in_schema, chunk) for number, chunk in chunks]
+
+    def _check_columns(self, columns: Sequence[str] | None) -> None:
+        left = self._most_bytes
+        starts = None if columns is None else tuple(f"{name}." for name in columns)
+        for group, path, chunk in self._chunks:
+            if starts is None or f"{path}.".startswith(starts):
+                left -= self._decoded_bytes(group, chunk, left)
+            if left < 0:
+                raise CorruptError(
+                    f"it has {len(self._content):,} bytes and would take more than {self._most_bytes:,} in memory"
+                )
+
+    def _decoded_bytes(self, group: int, chunk: Any, left: int) -> int:
+        if min(chunk.total_uncompressed_size, chunk.num_values) < 0:
+            raise CorruptError(f"column {chunk.path_in_schema} says that its size is negative")
+        plain = int(chunk.total_uncompressed_size) + _VALUE_BYTES * int(chunk.num_values)
+        if chunk.physical_type not in _TEXTS or plain * (1 + int(chunk.num_values)) <= left:
+            return plain
+        if not _ENCODINGS.issuperset(chunk.encodings):
+            raise CorruptError(f"column {chunk.path_in_schema} has an encoding that no index or checkpoint has")
+        return plain + (self._repeated_bytes(group, chunk, left) if chunk.has_dictionary_page else 0)
+
+    def _repeated_bytes(self, group: int, chunk: Any, left: int) -> int:
+        """Bytes of texts that a dictionary holds once and rows repeat."""
+        path = chunk.path_in_schema
+        file = pq.ParquetFile(pa.BufferReader(self._content), read_dictionary=[path])
+        # With one row comes the whole dictionary.
+        first = next(file.iter_batches(batch_size=1, row_groups=[group], columns=[path]), None)
+        if first is None:
+            return 0
+        longest = pc.max(_lengths(_leaf(first.column(0)))).as_py() or 0
+        most = int(chunk.num_values) * int(longest)
+        if most <= left:
+            return most
+        column = file.read_row_group(group, columns=[path]).column(0)
+        return sum(
+            int(pc.sum(_lengths(leaf).take(leaf.indices), min_count=0).as_py()) for leaf in map(_leaf, column.chunks)
+        )
+
+
+def _leaf(array: pa.Array) -> pa.DictionaryArray:
+    while pa.types.is_struct(array.type):
+        array = array.field(0)
+    return array
+
+
+def _lengths(array: pa.DictionaryArray) -> pa.Array:
+    return pc.binary_length(array.dictionary).cast(pa.int64())
