@@ -52,7 +52,7 @@ class MergeOnRead(Ours):
     """The same with logs."""
 
     def __init__(self, spark, work):
-        super().__init__(spark, work, table_type="merge_on_read", unique_key="k", compaction="off")
+        super().__init__(spark, work, table_type="merge_on_read", unique_key="k")
 
     def upsert(self, frame):
         self.table.upsert(frame)

@@ -208,15 +208,21 @@ def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
 
 
 @pytest.mark.newest_spark
-def test_new_rows_fill_small_file_groups_before_new_ones(spark):
+def test_few_new_rows_fill_small_file_groups_and_many_become_base_files(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
     table = made(spark, "small", query.format(0, 2000), target_file_size="256kb", small_file_limit="200kb")
     before = {each.group for each in live(table)}
     upsert(spark, table, query.format(10_000, 10_050))
     assert groups_with_logs(live(table)) <= before
-    upsert(spark, table, query.format(20_000, 34_000))
-    assert len(groups_with_logs(live(table)) - before) >= 2
-    assert spark.table("z.mor_small").count() == 16_050
+    done = upsert(spark, table, query.format(1990, 10_000) + " union all " + query.format(10_050, 16_000))
+    assert (done.rows_inserted, done.rows_updated) == (13_950, 10)
+    # The rows that change come as logs, the new ones lie between cuts of the curve.
+    assert groups_with_logs(live(table)) <= before
+    assert done.log_bytes < done.bytes_added / 20
+    assert rows(spark, "select count(*) from z.mor_small__files where _zl_op is not null") == [(60,)]
+    assert table.explain("k = 15000").kept_files <= 1 + len(log_files(live(table)))
+    assert upsert(spark, table, query.format(15_000, 15_001)).rows_updated == 1
+    assert same_rows(spark.table("z.mor_small"), spark.sql(query.format(0, 16_000)))
 
 
 @pytest.mark.exhaustive
@@ -477,10 +483,10 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
         """An upsert beside which another lands between its tagging and its commit."""
         written = DeltaCommitting._written
 
-        def write(self, target, records, transaction):
+        def write(self, *args):
             monkeypatch.setattr(DeltaCommitting, "_written", written)
             other()
-            return written(self, target, records, transaction)
+            return written(self, *args)
 
         monkeypatch.setattr(DeltaCommitting, "_written", write)
         return upsert(spark, table, query)
@@ -493,6 +499,12 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
     assert rows(spark, "select k, v from z.mor_rivals where k in (2, 3)") == [(2, "mine"), (3, "theirs")]
     interrupted("select 4L k, 1L a, 'mine' v", rival.compact)
     assert rows(spark, "select v from z.mor_rivals where k = 4") == [("mine",)]
+    # So many new rows become base files, and their keys count as those of logs do.
+    monkeypatch.setattr("dbt.adapters.zlayout.spark.buckets._SHARE_OF_A_FILE", 1e-9)
+    with pytest.raises(ConflictError, match="keys that come here too"):
+        interrupted(ROWS.format(200, 210), lambda: upsert(spark, rival, ROWS.format(209, 220)))
+    assert log_files(live(table)).total_rows == 1
+    table.delete("k >= 200")
     table.compact()
     # A clustering gives way to writers that it sees; one that it does not see must not lose its rows either.
     monkeypatch.setattr("dbt.adapters.zlayout.timeline.transaction.give_way", lambda *_: None)

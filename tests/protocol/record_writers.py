@@ -26,7 +26,13 @@ Record = tuple[str, int, str, str]
 
 @dataclass(frozen=True)
 class RecordWork(Work):
-    """What one writer of a merge-on-read table does."""
+    """What one writer of a merge-on-read table does.
+
+    Attributes:
+        many: Whether the keys that it inserts stand for so many that they become a base file in place of log records.
+    """
+
+    many: bool = False
 
     @property
     def changes_rows(self) -> bool:
@@ -45,8 +51,12 @@ class RecordWork(Work):
         assert base is not None
         match self.operation:
             case Operation.MERGE | Operation.DELETE:
-                logs = write_logs(store, transaction.instant, self._records(store, base, pid))
-                return Change(logs, claims=lambda added: self._claims(store, added))
+                records, instant = list(self._records(store, base, pid)), transaction.instant
+                there = {row[1] for file in base.files for row in read_rows(store, file.path)} if self.many else ()
+                new = tuple(record[:3] for _, record in records if self.many and record[1] not in there)
+                logs = write_logs(store, instant, (each for each in records if each[1][:3] not in new))
+                files = logs.plus(write_files(store, pid, instant, new)) if new else logs
+                return Change(files, claims=lambda added: self._claims(store, added))
             case Operation.COMPACTION:
                 return _compaction(store, base, transaction.instant)
             case Operation.CLUSTERING:

@@ -34,7 +34,7 @@ KINDS: dict[str, Work] = {
 # The same for a merge-on-read table.
 RECORD_KINDS: dict[str, Work] = {
     "upsert": RecordWork(Operation.MERGE, "", (1, 4)),
-    "upsert elsewhere": RecordWork(Operation.MERGE, "", (6, 5)),
+    "upsert elsewhere": RecordWork(Operation.MERGE, "", (6, 5), many=True),
     "delete": RecordWork(Operation.DELETE, "", (2, 4)),
     "compaction": RecordWork(Operation.COMPACTION, ""),
     "clustering": RecordWork(Operation.CLUSTERING, ""),

@@ -48,7 +48,7 @@ def compaction_problems(
     if information.get("pending_compactions"):
         advice = "carry out the plans that wait: dbt run-operation zlayout_compact with execute: true"
     else:
-        advice = "compact the table: dbt run-operation zlayout_compact, or compaction='inline' in the model"
+        advice = "compact the table: dbt run-operation zlayout_compact"
     return [
         {"measure": measure, "found": found[measure], "at_most": limit, "what_to_do": advice}
         for measure, limit in limits.items()

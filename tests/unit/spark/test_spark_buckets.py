@@ -1,4 +1,4 @@
-"""New rows to file groups: small ones first, then new ones, in shares as planned."""
+"""New rows to file groups: many to base files, few to small groups first, then a new one, in shares as planned."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ FILES = DataFiles.of(
 )
 
 
-def test_small_groups_fill_up_before_new_ones_come():
-    found = assign({("x",): 100, ("y",): 30, ("z",): 250}, FILES, small_file_bytes=800, target_file_bytes=1000)
+def test_small_groups_fill_up_before_a_new_one_comes():
+    found = assign({("x",): 100, ("y",): 30, ("z",): 84}, FILES, small_file_bytes=800, target_file_bytes=10_000)
     assert found[("x",)][:2] == [Bucket("x2", 50), Bucket("x1", 20)]
     assert [each.rows for each in found[("x",)][2:]] == [30]
     assert [each.rows for each in found[("y",)]] == [30]
     assert found[("y",)][0].group != "y1"
-    assert [each.rows for each in found[("z",)]] == [84, 84, 84]
+    assert [each.rows for each in found[("z",)]] == [84]
+
+
+def test_rows_that_make_a_file_of_their_own_get_no_group_for_logs():
+    found = assign({("x",): 100, ("y",): 99, ("z",): 250}, FILES, small_file_bytes=800, target_file_bytes=8000)
+    assert set(found) == {("y",)}
 
 
 def test_a_table_without_rows_tells_no_size_of_a_record():
-    found = assign({(): 10}, DataFiles.empty(), small_file_bytes=1000, target_file_bytes=1024)
-    assert [each.rows for each in found[()]] == [4, 4, 4][: len(found[()])]
-    assert sum(each.rows for each in found[()]) >= 10
+    assert [each.rows for each in assign({(): 3}, DataFiles.empty(), 1000, target_file_bytes=8192)[()]] == [3]
+    assert assign({(): 4}, DataFiles.empty(), 1000, target_file_bytes=8192) == {}
 
 
 def test_slots_share_rows_as_buckets_do():

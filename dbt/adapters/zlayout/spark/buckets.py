@@ -1,4 +1,4 @@
-"""Which file groups new rows go to: small ones of their partition first, then new ones."""
+"""Which file groups new rows go to: many make base files, few fill small groups."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dbt.adapters.zlayout.timeline.naming import new_group
 
 # Bytes of a record where nothing has been written yet that would tell.
 _UNKNOWN_RECORD_BYTES = 256
+# From this share of a file on, new rows of a partition are a file of their own.
+_SHARE_OF_A_FILE = 1 / 8
 _SLOTS_PER_BUCKET = 16
 _MOST_SLOTS = 4096
 
@@ -31,22 +33,29 @@ class Bucket:
 def assign(
     rows_by_partition: Mapping[PartitionKey, int], files: DataFiles, small_file_bytes: int, target_file_bytes: int
 ) -> dict[PartitionKey, list[Bucket]]:
-    """Assigns new rows to file groups.
+    """Assigns new rows to file groups, as log records.
+
+    Many rows of one partition are better a base file at once: as logs they would be written twice, and the base files
+    of the small groups that they fill once more.
 
     Args:
         rows_by_partition: New rows of each partition.
         files: All files of the table, from which the size of a record is learned.
         small_file_bytes: A group below this gets rows up to it.
-        target_file_bytes: Rows that no small group takes make new groups of about this size.
+        target_file_bytes: Of a base file.
+
+    Returns:
+        The groups of each partition, without those partitions whose rows make base files.
     """
     record_bytes = max(1.0, files.total_bytes / files.total_rows) if files.total_rows else _UNKNOWN_RECORD_BYTES
+    file_bytes = _SHARE_OF_A_FILE * target_file_bytes
+    rows_by_partition = {key: rows for key, rows in rows_by_partition.items() if rows * record_bytes < file_bytes}
     room: dict[PartitionKey, dict[str, int]] = {}
     for each in files:
         key = tuple(value for _, value in each.partition)
         if key in rows_by_partition:
             sizes = room.setdefault(key, {})
             sizes[each.group] = sizes.get(each.group, 0) + each.size_bytes
-    per_group = max(1, int(target_file_bytes / record_bytes))
     found: dict[PartitionKey, list[Bucket]] = {}
     for key, rows in rows_by_partition.items():
         buckets, left = [], rows
@@ -57,8 +66,7 @@ def assign(
             buckets.append(Bucket(group, fits))
             left -= fits
         if left:
-            count = -(-left // per_group)
-            buckets += [Bucket(new_group(), -(-left // count)) for _ in range(count)]
+            buckets.append(Bucket(new_group(), left))
         found[key] = buckets
     return found
 

@@ -1,4 +1,4 @@
-"""Delta commits: changes of rows become logs beside the base files, in one commit; no file is rewritten."""
+"""Delta commits: changed rows become logs and many new ones base files, in one commit; no file is rewritten."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config.table_type import OP
+from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import UnsupportedError, WriteError
-from dbt.adapters.zlayout.spark.file_writer import check_not_null, needs_spark, plain_frame
+from dbt.adapters.zlayout.spark.file_writer import FileWriter, check_not_null, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
 from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, run
 from dbt.adapters.zlayout.spark.key_filter import null_counts
@@ -49,15 +50,31 @@ class DeltaCommitting(Modifying):
             rows = self._checked(rows)
         with Timed(self.phases, "plan"):
             records: Records = self.plan(target, rows)
-        written = self._written(target, records, transaction) if records.total else Written((), None, 0, {})
-        return Outcome(written, (), lambda *_: records.counts, records.claims, along=True)
+        along = (
+            layout.stored_model(target.opened.store, target.opened.snapshot) if records.new_rows is not None else None
+        )
+        written = Written((), None, 0, {})
+        if records.total or records.new_rows is not None:
+            written = self._written(target, records, along, transaction)
+        return Outcome(written, (), lambda *_: records.counts, records.claims, along=along is not None)
 
     def _checked(self, rows: DataFrame) -> DataFrame:
         rows = rows.localCheckpoint(eager=True)
         check_not_null(self.subject, null_counts(rows, self.wanted.not_null))
         return rows
 
-    def _written(self, target: Target, records: Records, transaction: Transaction) -> Written:
+    def _written(self, target: Target, records: Records, along: CurveModel | None, transaction: Transaction) -> Written:
+        logs = self._logs(target, records, transaction) if records.total else Written((), None, 1, {})
+        if records.new_rows is None:
+            return logs
+        writer = FileWriter(self.spark, self.subject, target.layout, progress=self.wanted.progress)
+        bases = writer.write(target.opened.store, transaction, records.new_rows, along=along)
+        phases = {
+            name: logs.phases.get(name, 0.0) + bases.phases.get(name, 0.0) for name in {**logs.phases, **bases.phases}
+        }
+        return Written((*logs.files, *bases.files), bases.model, bases.data_passes, phases)
+
+    def _logs(self, target: Target, records: Records, transaction: Transaction) -> Written:
         layout = target.layout
         build = log_build(self.spark, self.subject, layout, target.opened.store, transaction)
         count = records.total

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
-from dbt.adapters.zlayout.spark.buckets import assign, slots_of
+from dbt.adapters.zlayout.spark.buckets import Bucket, assign, slots_of
 from dbt.adapters.zlayout.spark.key_filter import Source, check_whole
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.precombine import first_of, precombined
@@ -36,19 +36,21 @@ _PART = "__zl_part"
 
 @dataclass(frozen=True)
 class Records:
-    """Log records that are ready to be written.
+    """What a delta commit writes.
 
     Attributes:
-        frame: The table's columns, `OP` and `GROUP`; computed, so that it may be read more than once.
+        frame: Log records: the table's columns, `OP` and `GROUP`; computed, so that it may be read more than once.
         total: How many.
         counts: What becomes of rows.
         claims: Whether files that another rewrite added meanwhile hold one of the keys, see `Change`.
+        new_rows: Rows that make base files of new groups, with the table's columns; None where there are none.
     """
 
     frame: DataFrame
     total: int
     counts: RowCounts
     claims: Claims
+    new_rows: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,13 @@ class Tagger:
         }
         total, updated = (sum(each[number] for each in tally.values()) for number in (0, 1))
         homeless = {part: count for part, (_, _, count) in tally.items() if count}
-        parts = [self._records(self._with_new_groups(rows, homeless), UPSERT)]
+        buckets = self._buckets(homeless)
+        placed, new_rows = self._with_new_groups(rows, buckets), None
+        apart = sum(count for part, count in homeless.items() if part not in buckets)
+        if apart:
+            new_rows = self._records(placed.where(f"{GROUP} is null"), UPSERT)
+            placed = placed.where(f"{GROUP} is not null")
+        parts = [self._records(placed, UPSERT)]
         moved = self._left_behind(rows, located) if not self._stays_in_place else None
         if moved is not None:
             parts.append(moved)
@@ -106,9 +114,9 @@ class Tagger:
             deleted = gone.count()
             parts.append(self._tombstones(gone))
         records = reduce(lambda left, right: left.unionByName(right), parts)
-        written = total + deleted + (moved.count() if moved is not None else 0)
+        logged = total - apart + deleted + (moved.count() if moved is not None else 0)
         counts_of_rows = RowCounts(total - updated, updated, deleted)
-        return Records(records, written, counts_of_rows, self._claims(sources))
+        return Records(records, logged, counts_of_rows, self._claims(sources), new_rows)
 
     def delete(self, keys: DataFrame) -> Records:
         """Tags rows that go.
@@ -197,13 +205,19 @@ class Tagger:
         joined = rows.alias("r").join(there, reduce(lambda left, right: left & right, same), "left")
         return joined.select("r.*", f"l.{GROUP}")
 
-    def _with_new_groups(self, rows: DataFrame, counted: Mapping[PartitionKey, int]) -> DataFrame:
-        """The rows with a file group each, of which so many of each partition have none yet."""
+    def _buckets(self, counted: Mapping[PartitionKey, int]) -> Mapping[PartitionKey, Sequence[Bucket]]:
+        """File groups for rows that have none yet, of which there are so many in each partition, as `assign` says."""
         if not counted:
-            return rows
+            return {}
         files, sizing = self.target.opened.snapshot.files, self.target.layout.config.file_sizing
         limit = min(self.table_type.small_file_bytes, sizing.target_file_bytes)
-        count, slots = slots_of(assign(counted, files, limit, sizing.target_file_bytes))
+        return assign(counted, files, limit, sizing.target_file_bytes)
+
+    def _with_new_groups(self, rows: DataFrame, buckets: Mapping[PartitionKey, Sequence[Bucket]]) -> DataFrame:
+        """The rows, those without a file group in one of the new ones of their partition, if it has some."""
+        if not buckets:
+            return rows
+        count, slots = slots_of(buckets)
         listed = [([value or "" for value in key], slot, group) for key, slot, group in slots]
         schema = f"{_PART} array<string>, {_SLOT} int, __zl_new string"
         places = functions.broadcast(self.target.catalog.spark.createDataFrame(listed, schema))

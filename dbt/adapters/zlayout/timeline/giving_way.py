@@ -39,7 +39,7 @@ def give_way(timeline: Timeline, operation: str, instant: str) -> None:
         if kind_of(plan.operation, removes_files=False) not in {Kind.OVERWRITE, Kind.REWRITE}:
             continue
         if operation == Operation.COMPACTION and pending.action is Action.DELTACOMMIT:
-            continue  # it only adds logs, and a compaction leaves rows in their file groups
+            continue  # it only adds files, and a compaction leaves rows in their file groups
         if liveness(pending, timeline.store, timeline.surroundings) is Liveness.LIVE:
             raise ConflictError(
                 f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is under "
