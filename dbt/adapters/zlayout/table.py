@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.inspect import Explanation, explanation_of, explanation_of_table
 from dbt.adapters.zlayout.spark.adopt import adopt_table
+from dbt.adapters.zlayout.spark.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.explain import explain_predicate, explain_scans, nothing_matches
 from dbt.adapters.zlayout.spark.opened import OpenTable
@@ -46,6 +47,8 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         self.name = name
         self.location = opened.location
         self.last_commit = done
+        # Before a stream calls back: PySpark's own start of the callback server leaves it open to everybody.
+        skipping_status(spark)
 
     @classmethod
     def for_name(cls, spark: SparkSession, name: str) -> ZTable:
