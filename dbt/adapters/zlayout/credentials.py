@@ -12,6 +12,7 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.store.opening import place_problem
+from dbt.adapters.zlayout.store.uri import without_login
 
 _ANSI = "spark.sql.ansi.enabled"
 
@@ -108,7 +109,7 @@ def _wrong_method(method: object) -> list[str]:
 def _wrong_root(root: object) -> list[str]:
     # A relative folder is taken from the working directory; other types are dbt's to refuse.
     problem = place_problem(_absolute(root)) if isinstance(root, str) else None
-    return [] if problem is None else [f"location_root: {root!r} {problem}"]
+    return [] if problem is None else [f"location_root: {without_login(str(root))!r} {problem}"]
 
 
 def _misspelled(data: dict[str, object], known: set[str]) -> list[str]:

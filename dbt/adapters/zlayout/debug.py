@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.workers import worker_line
 from dbt.adapters.zlayout.store import check_place
+from dbt.adapters.zlayout.store.uri import without_login
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +27,7 @@ def session_report(session: SparkSession, location_root: str | None) -> list[str
     context = session.sparkContext
     jvm: Any = context._jvm
     warehouse = session.conf.get("spark.sql.warehouse.dir")
+    in_warehouse = " (Spark's warehouse)"
     available, reason = skipping_status(session)
     if location_root is not None:
         check_place(location_root)
@@ -35,6 +37,6 @@ def session_report(session: SparkSession, location_root: str | None) -> list[str
         f"master: {context.master}",
         worker_line(session),
         f"catalog: {session.conf.get('spark.sql.catalogImplementation')}",
-        f"data goes to: {location_root or warehouse}" + ("" if location_root else " (Spark's warehouse)"),
+        f"data goes to: {location_root or without_login(str(warehouse)) + in_warehouse}",
         f"file skipping in this session: {'available' if available else f'not available: {reason}'}",
     ]

@@ -152,6 +152,11 @@ def test_a_location_root_is_a_full_path_or_a_uri(root: str) -> None:
     assert parse_table_config({"location_root": root}).writing.location_root == root
 
 
+def test_login_details_in_a_location_root_are_a_problem_that_does_not_repeat_them() -> None:
+    (problem,) = problems_of(location_root="s3://key:secret@bucket/x")
+    assert problem.startswith("location_root: 's3://…@bucket/x' holds login details")
+
+
 def test_words_may_be_in_any_case_and_numbers_may_be_strings() -> None:
     raw = {"curve": "HILBERT", "writer": "Spark", "compression": "Uncompressed", "stats_columns": "5"}
     config = parse_table_config({**raw, "retain_hours": "1.5", "retain_versions": "2", "row_group_rows": "1000"})

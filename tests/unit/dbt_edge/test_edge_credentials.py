@@ -108,3 +108,9 @@ def test_debug_shows_no_spark_configuration_because_it_may_hold_secrets() -> Non
     found = credentials(server_side_parameters={"spark.hadoop.fs.s3a.secret.key": "hush"}, location_root="/data")
     assert "hush" not in str(dict(found.connection_info()))
     assert dict(found.connection_info())["location_root"] == "/data"
+
+
+def test_login_details_in_the_location_root_are_refused_and_not_repeated() -> None:
+    with pytest.raises(DbtRuntimeError, match=r"location_root: 's3://…@bucket/x' holds login details") as caught:
+        credentials(location_root="s3://key:secret@bucket/x")
+    assert "secret" not in str(caught.value)

@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.store import open_store, qualified, workers_can_write
 from dbt.adapters.zlayout.store.cloud import CloudStore
 from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.store.uri import without_login
 
 
 @pytest.mark.parametrize(
@@ -107,3 +108,40 @@ def test_the_root_uri_is_escaped() -> None:
 def test_a_qualified_path_escapes_what_a_uri_may_not_hold(path: str, uri: str) -> None:
     assert qualified("file:///t", path) == uri
     assert qualified("file:///t/", path) == uri
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "s3://key:secret@bucket/t",
+        "s3a://key:se/cret@bucket/t",
+        "s3://key:secret",
+        "s3://key@bucket/t",
+        "gs://:secret@bucket/t",
+        "hdfs://user:secret@namenode:8020/t",
+        "abfss://container:secret@account.dfs.core.windows.net/t",
+        "file://user:secret@localhost/t",
+        "oss://key:secret@bucket/t",
+    ],
+)
+def test_login_details_in_a_location_are_refused_and_not_repeated(location: str) -> None:
+    with pytest.raises(UnsupportedError, match="holds login details") as caught:
+        open_store(location)
+    shown = str(caught.value)
+    assert not re.search("secret|cret@|key[@:]|user[@:]", shown)
+    assert without_login(location) in shown
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "/w/a:b@c",
+        "file:///w/a:b@c",
+        "s3://bucket/a:b@c",
+        "hdfs://namenode:8020/a@b",
+        "hdfs://[::1]:8020/a",
+        "abfss://container@account.dfs.core.windows.net/t",
+    ],
+)
+def test_a_location_without_login_details_is_shown_as_it_is(location: str) -> None:
+    assert without_login(location) == location

@@ -8,6 +8,7 @@ from typing import Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.scalars import parse_choice
 from dbt.adapters.zlayout.store.opening import place_problem
+from dbt.adapters.zlayout.store.uri import without_login
 
 WriterName = Literal["arrow", "spark"]
 CompressionName = Literal["zstd", "snappy", "gzip", "lz4", "none"]
@@ -35,7 +36,7 @@ def parse_writing(raw: Mapping[str, object], problems: list[str]) -> WritingConf
         problems.append(f"location_root: {root!r} is not a folder (write a path or a URI such as s3://bucket/folder)")
         root = None
     elif root is not None and (problem := place_problem(root.strip())) is not None:
-        problems.append(f"location_root: {root!r} {problem}")
+        problems.append(f"location_root: {without_login(root)!r} {problem}")
     writer = parse_choice("writer", raw.get("writer"), problems, default="arrow", allowed=get_args(WriterName))
     codecs = (*get_args(CompressionName), "uncompressed")
     codec = parse_choice("compression", raw.get("compression"), problems, default="zstd", allowed=codecs)

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from dbt.adapters.zlayout.errors import StoreError, UnsupportedError
 from dbt.adapters.zlayout.store.local import LocalStore, folder_problem
 from dbt.adapters.zlayout.store.protocol import Store
+from dbt.adapters.zlayout.store.uri import NO_LOGIN, has_login, without_login
 
 _CLOUD_SCHEMES = frozenset({"s3", "s3a", "gs", "abfs", "abfss", "az"})
 _HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
@@ -48,6 +49,8 @@ def place_problem(location: str) -> str | None:
     Args:
         location: As `open_store` takes it.
     """
+    if has_login(location):
+        return NO_LOGIN
     match = _SCHEME.match(location)
     if match is None:
         return None if location.startswith("/") else _NOT_ABSOLUTE
@@ -79,7 +82,7 @@ def open_store(location: str) -> Store:
             is not absolute.
     """
     if (problem := place_problem(location)) is not None:
-        raise UnsupportedError(f"location {location!r} {problem}")
+        raise UnsupportedError(f"location {without_login(location)!r} {problem}")
     match = _SCHEME.match(location)
     if match is None:
         return LocalStore(Path(location))
@@ -107,7 +110,7 @@ def check_place(location: str) -> None:
         StoreError: It is a folder of this machine that cannot be written.
     """
     if (problem := place_problem(location)) is not None:
-        raise UnsupportedError(f"location_root: {location!r} {problem}")
+        raise UnsupportedError(f"location_root: {without_login(location)!r} {problem}")
     folder = open_store(location).local_path("") if not _is_remote(location) else None
     if folder is not None and (problem := folder_problem(folder)) is not None:
         raise StoreError(

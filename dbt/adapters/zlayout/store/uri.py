@@ -8,7 +8,16 @@ from urllib.parse import quote
 # RFC 3986 path characters that java.net.URI leaves alone. All else, '%' and non-ASCII letters included, is written as
 # escaped UTF-8: `new Path(new URI(text))` decodes it to the real name. The name of a partition folder may itself hold
 # an escape (`k=a%2Fb`); its '%' becomes '%25', so that the decoded name is the one on disk.
+_AUTHORITY = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)")
+# There, the name before '@' is the container and no user.
+_WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^:@]*)(:\d*)?")
 _ESCAPED = re.compile(r"[^A-Za-z0-9/:@!$&'()*+,;=\-._~]")
+
+NO_LOGIN = (
+    "holds login details, which would get into catalogs and logs; give them to Spark's configuration "
+    "(spark.hadoop.fs.s3a.access.key, say) and to the environment, and write only the place"
+)
 
 
 def qualified(root_uri: str, relative_path: str) -> str:
@@ -31,3 +40,24 @@ def escaped(path: str) -> str:
         path: Real names, '/'-separated.
     """
     return _ESCAPED.sub(lambda match: quote(match[0], safe=""), path)
+
+
+def has_login(location: str) -> bool:
+    """Tell whether a location holds login details, as 's3://key:secret@bucket/x' does."""
+    match = _AUTHORITY.match(location)
+    if match is None:
+        return False
+    scheme, authority = match.groups()
+    container, at, host = authority.rpartition("@")
+    if at and scheme.lower() in _WITH_CONTAINER and ":" not in container:
+        authority = host
+    # A secret may hold a slash, so that what follows it is no part of the authority.
+    return _HOST_AND_PORT.fullmatch(authority) is None
+
+
+def without_login(location: str) -> str:
+    """Return a location as it may be printed."""
+    if not has_login(location):
+        return location
+    scheme, _, rest = location.partition("://")
+    return f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else f"{scheme}://…"
