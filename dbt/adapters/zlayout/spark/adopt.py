@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.nested import check_not_inside_a_table, check_removable
 from dbt.adapters.zlayout.timeline.table_file import (
     Level,
     TableFile,
@@ -63,6 +64,9 @@ def adopt_table(
     # A catalog that does not know yet is what an adoption that was interrupted leaves: it is done again.
     if table_file is not None and table_file.level is Level.MANAGED and entry.table_id == table_file.table_id:
         raise UnsupportedError(f"{name} is managed already; there is nothing to adopt")
+    check_not_inside_a_table(location)
+    if managed:
+        check_removable(location)
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
     files = listed_files(store, entry.partition_by)
     if managed:

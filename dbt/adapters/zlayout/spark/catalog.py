@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TABLE_ID_PROPERTY = "zlayout.table_id"
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ALLOWED_NAME = re.compile(r"\w+", re.ASCII)
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
@@ -258,6 +259,20 @@ class Catalog:
         sensitive = bool(self._session.sessionState().conf().caseSensitiveAnalysis())
         parts = (name.schema, name.identifier) if sensitive else (name.schema.lower(), name.identifier.lower())
         return self.jvm.catalyst.QualifiedTableName("spark_catalog", *parts)
+
+
+def check_table_name(name: TableName) -> None:
+    """Returns if the catalog will take the name, which is also that of the table's folder. To be asked before a write.
+
+    Source: ``SessionCatalog.validateName``.
+
+    Raises:
+        ConfigError: It will not.
+    """
+    if not _ALLOWED_NAME.fullmatch(name.identifier):
+        raise ConfigError(
+            [f"table name {name.identifier!r}: allowed are letters a to z, digits and '_'; give another name or alias"]
+        )
 
 
 def canonical(uri: str) -> str:

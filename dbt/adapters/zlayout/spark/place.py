@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, NewerFormatError, TableNotFoundError
-from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    NewerFormatError,
+    TableNotFoundError,
+    UnsupportedError,
+)
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName, check_table_name
 from dbt.adapters.zlayout.spark.table_layout import config_of
 from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.store.opening import place_problem
+from dbt.adapters.zlayout.store.uri import without_login
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.nested import check_not_inside_a_table, check_removable
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, create_table_file, read_table_file
 
 
@@ -40,8 +50,11 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
     it. So it does where the metadata in the folder is damaged.
 
     Raises:
+        ConfigError: The name is none that a folder and the catalog can have.
         NewerFormatError: A newer release has written the metadata.
+        UnsupportedError: The place lies inside of another table.
     """
+    check_table_name(name)
     set_aside = None
     wanted = _wanted(catalog, name, location_root)
     if entry is not None and entry.table_id is not None and entry.location is not None:
@@ -58,6 +71,7 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
             set_aside = set_aside or damage
             continue
         if table_file is None and not store.list("", recursive=True):
+            check_not_inside_a_table(location)
             table_file = TableFile.new(Level.MANAGED, str(name), int(time.time() * 1000))
             try:
                 create_table_file(store, table_file)
@@ -98,11 +112,16 @@ def forget_old_place(entry: Entry | None, table_id: str) -> None:
     old = open_store(entry.location)
     table_file = read_table_file(old)
     if table_file is not None and table_file.table_id == entry.table_id and table_file.level is Level.MANAGED:
-        old.delete_tree("")
+        # What may not be deleted stays: the table itself has moved already.
+        with suppress(UnsupportedError):
+            check_removable(entry.location)
+            old.delete_tree("")
 
 
 def _wanted(catalog: Catalog, name: TableName, location_root: str | None) -> str:
     root = location_root or catalog.schema_location(name.schema)
+    if (problem := place_problem(root)) is not None:
+        raise UnsupportedError(f"location {without_login(root)!r} {problem}")
     return catalog.qualified(f"{root.rstrip('/')}/{name.identifier}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName, check_table_name
 from dbt.adapters.zlayout.spark.record_tables import (
     check_names_are_free,
     files_name,
@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.spark.relations import uninstall
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.show import Description
 from dbt.adapters.zlayout.store import open_store
+from dbt.adapters.zlayout.timeline.nested import check_removable
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, read_table_file, replace_table_file
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def drop_table(spark: SparkSession, schema: str, identifier: str, location_root:
         identifier: Of the relation; one that is not there is no error.
         location_root: Where dbt puts tables; an external table exactly at ``<location_root>/<identifier>`` is dbt's
             own.
+
+    Raises:
+        UnsupportedError: The folder is a link, or holds another table; the catalog is as it was.
     """
     catalog = Catalog(spark)
     name = TableName(schema, identifier)
@@ -43,6 +47,8 @@ def drop_table(spark: SparkSession, schema: str, identifier: str, location_root:
         return
     beneath = _files_of(catalog, entry)
     folder = _own_folder(catalog, beneath or entry, location_root)
+    if folder is not None:
+        check_removable(folder)
     if beneath is not None:
         uninstall(catalog, beneath.name)
         catalog.remove(beneath.name)
@@ -59,10 +65,11 @@ def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: 
     """Renames a table or view; the folder of an external table stays where it is.
 
     Raises:
-        ConfigError: A merge-on-read table needs a name that another relation has.
+        ConfigError: The catalog takes no such name, or a merge-on-read table needs one that another relation has.
     """
     catalog = Catalog(spark)
     old, new = TableName(schema, identifier), TableName(new_schema, new_identifier)
+    check_table_name(new)
     entry = catalog.find(old)
     beneath = None if entry is None else _files_of(catalog, entry) or _files_of(catalog, entry, new)
     if beneath is not None:

@@ -18,6 +18,8 @@ from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, Sto
 from dbt.adapters.zlayout.store.uri import escaped
 
 SCRATCH_FOLDER = ".zlayout/staging"
+# Gone meanwhile, a link to nothing, a loop of links.
+_NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -110,11 +112,16 @@ class LocalStore:
         return StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are missing already are passed over."""
+        """Delete files; those that are missing already, or that lie behind a linked folder, are passed over."""
+        within: dict[Path, bool] = {}
         for path in paths:
             check_inside(path)
+            folder = (self._root / path).parent
+            if folder not in within:
+                within[folder] = self._is_within(folder)
             with _errors(path), suppress(FileNotFoundError, NotADirectoryError):
-                (self._root / path).unlink()
+                if within[folder]:
+                    (self._root / path).unlink()
 
     def delete_tree(self, prefix: str) -> None:
         """Delete a folder with all that is in it ('' is the root); a missing one is passed over."""
@@ -149,6 +156,11 @@ class LocalStore:
             if not stat.S_ISREG(status.st_mode):
                 raise StoreError(f"{path} is not a regular file")
             yield file, status.st_size
+
+    def _is_within(self, folder: Path) -> bool:
+        """Whether no link leads from the root to a folder: what lies behind one is somebody else's."""
+        root = Path(os.path.realpath(self._root))
+        return Path(os.path.realpath(folder)) == root / folder.relative_to(self._root)
 
     def _put_with_folder(self, unfinished: Path, target: Path) -> bool:
         """Put the first file of a new folder into place together with the folder; false if the folder is there.
@@ -211,14 +223,20 @@ def _files_below(folder: str, relative: str, recursive: bool) -> Iterator[Stored
     with entries:
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):
                 if recursive:
                     yield from _files_below(entry.path, path, recursive)
                 continue
-            with suppress(FileNotFoundError):
-                status = entry.stat()
-                if not stat.S_ISREG(status.st_mode):
+            try:
+                # A linked folder belongs to somebody else; what is found here may be deleted.
+                if entry.is_symlink() and entry.is_dir():
                     continue
+                status = entry.stat()
+            except OSError as error:
+                if error.errno in _NO_SUCH_FILE:
+                    continue
+                raise
+            if stat.S_ISREG(status.st_mode):
                 yield StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
 

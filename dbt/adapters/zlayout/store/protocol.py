@@ -98,7 +98,7 @@ class Store(Protocol):
         ...
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
-        """List the files of a folder, sorted by path; a missing folder is empty.
+        """List the files of a folder, sorted by path; a missing folder is empty, and linked ones are not entered.
 
         Args:
             prefix: A folder; '' is the root.

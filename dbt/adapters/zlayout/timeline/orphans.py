@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.clean_record import newest_state, read_records
@@ -13,6 +15,7 @@ from dbt.adapters.zlayout.timeline.naming import (
     is_own_name,
     staged_under,
 )
+from dbt.adapters.zlayout.timeline.nested import without_nested_tables
 from dbt.adapters.zlayout.timeline.pending import Liveness, list_pending, liveness
 
 
@@ -23,7 +26,7 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     """
     store = timeline.store
     # Files first, then work under way, then the log: what commits meanwhile is found in one of the two.
-    stored = [file for file in store.list("", recursive=True) if is_data_path(file.path)]
+    stored = [file for file in without_nested_tables(store.list("", recursive=True)) if is_data_path(file.path)]
     under_way = {
         pending.instant
         for pending in list_pending(store)
@@ -49,13 +52,35 @@ def _deleted_through(store: Store) -> int:
 
 
 def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
-    """Return data and staged files of this format that no version lists and no transaction without an end wrote."""
+    """Return data and staged files of this format that no version lists and no transaction without an end wrote.
+
+    A data file outside of the folders that the table's partitions have is not the table's.
+    """
     store = timeline.store
     # Files first, then work under way. What a worker staged for a writer that was rolled back meanwhile is lost too.
     staged = [file for file in store.list(STAGING_FOLDER, recursive=True) if staged_under(file.path) is not None]
-    lost = [file for file in orphans(timeline) if is_own_name(file.path)]
+    layouts = _partition_columns(timeline)
+    lost = [file for file in orphans(timeline) if is_own_name(file.path) and _columns_of(file.path) in layouts]
     open_ended = {pending.instant for pending in list_pending(store)}
     return [
         *(file for file in lost if open_ended.isdisjoint(instants_in_name(file.path))),
         *(file for file in staged if staged_under(file.path) not in open_ended),
     ]
+
+
+def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
+    """The partition columns, in lower case, of every version whose files may lie in the folder."""
+    newest = timeline.latest_version()
+    if newest is None:
+        return set()
+    oldest = min(_deleted_through(timeline.store), newest)
+    found = [timeline.snapshot(oldest).partition_by]
+    found += [entry.partition_by for entry in timeline.entries(oldest + 1, newest)]
+    return {tuple(name.lower() for name in columns) for columns in found}
+
+
+def _columns_of(path: str) -> tuple[str, ...] | None:
+    """The columns of the partition folders that a file lies in, in lower case; None in any other folder."""
+    folders = path.split("/")[:-1]
+    columns = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
+    return columns if all("=" in folder for folder in folders) else None

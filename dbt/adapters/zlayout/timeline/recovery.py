@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.timeline.naming import (
     is_scratch,
     staged_under,
 )
+from dbt.adapters.zlayout.timeline.nested import without_nested_tables
 from dbt.adapters.zlayout.timeline.pending import (
     Liveness,
     Pending,
@@ -107,7 +108,8 @@ def withdraw(store: Store, pending: Iterable[Pending]) -> None:
 def delete_written(timeline: Timeline, instants: Collection[str]) -> None:
     """Delete every file that carries one of these instants and that the table does not list."""
     store = timeline.store
-    written = [file.path for file in store.list("", recursive=True) if _written_under(file.path, frozenset(instants))]
+    stored = without_nested_tables(store.list("", recursive=True))
+    written = [file.path for file in stored if _written_under(file.path, frozenset(instants))]
     if not written:
         return
     if timeline.latest_version() is not None:

@@ -1,0 +1,70 @@
+"""Where tables may lie and what they may be called; nothing is written where they may not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.spark.remove import drop_table, rename_table
+from dbt.adapters.zlayout.table import ZTable
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "a/b", "a b", "a.b", "ä"])
+def test_a_name_that_the_catalog_takes_not_is_refused_before_anything_is_written(spark, tmp_path, name):
+    root = tmp_path / "deep" / "root"
+    root.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="allowed are letters a to z, digits and '_'"):
+        ZTable.write(spark, f"z.`{name}`", spark.range(3), location_root=str(root))
+    with pytest.raises(ConfigError, match="allowed are letters a to z, digits and '_'"):
+        rename_table(spark, "z", "whatever", "z", name)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_table_inside_of_another_is_refused_and_the_outer_one_stays(spark, tmp_path):
+    outer = ZTable.write(spark, "z.outer_place", spark.range(3), location_root=str(tmp_path))
+    folder = tmp_path / "outer_place"
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(UnsupportedError, match="lies inside of the table at"):
+        ZTable.write(spark, "z.inner_place", spark.range(3), location_root=str(folder))
+    spark.range(2).write.option("path", str(folder / "plain")).saveAsTable("z.plain_inside")
+    with pytest.raises(UnsupportedError, match="lies inside of the table at"):
+        ZTable.adopt(spark, "z.plain_inside")
+    spark.sql("drop table z.plain_inside")
+    assert [path for path in sorted(folder.rglob("*")) if "plain" not in path.parts] == before
+    assert ZTable.for_name(spark, "z.outer_place").version == outer.version
+
+
+def test_a_table_in_a_linked_folder_is_not_dropped_and_stays_in_the_catalog(spark, tmp_path):
+    ZTable.write(spark, "z.linked_place", spark.range(3), location_root=str(tmp_path))
+    folder = tmp_path / "linked_place"
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UnsupportedError, match="is a link to"):
+        drop_table(spark, "z", "linked_place")
+    assert spark.table("z.linked_place").count() == 3
+    folder.unlink()
+    Path(tmp_path / "elsewhere").rename(folder)
+    drop_table(spark, "z", "linked_place")
+    assert not folder.exists()
+    assert not spark.catalog.tableExists("z.linked_place")
+
+
+def test_no_variable_of_the_process_gets_into_the_catalog(spark):
+    text = "${env:HOME} ${system:user.home} ${spark.app.name}"
+    rows = spark.sql("select id k, 1 v from range(3)")
+    ZTable.write(
+        spark,
+        "z.no_secrets",
+        rows,
+        table_type="merge_on_read",
+        unique_key="k",
+        comment=text,
+        column_comments={"v": text},
+        properties={"note": text},
+    )
+    for name in ("z.no_secrets", "z.no_secrets__ro", "z.no_secrets__files"):
+        assert spark.catalog.getTable(name).description == text
+        assert {each.name: each.description for each in spark.catalog.listColumns(name)}["v"] == text
+        assert os.environ["HOME"] not in spark.sql(f"show create table {name}").head()[0]
+    assert [tuple(row) for row in spark.sql("show tblproperties z.no_secrets ('note')").collect()] == [("note", text)]
