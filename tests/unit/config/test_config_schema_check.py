@@ -101,3 +101,11 @@ def test_an_unclustered_table_without_columns_passes() -> None:
 
 def test_all_problems_come_in_one_error() -> None:
     assert len(problems_of(zorder="nope, payload", partition_by="gone", stats_columns=["missing"])) == 4
+
+
+def test_a_column_that_spark_would_take_for_a_variable_is_refused_where_a_view_names_it() -> None:
+    schema = pa.schema([("k", pa.int64()), ("${env:HOME}", pa.int64())])
+    check_against_schema(parse_table_config({}), schema)
+    config = parse_table_config({"table_type": "merge_on_read", "unique_key": "k"})
+    with pytest.raises(ConfigError, match=r"column '\$\{env:HOME\}': .*rename it"):
+        check_against_schema(config, schema)

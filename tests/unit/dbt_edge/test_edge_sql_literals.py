@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 
 import pytest
@@ -61,3 +62,10 @@ def test_values_of_seeds_keep_their_digits_and_quotes(value: object, expected: s
 
 def test_a_column_with_a_backquote_in_its_name_is_quoted_whole() -> None:
     assert ZlayoutColumn("a`b", "string").quoted == "`a``b`"
+
+
+@given(st.text())
+def test_spark_finds_no_variable_in_a_string_literal(text: str) -> None:
+    # Source: org.apache.spark.internal.config.ConfigReader.REF_RE.
+    assert not re.search(r"\$\{(?:(\w+?):)?(\S+?)\}", string_literal(f"{text}${{env:HOME}}{text}"))
+    assert unescaped(string_literal(f"{text}${{env:HOME}}")) == f"{text}${{env:HOME}}"

@@ -52,6 +52,12 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
             for name in (OP, INSTANT, SEQ)
             if (name,) in known
         ]
+        # A view's query is text, also when it is read, and backquotes keep no variable out.
+        problems += [
+            f"column '{name}': Spark would take '${{' in the query of the table's view for a variable; rename it"
+            for name in schema.names
+            if "${" in name
+        ]
     resolved = replace(
         config,
         table_type=replace(

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.cuts import Tree
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.spark.schema import string_literal
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, as TIMESTAMP_NTZ is
 
@@ -102,12 +103,8 @@ def partition_sql(columns: Sequence[str], by_partition: Mapping[tuple[str | None
     cases = []
     for key, expression in by_partition.items():
         tests = [
-            f"{column} IS NULL" if text is None else f"CAST({column} AS STRING) = '{_escaped(text)}'"
+            f"{column} IS NULL" if text is None else f"CAST({column} AS STRING) = {string_literal(text)}"
             for column, text in zip(columns, key, strict=True)
         ]
         cases.append(f"WHEN {' AND '.join(tests)} THEN {expression}")
     return f"CASE {' '.join(cases)} ELSE {default} END" if cases else default
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -98,4 +98,5 @@ def quoted(name: str) -> str:
 def string_literal(text: str) -> str:
     """A string literal that Spark reads back as the same text."""
     # Spark joins no adjacent literals and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is on.
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    # "${env:NAME}" would become a variable of the process before the statement is parsed, in a literal too.
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"
