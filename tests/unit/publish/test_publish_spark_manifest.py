@@ -12,13 +12,18 @@ from dbt.adapters.zlayout.publish.spark_manifest import (
     publish,
     published_version,
     retire,
+    shows,
     unpublish,
 )
+from dbt.adapters.zlayout.spark.fresh import stale_files
+from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import log_path
+from dbt.adapters.zlayout.timeline.table_file import Level, TableFile
 
 PATHS = ["a.parquet", "k=a%2Fb/é x#.parquet", 'k="\\/z.parquet', "k=line\nbreak/z.parquet"]
 
@@ -111,3 +116,48 @@ def test_a_manifest_can_be_taken_away(store) -> None:
     unpublish(store)
     assert published_version(store) is None
     assert not store.local_path("_spark_metadata").exists()
+
+
+def test_after_the_newest_entry_is_lost_plain_readers_go_back_with_the_log_and_a_new_one_of_its_number_is_shown(
+    store,
+) -> None:
+    for count in (1, 2, 3):
+        catch_up(store, _overwrite(store, PATHS[:count]))
+    store.delete([log_path(2)])
+    lost = Timeline(store)
+    assert (lost.latest_version(), published_version(store)) == (1, 2)
+    assert not shows(store, lost.snapshot())
+    assert catch_up(store, lost) == 1
+    assert shows(store, lost.snapshot())
+    store.put(manifest_path(2), b"v1")  # as if nobody had looked in between
+    again = _overwrite(store, PATHS)
+    assert again.latest_version() == 2
+    catch_up(store, again)
+    assert shows(store, again.snapshot())
+
+
+def test_a_manifest_that_was_edited_is_noticed_and_written_anew(store) -> None:
+    timeline = _overwrite(store, PATHS)
+    catch_up(store, timeline)
+    assert shows(store, timeline.snapshot())
+    whole = store.read(manifest_path(0))
+    store.put(manifest_path(0), b"\n".join(whole.split(b"\n")[:-1]))
+    assert not shows(store, timeline.snapshot())
+    catch_up(store, timeline)
+    assert store.read(manifest_path(0)) == whole
+
+
+def test_the_check_of_freshness_names_a_manifest_that_lists_other_files(store) -> None:
+    table_file = TableFile.new(Level.MANAGED, "s.t", 1)
+    timeline = _overwrite(store, PATHS[:1])
+    catch_up(store, timeline)
+    opened = OpenTable.at(store, table_file, store.root_uri, timeline.snapshot(), "UTC")
+    before = stale_files(opened)
+    store.put(manifest_path(0), b"v1")
+    found = stale_files(opened).to_pylist()
+    assert [each for each in found if each not in before.to_pylist()] == [
+        {
+            "path": manifest_path(0),
+            "reason": "Spark's manifest is missing, or lists other files than the newest version",
+        }
+    ]

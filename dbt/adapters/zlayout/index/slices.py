@@ -177,7 +177,7 @@ def live_files(contents: Sequence[bytes]) -> pa.Table:
     names = ["path", *IDENTITY, "live"]
     newest_first = [read_columns(open_slice(content), names) for content in reversed(contents)]
     if not newest_first:
-        return _files_table({"path": pa.array([], pa.string())}, ()).select(["path"])
+        return pa.table({"path": pa.array([], pa.string()), **{name: pa.array([], pa.int64()) for name in IDENTITY}})
     table = pa.concat_tables(newest_first)
     first = pc.index_in(table.column("path"), value_set=pc.unique(table.column("path")))
     _, rows = np.unique(first.to_numpy(), return_index=True)

@@ -7,7 +7,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import FileMissingError
+from dbt.adapters.zlayout.errors import FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import escaped, qualified
 from dbt.adapters.zlayout.timeline.log import Timeline
@@ -54,9 +54,21 @@ def publish(store: Store, snapshot: Snapshot) -> None:
     Versions must be published in order and without gaps: Spark takes the distance of the two newest manifests for the
     interval at which its log is compacted, and expects other files where that is not 1. `catch_up` sees to it.
     """
-    path = manifest_path(snapshot.version)
-    if not store.exists(path):
-        store.put(path, manifest_bytes(store.root_uri, snapshot))
+    path, content = manifest_path(snapshot.version), manifest_bytes(store.root_uri, snapshot)
+    # Another file may have its name: edited by hand, or of a version that the log has lost and that came anew.
+    if not store.exists(path) or store.read(path) != content:
+        store.put(path, content)
+
+
+def shows(store: Store, snapshot: Snapshot) -> bool:
+    """Tell whether the newest manifest lists the files of a snapshot, and nothing else."""
+    if published_version(store) != snapshot.version:
+        return False
+    try:
+        found = store.read(manifest_path(snapshot.version))
+    except StoreError:
+        return False
+    return sorted(found.split(b"\n")) == sorted(manifest_bytes(store.root_uri, snapshot).split(b"\n"))
 
 
 def published_version(store: Store) -> int | None:
@@ -70,14 +82,17 @@ def catch_up(store: Store, timeline: Timeline) -> int | None:
     Returns:
         The version that Spark sees afterwards; None for a table without versions.
     """
+    # Manifests first: each came after its entry, so one beyond the newest entry is of a version that the log has lost.
+    published = _published(store)
     newest = timeline.latest_version()
     if newest is None:
         return None
-    published = published_version(store)
+    lost = sorted((version for version in published if version > newest), reverse=True)
     # Without any manifest the newest alone will do: there is no older one for Spark to compare it with.
-    first = newest if published is None else published + 1
+    first = min(newest, max((version for version in published if version <= newest), default=newest - 1) + 1)
     for version in range(first, newest + 1):
         publish(store, timeline.snapshot(None if version == newest else version))
+    store.delete(manifest_path(version) for version in lost)
     return newest
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt.adapters.zlayout.errors import CommittedError, CorruptError
-from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.publish.spark_manifest import published_version, shows
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.table_layout import config_of
@@ -103,6 +103,8 @@ def unfinished_work(opened: OpenTable) -> list[str]:
     if published != opened.version:
         seen = "no version" if published is None else f"version {published}"
         found.append(f"sessions that do not skip files see {seen} and not version {opened.version}")
+    elif opened.managed and not shows(store, opened.snapshot):
+        found.append(f"the manifest of version {opened.version} lists other files than its log entry")
     try:
         cleaned = newest_state(list(read_records(store).values()))
     except CorruptError as error:

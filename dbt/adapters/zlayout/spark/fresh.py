@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.freshness import NO_INDEX_ROW, ORPHAN, stale_entries
 from dbt.adapters.zlayout.index.slices import live_files, verified
+from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.footers import read_footers
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.store import Store
@@ -47,7 +48,12 @@ def stale_files(opened: OpenTable) -> pa.Table:
         return found.set_column(1, "reason", behind)
     lost = {each.path for each in orphans(Timeline(store))}
     retained = {each.path for each in stored} - lost
-    return stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
+    found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
+    if shows(store, opened.snapshot):
+        return found
+    # Sessions that skip files read the log, all others the manifest: both must say the same.
+    other = {"path": [manifest_path(opened.version)], "reason": [_OTHER_MANIFEST]}
+    return pa.concat_tables([found, pa.table(other, found.schema)])
 
 
 def _row_count(store: Store, path: str) -> int:
@@ -57,4 +63,5 @@ def _row_count(store: Store, path: str) -> int:
         return -1  # no row count equals this, so the file is named
 
 
+_OTHER_MANIFEST = "Spark's manifest is missing, or lists other files than the newest version"
 _NO_FILES = {"path": pa.string(), "row_count": pa.int64(), "size_bytes": pa.int64()}
