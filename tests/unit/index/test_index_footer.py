@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
-from dbt.adapters.zlayout.index.parquet_values import writer_trust
+from dbt.adapters.zlayout.index.parquet_values import Bounds, writer_trust
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 
+# Rows 1, NaN and 2, written by parquet-java itself.
+PARQUET_JAVA = Path(__file__).parents[2] / "fixtures" / "parquet_java"
 MODERN = {b"org.apache.spark.version": b"4.0.1"}
 
 
@@ -189,10 +192,37 @@ def test_text_bounds_of_pyarrow_are_exact_and_those_of_unknown_writers_are_not_b
     assert writer_trust("", {b"org.apache.spark.version": b"3.0.0"}).text_bounds
 
 
-def test_only_writers_that_drop_bounds_for_nan_prove_that_there_is_none() -> None:
-    assert writer_trust("parquet-mr version 1.13.1 (build x)", {}).nan_drops_bounds
-    assert not writer_trust("parquet-cpp-arrow version 26.0.1", {}).nan_drops_bounds
-    assert not writer_trust("parquet-mr version 1.9.0", {}).nan_drops_bounds
+@pytest.mark.parametrize(
+    ("created_by", "proves"),
+    [
+        ("parquet-mr version 1.9.0", False),
+        ("parquet-mr version 1.10.0", True),
+        ("parquet-mr version 1.13.1 (build x)", True),
+        ("parquet-mr version 1.17.0 (build x)", True),
+        ("parquet-mr version 1.17.1", False),
+        ("parquet-mr version 1.18.0 (build x)", False),
+        ("parquet-mr version 2.0.0", False),
+        ("parquet-cpp-arrow version 1.17.0", False),
+        ("parquet-mr version 1.17", True),
+    ],
+)
+def test_only_writers_that_are_known_to_drop_bounds_for_nan_prove_that_there_is_none(
+    created_by: str, proves: bool
+) -> None:
+    assert writer_trust(created_by, {}).nan_drops_bounds is proves
+
+
+@pytest.mark.parametrize("file", ["1.17.0", "1.18.0", "1.18.0-type-defined"])
+def test_no_release_of_parquet_java_is_taken_to_say_that_a_column_with_nan_has_none(file: str) -> None:
+    tracked = [TrackedColumn(("x",), pa.float64(), True), TrackedColumn(("y",), pa.float32(), True)]
+    for column in footer_statistics(pq.read_metadata(PARQUET_JAVA / f"{file}.parquet"), tracked).columns:
+        assert (column.nan_count, column.null_count, column.value_count) == (None, 0, 3)
+
+
+def test_a_file_whose_bounds_leave_nan_out_keeps_its_bounds_for_numbers() -> None:
+    tracked = [TrackedColumn(("x",), pa.float64(), True)]
+    (column,) = footer_statistics(pq.read_metadata(PARQUET_JAVA / "1.18.0-type-defined.parquet"), tracked).columns
+    assert column.bounds == Bounds(1.0, 2.0)
 
 
 class FakeStatistics:

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 _WIDE = decimal.Context(prec=76)
 _SPARK_VERSION = b"org.apache.spark.version"
 _LEGACY_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-_WRITER = re.compile(r"(parquet-cpp(?:-arrow)?|parquet-mr) version (\d+)\.(\d+)")
+_WRITER = re.compile(r"(parquet-cpp(?:-arrow)?|parquet-mr) version (\d+)\.(\d+)(?:\.(\d+))?")
+# Releases of parquet-java whose bounds tell of NaN, tried one by one: 1.18.0 leaves NaN out, and what comes next may too.
+_FIRST_WITH_NAN, _LAST_WITH_NAN = (1, 10, 0), (1, 17, 0)
 # Before this day Spark may shift dates and times of files that do not say which calendar and zone rules wrote them.
 FIRST_SAFE_DAY = -25567
 DAY_US = 86_400_000_000
@@ -66,7 +68,7 @@ class WriterTrust:
 def writer_trust(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterTrust:
     """Judges a file by the ``created_by`` and the key-value metadata of its footer."""
     match = _WRITER.search(created_by)
-    writer, version = (match[1], (int(match[2]), int(match[3]))) if match else ("", (0, 0))
+    writer, version = (match[1], tuple(int(part or 0) for part in match.groups()[1:])) if match else ("", (0, 0, 0))
     spark_match = re.match(rb"(\d+)\.(\d+)", key_values.get(_SPARK_VERSION, b""))
     spark_version = (int(spark_match[1]), int(spark_match[2])) if spark_match else (0, 0)
     spark3 = spark_version >= (3, 0)
@@ -78,8 +80,8 @@ def writer_trust(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterTr
         old_dates=spark3 and todays_calendar,
         # Source: org.apache.spark.sql.execution.datasources.DataSourceUtils.int96RebaseSpec.
         old_int96=spark_version >= (3, 1) and todays_calendar,
-        # It compares with Double.compare, so NaN becomes the maximum, and leaves bounds out that are NaN.
-        nan_drops_bounds=recent_java,
+        # They compare with Double.compare, so NaN becomes the maximum, which is then no bound.
+        nan_drops_bounds=writer == "parquet-mr" and _FIRST_WITH_NAN <= version <= _LAST_WITH_NAN,
     )
 
 
