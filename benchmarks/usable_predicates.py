@@ -22,7 +22,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.zlayout.pruning import Verdict
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
-from dbt.adapters.zlayout.spark.catalyst_tree import Node, tree_of
+from dbt.adapters.zlayout.spark.catalyst_tree import Budget, Node, tree_of
+from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.relations import installed
 from dbt.adapters.zlayout.table import ZTable
 
@@ -100,7 +101,7 @@ def judged(spark: SparkSession, name: str, predicate: str) -> tuple[str, ...]:
     plan = spark.table(name).where(predicate)._jdf.queryExecution().optimizedPlan()
     if str(plan.getClass().getSimpleName()) != "Filter":
         return ("answered by Spark's optimizer", "yes", "yes", "yes", "yes")
-    every = top_conjuncts(tree_of(plan.condition()))
+    every = top_conjuncts(tree_of(Jvm.of(spark), plan.condition(), Budget()))
     # Spark adds IS NOT NULL to every comparison; a predicate that is nothing else keeps it.
     parts = [each for each in every if each.kind != "IsNotNull"] or every
     whole = parts[0] if len(parts) == 1 else _conjunction(parts)
@@ -112,7 +113,7 @@ def judged(spark: SparkSession, name: str, predicate: str) -> tuple[str, ...]:
 
 
 def _conjunction(parts: list[Node]) -> Node:
-    node = Node({"class": "And"}, parts[0].root, ())
+    node = Node({"class": "And"}, parts[0].tree, parts[0].position)
     node.children = parts
     return node
 
@@ -125,7 +126,7 @@ def _ours(spark: SparkSession, name: str, parts: list[Node]) -> str:
             return "yes"
         if _mixes_partitions(part) and part.kind == "Or" and not _each_side_by_partition(part):
             continue
-        predicate = to_predicate(part.jvm(), schema_json)
+        predicate = to_predicate(Jvm.of(spark), [part.jvm()], schema_json, len(opened.files))
         report = opened.report(opened.scan(predicate), predicate)
         decides = bool((report.verdict != Verdict.READ).any())
         if decides and any(each.usable for each in report.conjuncts):

@@ -3,6 +3,7 @@
 from dbt.adapters.zlayout.predicate import Constant
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
+from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.relations import installed
 
 
@@ -15,7 +16,8 @@ def judged_files(spark, name, condition):
     kind = str(plan.getClass().getSimpleName())
     index = installed(Catalog(spark), Catalog(spark).name(name))
     if kind == "Filter":
-        predicate = to_predicate(plan.condition(), spark.table(name)._jdf.schema().json())
+        schema_json = spark.table(name)._jdf.schema().json()
+        predicate = to_predicate(Jvm.of(spark), [plan.condition()], schema_json, len(index.opened.files))
     else:
         assert kind in ("LogicalRelation", "LocalRelation"), plan.toString()
         predicate = Constant(kind == "LogicalRelation")

@@ -6,7 +6,7 @@ from comparing import same_checksum
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.relations import installed
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table import ZTable, explain_query
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,16 @@ class Calls:
     """Counts what goes over the gateway to the JVM."""
 
     def __init__(self, spark, monkeypatch):
-        self.count = 0
+        self.count = self.characters = 0
         client = spark.sparkContext._gateway._gateway_client
         original = client.send_command
 
         def counted(command, *args, **kwargs):
             # Calls of methods and constructors; what the garbage collector lets go comes whenever it likes.
             self.count += command.startswith(("c\n", "i\n"))
-            return original(command, *args, **kwargs)
+            answer = original(command, *args, **kwargs)
+            self.characters += len(answer)
+            return answer
 
         monkeypatch.setattr(client, "send_command", counted)
 
@@ -65,3 +67,65 @@ def test_partition_conditions_and_bounds_act_together_on_many_partitions(spark, 
             f"select * from (select id, id % 300 as part, cast(id % 300 as string) as text from range(3000)) where {condition}"
         )
         assert same_checksum(spark.sql(f"select * from z.many where {condition}"), expected)
+
+
+@pytest.fixture(scope="module")
+def eight_files(spark):
+    """Ids 0 to 7,999 in eight files."""
+    enable(spark)
+    frame = spark.sql("select id, cast(id as double) x from range(8000)").repartitionByRange(8, "id")
+    frame.write.format("parquet").mode("overwrite").saveAsTable("z.eight_files")
+    ZTable.adopt(spark, "z.eight_files", zorder=["id"])
+    return "z.eight_files"
+
+
+def nested_values(levels):
+    """CASE in the ELSE of a CASE, as a value."""
+    value = "id"
+    for level in range(levels):
+        value = f"case when id = {level} then {level} when x > {7000 + level} then {level + 1} else ({value}) end"
+    return f"({value}) = 3"
+
+
+def nested_conditions(levels):
+    """CASE in the WHEN of a CASE."""
+    condition = "id = 3"
+    for level in range(levels):
+        condition = f"(case when {condition} then id > {level} else id < {level + 5} end)"
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        (" or ".join(f"id = {number}" for number in range(5_000)), 5),
+        (" or ".join(f"id < {number}" for number in range(2_500)), 3),
+        (f"id in ({', '.join(map(str, range(5_500, 15_500)))})", 3),
+        (nested_values(14), 2),
+        (nested_values(24), 2),
+        (nested_conditions(24), 8),
+        (f"{nested_conditions(24)} and id < 500", 1),
+    ],
+    ids=["ors", "ranges", "in", "case_14", "case_24", "when_24", "when_24_and_id"],
+)
+def test_large_conditions_are_read_in_a_few_calls_and_little_text(spark, eight_files, monkeypatch, condition, kept):
+    frame = spark.sql(f"select count(*) from {eight_files} where {condition}")
+    index = installed(Catalog(spark), Catalog(spark).name(eight_files))
+    filters = frame._jdf.queryExecution().optimizedPlan()
+    while str(filters.getClass().getSimpleName()) != "Filter":
+        filters = filters.children().apply(0)
+    with monkeypatch.context() as patched:
+        calls = Calls(spark, patched)
+        predicate = index.predicate(index._jvm.seq([filters.condition()]))
+    assert int(index.opened.scan(predicate).candidates.sum()) == kept
+    assert calls.count < 250
+    # Some 180 characters a constant; toJSON of 14 levels of CASE was 18 million.
+    assert calls.characters < 3_000_000
+
+
+def test_a_condition_too_large_to_be_read_keeps_all_files_and_explain_says_so(spark, eight_files):
+    (explanation,) = explain_query(spark, f"select * from {eight_files} where {nested_conditions(24)} and id < 500")
+    assert explanation.kept_files == 1
+    (large,) = [each for each in explanation.conjuncts.to_pylist() if not each["usable"]]
+    assert "it has more than 16,000 parts" in large["why_not"]
+    assert large["advice"].startswith("write a shorter condition")

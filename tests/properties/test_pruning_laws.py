@@ -40,6 +40,7 @@ from dbt.adapters.zlayout.predicate import (
 )
 from dbt.adapters.zlayout.predicate.expr import ColumnLeaf
 from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
+from dbt.adapters.zlayout.pruning.bounding import Limits, bounded, cost_of
 
 NAN, INFINITY = float("nan"), float("inf")
 UTC_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -350,3 +351,44 @@ def test_prune_agrees_with_verdicts_and_each_conjunct_with_itself_alone(data: st
     for report in pruned.conjuncts:
         assert report.usable == (report.why_not is None)
         assert report.usable or report.skips == 0
+
+
+@many
+@given(st.data())
+def test_bounded_predicates_stay_sound_and_what_fits_is_decided_as_before(data: st.DataObject) -> None:
+    types, files, expr = data.draw(cases())
+    statistics = complete(types, files)
+    most = data.draw(st.integers(1, 30))
+    limits = Limits(parts=most, depth=data.draw(st.integers(1, 8)), calls=1, vectors=data.draw(st.integers(1, 60)))
+    found = bounded(expr, len(files), limits)
+    decided = verdicts(found, statistics)
+    assert_sound(decided.tolist(), files, expr)
+    for exact, loose, rows in zip(verdicts(expr, statistics).tolist(), decided.tolist(), files, strict=True):
+        assert loose in (exact, Verdict.READ) or not rows
+    assert verdicts(bounded(expr, len(files)), statistics).tolist() == verdicts(expr, statistics).tolist()
+
+
+@many
+@given(st.data())
+def test_normal_forms_are_no_larger_than_the_cost_says(data: st.DataObject) -> None:
+    expr = data.draw(expressions(data.draw(column_types)))
+    before, after = cost_of(expr), cost_of(normal_form(expr))
+    # A comparison with NULL may become a test for null, and an AND of nothing TRUE: never more than there was.
+    assert after.parts <= before.parts
+    assert after.depth <= before.depth
+
+
+@many
+@given(st.data())
+def test_lists_made_of_many_equalities_keep_the_truth_of_every_row(data: st.DataObject) -> None:
+    types = data.draw(column_types)
+    equalities = [
+        Compare(Op.EQ, Column((name,), types[name]), pa.scalar(value, types[name]))
+        for name in COLUMNS
+        for value in data.draw(st.lists(st.none() | st.sampled_from(POOLS[types[name]]), max_size=20))
+    ]
+    others = data.draw(st.lists(expressions(types), max_size=3))
+    expr = Or((*equalities, *others, *equalities))
+    for row in data.draw(rows_of(types, 4)):
+        assert evaluate(normal_form(expr), row) is evaluate(expr, row)
+        assert evaluate(normal_form(Not(expr)), row) is evaluate(Not(expr), row)

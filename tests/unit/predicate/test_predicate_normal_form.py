@@ -138,3 +138,22 @@ def test_a_chain_of_thousands_of_ors_does_not_exhaust_the_stack() -> None:
     assert isinstance(normal, And)
     assert len(normal.children) == 5_000
     assert normal.children[0] == x(Op.NE, 0)
+
+
+def test_many_equalities_of_one_term_become_one_list_beside_what_else_there_is() -> None:
+    other, unordered = IsNull(X), x(Op.LT, 7)
+    equalities = [x(Op.EQ, value) for value in range(20)]
+    normal = normal_form(Or((other, *equalities[:10], unordered, *equalities[10:])))
+    assert normal == Or((In(X, pa.array(range(20), X.type)), other, unordered))
+    assert normal_form(Or(tuple(equalities))) == In(X, pa.array(range(20), X.type))
+
+
+def test_few_equalities_stay_as_they_were_written() -> None:
+    few = Or(tuple(x(Op.EQ, value) for value in range(19)))
+    assert normal_form(few) == few
+
+
+def test_a_list_of_equalities_holds_one_column_only() -> None:
+    texts = [Compare(Op.EQ, S, pa.scalar(str(value))) for value in range(10)]
+    normal = normal_form(Or((*(x(Op.EQ, value) for value in range(10)), *texts)))
+    assert normal == Or((In(X, pa.array(range(10), X.type)), In(S, pa.array([str(value) for value in range(10)]))))

@@ -17,7 +17,7 @@ _WIDE = decimal.Context(prec=76)
 _SPARK_VERSION = b"org.apache.spark.version"
 _LEGACY_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _WRITER = re.compile(r"(parquet-cpp(?:-arrow)?|parquet-mr) version (\d+)\.(\d+)(?:\.(\d+))?")
-# Releases of parquet-java whose bounds tell of NaN, tried one by one: 1.18.0 leaves NaN out, and what comes next may too.
+# Releases of parquet-java whose bounds tell of NaN; 1.18.0 leaves NaN out, and so may what comes after it.
 _FIRST_WITH_NAN, _LAST_WITH_NAN = (1, 10, 0), (1, 17, 0)
 # Before this day Spark may shift dates and times of files that do not say which calendar and zone rules wrote them.
 FIRST_SAFE_DAY = -25567

@@ -5,7 +5,9 @@ Every rewrite keeps the three-valued truth of every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
@@ -25,7 +27,10 @@ from dbt.adapters.zlayout.predicate.expr import (
     StartsWith,
     Unknown,
 )
+from dbt.adapters.zlayout.predicate.terms import Term
 
+# From so many alternatives on, those that compare one term with a constant become a list.
+MERGED_FROM = 20
 TRUE, FALSE, NULL = Constant(True), Constant(False), Constant(None)
 
 # Spark's order is total (NaN is the greatest number and equals itself): the opposite of a comparison is a comparison.
@@ -126,9 +131,24 @@ def _folded(kind: type[And] | type[Or], expr: Expr, *, neutral: Constant, absorb
                 return absorbing
             if child != neutral and not (child == NULL and NULL in _constants(kept)):
                 kept.append(child)
+    if kind is Or and len(kept) >= MERGED_FROM:
+        kept = _with_merged_equalities(kept)
     if not kept:
         return neutral
     return kept[0] if len(kept) == 1 else kind(tuple(kept))
+
+
+def _with_merged_equalities(alternatives: Sequence[Expr]) -> list[Expr]:
+    """One IN for all the values that a term is compared with: files are compared with a list at once."""
+    values: dict[tuple[Term, str], list[pa.Array]] = {}
+    others: list[Expr] = []
+    for each in alternatives:
+        # A comparison with NULL is not an equality any more: it was folded before.
+        if isinstance(each, Compare) and each.op is Op.EQ:
+            values.setdefault((each.operand, str(each.value.type)), []).append(pa.repeat(each.value, 1))
+        else:
+            others.append(each)
+    return [In(operand, pa.concat_arrays(found)) for (operand, _), found in values.items()] + others
 
 
 def _constants(parts: Iterable[Expr]) -> list[Constant]:

@@ -32,6 +32,10 @@ _ADVICE = (
         "store the expression's value as a column and filter on that",
     ),
     (r"mixes partition columns with others", "write the condition as two, or union two queries"),
+    (
+        r"has more than|too large to be evaluated|nested more than|it takes more than|reading it takes",
+        "write a shorter condition, or store the expression's value as a column and filter on that",
+    ),
 )
 
 

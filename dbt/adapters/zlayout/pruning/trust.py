@@ -64,7 +64,8 @@ class Facts:
 
 def flags(condition: pa.Array, *, when_unknown: bool) -> Flags:
     """Returns an Arrow bool array as numpy, with null as given."""
-    result: Flags = pc.fill_null(condition, when_unknown).to_numpy(zero_copy_only=False)
+    filled = pc.fill_null(condition, when_unknown) if condition.null_count else condition
+    result: Flags = filled.to_numpy(zero_copy_only=False)
     return result
 
 

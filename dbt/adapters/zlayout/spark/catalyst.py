@@ -6,7 +6,7 @@ becomes ``Unknown``, which keeps every file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -30,8 +30,18 @@ from dbt.adapters.zlayout.predicate.expr import (
     if_else,
 )
 from dbt.adapters.zlayout.predicate.terms import Term
+from dbt.adapters.zlayout.pruning.bounding import bounded
 from dbt.adapters.zlayout.spark.catalyst_terms import TermReader
-from dbt.adapters.zlayout.spark.catalyst_tree import Node, NotUnderstoodError, members_of, scalar_of, tree_of
+from dbt.adapters.zlayout.spark.catalyst_tree import (
+    Budget,
+    Node,
+    NotUnderstoodError,
+    OverBudgetError,
+    members_of,
+    scalar_of,
+    tree_of,
+)
+from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.types import SparkField, fields_of
 
 _COMPARISONS: Mapping[str, tuple[Op, Op]] = {
@@ -43,31 +53,57 @@ _COMPARISONS: Mapping[str, tuple[Op, Op]] = {
     "GreaterThan": (Op.GT, Op.LT),
     "GreaterThanOrEqual": (Op.GE, Op.LE),
 }
+_TOO_LONG = "a condition that is too long to be shown"
 _CONNECTIVES = ("And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "StartsWith", "Like", "In", "InSet", *_COMPARISONS)
 
 
-def to_predicate(expression: Any, schema_json: str) -> Expr:
-    """Converts one filter.
+def to_predicate(
+    jvm: Jvm, filters: Sequence[Any], schema_json: str, file_count: int, others: Sequence[tuple[Any, str]] = ()
+) -> Expr:
+    """Converts the filters of a scan.
 
     Args:
-        expression: A Catalyst ``Expression`` (Py4J object).
-        schema_json: ``StructType.json()`` of the filter's relation, partition columns included.
+        jvm: The driver's JVM.
+        filters: Catalyst ``Expression``s (Py4J objects), all of which a row has to meet.
+        schema_json: ``StructType.json()`` of the filters' relation, partition columns included.
+        file_count: On how many files the predicate will be evaluated.
+        others: Further conditions, each with the reason why it decides nothing.
 
     Returns:
-        An expression of equal truth value for every row, with ``Unknown`` where a part is not understood. Never raises.
+        The conjunction in normal form: of equal truth value for every row, with ``Unknown`` where a part is not
+        understood, or takes too long. Never raises.
     """
+    budget = Budget()
+    fields = fields_of(schema_json)
+    understood = [_read(jvm, each, fields, budget) for each in filters]
+    told = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
+    return bounded(And((*understood, *told)), file_count)
+
+
+def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], budget: Budget) -> Expr:
     try:
-        return _Converter(fields_of(schema_json)).expr(tree_of(expression))
+        return _Converter(fields, budget).expr(tree_of(jvm, expression, budget))
+    except OverBudgetError as error:
+        return Unknown(_TOO_LONG, str(error))
     except Exception as error:
-        return Unknown(Node({}, expression, ()).text(), f"could not be read from Spark's plan ({type(error).__name__})")
+        return Unknown(_text(jvm, expression, budget), f"could not be read from Spark's plan ({type(error).__name__})")
+
+
+def _text(jvm: Jvm, expression: Any, budget: Budget) -> str:
+    try:
+        return tree_of(jvm, expression, budget).text()
+    except Exception:
+        return _TOO_LONG
 
 
 class _Converter:
-    def __init__(self, fields: tuple[SparkField, ...]) -> None:
-        self._terms = TermReader(fields, self.expr)
+    def __init__(self, fields: tuple[SparkField, ...], budget: Budget) -> None:
+        self._terms = TermReader(fields, self.expr, budget)
+        self._budget = budget
+        self._level = 0
         self._rules: Mapping[str, Callable[[Node], Expr]] = {
-            "And": lambda node: And((self.expr(node.children[0]), self.expr(node.children[1]))),
-            "Or": lambda node: Or((self.expr(node.children[0]), self.expr(node.children[1]))),
+            "And": lambda node: And(tuple(map(self.expr, _chained(node)))),
+            "Or": lambda node: Or(tuple(map(self.expr, _chained(node)))),
             "Not": lambda node: Not(self.expr(node.children[0])),
             "IsNull": self._is_null,
             "IsNotNull": lambda node: Not(self._is_null(node)),
@@ -88,13 +124,19 @@ class _Converter:
 
     def expr(self, node: Node) -> Expr:
         """The node as an expression; what is not understood is ``Unknown`` with the reason."""
+        self._level += 1
         try:
             rule = self._rules.get(node.kind)
             if rule is None:
                 raise NotUnderstoodError(f"`{node.kind}` has no rule")
+            if self._level > self._budget.depth:
+                raise NotUnderstoodError(f"it is nested more than {self._budget.depth} levels deep")
+            self._budget.check_time()
             return rule(node)
         except NotUnderstoodError as error:
             return Unknown(node.text(), str(error))
+        finally:
+            self._level -= 1
 
     def _each(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
         """A condition on an operand of several branches: that branch's condition where its guard is the first TRUE."""
@@ -191,6 +233,17 @@ class _Converter:
             condition = self.expr(child)
             found = if_else(condition, Constant(True), if_else(Not(condition), Constant(False), found))
         return found
+
+
+def _chained(node: Node) -> Iterator[Node]:
+    """The operands of a chain of one connective, thousands long where a program wrote it."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if each.kind == node.kind:
+            pending.extend(reversed(each.children))
+        else:
+            yield each
 
 
 def _is_nan(term: Term) -> Expr:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.predicate.expr import And, Compare, Expr, IsNotNull, Not, Op
 from dbt.adapters.zlayout.predicate.terms import Call, Column, Term, Value
 from dbt.adapters.zlayout.spark.catalyst_functions import FUNCTIONS
-from dbt.adapters.zlayout.spark.catalyst_tree import Node, NotUnderstoodError, scalar_of
+from dbt.adapters.zlayout.spark.catalyst_tree import Budget, Node, NotUnderstoodError, scalar_of
 from dbt.adapters.zlayout.spark.types import SparkField, type_word
 
 _MOST_BRANCHES = 16
@@ -37,11 +37,15 @@ class TermReader:
     Args:
         fields: Of the filter's relation.
         condition: Reads a condition, for those inside IF and CASE.
+        budget: What reading may take.
     """
 
-    def __init__(self, fields: tuple[SparkField, ...], condition: Callable[[Node], Expr]) -> None:
+    def __init__(self, fields: tuple[SparkField, ...], condition: Callable[[Node], Expr], budget: Budget) -> None:
         self._fields = fields
         self._condition = condition
+        self._budget = budget
+        self._level = 0
+        self._by_name: dict[str, SparkField] = {}
         self._branching: Mapping[str, Callable[[Node], list[Branch]]] = {
             "If": self._if,
             "CaseWhen": self._case,
@@ -57,6 +61,15 @@ class TermReader:
         Raises:
             NotUnderstoodError: Nothing is known of any.
         """
+        self._level += 1
+        try:
+            if self._level > self._budget.depth:
+                raise NotUnderstoodError(f"it is nested more than {self._budget.depth} levels deep")
+            return self._branches(node)
+        finally:
+            self._level -= 1
+
+    def _branches(self, node: Node) -> list[Branch]:
         if node.kind in self._branching:
             found = self._branching[node.kind](node)
         elif node.kind in _TRANSPARENT:
@@ -70,8 +83,7 @@ class TermReader:
             found = [Branch(each.guard, _called(chain, each.term)) for each in self.branches(argument)]
         else:
             raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
-        if len(found) > _MOST_BRANCHES:
-            raise NotUnderstoodError(f"it has more than {_MOST_BRANCHES} branches")
+        _check_count(len(found))
         return found
 
     def only(self, node: Node) -> Term:
@@ -104,7 +116,10 @@ class TermReader:
 
     def _field(self, node: Node) -> tuple[tuple[str, ...], SparkField]:
         if node.kind == "AttributeReference":
-            found = _by_name(self._fields, str(node.raw["name"]))
+            name = str(node.raw["name"])
+            if name not in self._by_name:
+                self._by_name[name] = _by_name(self._fields, name)
+            found = self._by_name[name]
             return (found.name,), found
         if node.kind == "GetStructField":
             parent_path, parent = self._field(node.children[0])
@@ -126,6 +141,7 @@ class TermReader:
 
     def _case(self, node: Node) -> list[Branch]:
         pairs, otherwise = divmod(len(node.children), 2)
+        _check_count(pairs)
         found: list[Branch] = []
         for number in range(pairs):
             condition, value = node.children[2 * number : 2 * number + 2]
@@ -135,6 +151,7 @@ class TermReader:
         return [*found, Branch(None, Value(pa.scalar(None, node.type())))]
 
     def _coalesce(self, node: Node) -> list[Branch]:
+        _check_count(len(node.children))
         found: list[Branch] = []
         for child in node.children[:-1]:
             term = self.only(child)
@@ -153,6 +170,11 @@ class TermReader:
         term = self.only(node.children[0])
         is_number = Not(Compare(Op.EQ_NULL_SAFE, term, pa.scalar(float("nan"), term.type)))
         return [Branch(is_number, term), *self._tried(node.children[1])]
+
+
+def _check_count(branches: int) -> None:
+    if branches > _MOST_BRANCHES:
+        raise NotUnderstoodError(f"it has more than {_MOST_BRANCHES} branches")
 
 
 def _guarded(guard: Expr, branches: Sequence[Branch]) -> list[Branch]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.expr import And, Constant, Expr, Unknown
+from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan
 from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
@@ -106,9 +106,9 @@ class ZlayoutFileIndex(ABC):
 
     def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
         """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; nothing is decided by others."""
-        known = [to_predicate(each, self._schema_json) for group in filters for each in members(group)]
-        every = (*known, *(Unknown(str(each.sql()), _NOT_HANDED_OVER) for each in others))
-        return And(every) if every else Constant(True)
+        every = [each for group in filters for each in members(group)]
+        told = [(each, _NOT_HANDED_OVER) for each in others]
+        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), told)
 
     class Java:
         """Names the interface to Py4J."""

@@ -183,7 +183,7 @@ class Jvm:
 
     def to_seq(self) -> tuple[Any, ...]:
         """Method handles that make a Scala immutable ``Seq`` of a ``java.util.List``, one after the other."""
-        wrap = self.static("org.apache.spark.api.python.PythonUtils", "toSeq", f"(Ljava/util/List;){self._seq_type}")
+        wrap = self.static("org.apache.spark.api.python.PythonUtils", "toSeq", f"(Ljava/util/List;){self.seq_type}")
         to_list = self.virtual("scala.collection.Seq", "toList", "()Lscala/collection/immutable/List;")
         return self.as_object(wrap, "(Ljava/util/List;)Lscala/collection/Seq;"), to_list
 
@@ -200,7 +200,7 @@ class Jvm:
         return bit_set.stream().mapToObj(mapper).toList()
 
     @cached_property
-    def _seq_type(self) -> str:
+    def seq_type(self) -> str:
         """Descriptor of what ``Seq`` means to this Spark's Scala: any in 2.12, the immutable one since 2.13."""
         return (
             "Lscala/collection/Seq;"

@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.pruning.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst import to_predicate
 from dbt.adapters.zlayout.spark.jobs import short_message
+from dbt.adapters.zlayout.spark.jvm import Jvm
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import rows_of
 from dbt.adapters.zlayout.spark.relations import frame_of
@@ -74,7 +75,8 @@ def _predicate(opened: OpenTable, matching: DataFrame) -> Expr:
     plan: Any = matching._jdf.queryExecution().optimizedPlan()
     kind = str(plan.getClass().getSimpleName())
     if kind == "Filter" and plan.child().children().isEmpty():
-        return to_predicate(plan.condition(), opened.schema_json)
+        jvm = Jvm.of(matching.sparkSession)
+        return to_predicate(jvm, [plan.condition()], opened.schema_json, len(opened.files))
     if kind in ("LogicalRelation", "LocalRelation"):
         return Constant(kind == "LogicalRelation")
     return Unknown("the condition", f"Spark plans a {kind} for it")
