@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.table import ZTable
@@ -200,3 +201,38 @@ def test_files_that_are_not_as_the_index_knows_them_are_passed_over(spark, name,
     assert pc.all(
         pc.is_in(table.index_status().column("path"), value_set=pa.array(["f0.parquet", "f1.parquet"]))
     ).as_py()
+
+
+def test_a_file_that_is_gone_is_named_by_every_check_and_dropped_on_demand(spark, name):
+    table = ZTable.write(spark, name, spark.range(3000), zorder=["id"], target_file_size="4kb")
+    paths = table.snapshot().files["path"].to_pylist()
+    lost, damaged = folder_of(table) / paths[0], folder_of(table) / paths[1]
+    rows = dict(zip(paths, table.snapshot().files["row_count"].to_pylist(), strict=True))
+    content = damaged.read_bytes()
+    lost.unlink()
+    damaged.write_bytes(b"no Parquet")
+    for data in (False, True):
+        found = {row["path"]: row for row in table.verify(data).to_pylist()}
+        assert set(found) == {paths[0], paths[1]}
+        assert {row["cell"] for row in found.values()} == {"file"}
+        assert found[paths[0]]["found"].startswith("not in the folder")
+        assert "drop_missing" in found[paths[1]]["found"]
+    damaged.write_bytes(content)
+    assert "drop_missing" in dict(zip(*table.index_status().to_pydict().values(), strict=True))[paths[0]]
+    before = table.version
+    done = table.refresh_index()
+    assert (done.missing, done.files_dropped, table.version) == ((paths[0],), 0, before)
+    done = table.refresh_index(drop_missing=True)
+    assert (done.missing, done.files_dropped, table.version) == ((), 1, before + 1)
+    assert spark.table(name).count() == 3000 - rows[paths[0]]
+    assert table.verify().num_rows == table.index_status().num_rows == 0
+    assert table.refresh_index(drop_missing=True).version == before + 1
+
+
+def test_a_folder_without_any_file_is_not_taken_for_a_table_without_rows(spark, name):
+    table = ZTable.write(spark, name, spark.range(10))
+    for path in table.snapshot().files["path"].to_pylist():
+        (folder_of(table) / path).unlink()
+    with pytest.raises(UnsupportedError, match="Nothing was dropped"):
+        table.refresh_index(drop_missing=True)
+    assert len(table.refresh_index().missing) == 1

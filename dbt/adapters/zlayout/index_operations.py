@@ -26,23 +26,29 @@ class IndexOperations(SessionHolder):
     """Refresh and verification; mixed into the adapter, which has the session."""
 
     @available.parse_none
-    def refresh_index(self, relation: ZlayoutRelation | str, take_orphans: bool = False) -> dict[str, Any]:
+    def refresh_index(
+        self, relation: ZlayoutRelation | str, take_orphans: bool = False, drop_missing: bool = False
+    ) -> dict[str, Any]:
         """Brings the index of a Parquet table to its live files; one that has none gets one."""
         with as_dbt_errors():
             name = relation if isinstance(relation, str) else relation.catalog_name
-            table, done = self._refreshed(name, take_orphans)
+            table, done = self._refreshed(name, take_orphans, drop_missing)
             _LOG.info(refresh_line(table, done))
             return vars(done)
 
     @available.parse_none
-    def refresh_report(self, model: str | None, nodes: Nodes, sources: Nodes, take_orphans: bool, as_json: bool) -> str:
+    def refresh_report(
+        self, model: str | None, nodes: Nodes, sources: Nodes, take_orphans: bool, drop_missing: bool, as_json: bool
+    ) -> str:
         """Refreshes one table, or all of the project that have an index; what zlayout_refresh_index prints."""
         with as_dbt_errors():
             if model is not None:
                 names = [table_of(model, nodes)]
             else:
                 names = [table.name for table in self._indexed(nodes, sources)]
-            return refresh_report(dict(self._refreshed(name, take_orphans) for name in names), as_json=as_json)
+            return refresh_report(
+                dict(self._refreshed(name, take_orphans, drop_missing) for name in names), as_json=as_json
+            )
 
     @available.parse_list
     def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> list[dict[str, Any]]:
@@ -62,7 +68,7 @@ class IndexOperations(SessionHolder):
                 tables = self._indexed(nodes, sources)
             return verify_report({table.name: table.verify(data).to_pylist() for table in tables}, as_json=as_json)
 
-    def _refreshed(self, name: str, take_orphans: bool) -> tuple[str, Refreshed]:
+    def _refreshed(self, name: str, take_orphans: bool, drop_missing: bool) -> tuple[str, Refreshed]:
         spark = self.session()
         try:
             table = ZTable.for_name(spark, name)
@@ -70,7 +76,7 @@ class IndexOperations(SessionHolder):
             # A table of Parquet files gets an index; anything else says why it cannot.
             table = ZTable.adopt(spark, name)
             return table.name, Refreshed(table.version, files_added=len(table.snapshot().files))
-        return table.name, table.refresh_index(take_orphans)
+        return table.name, table.refresh_index(take_orphans, drop_missing)
 
     def _indexed(self, nodes: Nodes, sources: Nodes) -> list[ZTable]:
         loaded = [

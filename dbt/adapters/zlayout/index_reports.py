@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
+from dbt.adapters.zlayout.index.verification import LOST_FILE
 from dbt.adapters.zlayout.reports import json_text
 
 if TYPE_CHECKING:
@@ -24,6 +26,12 @@ def refresh_line(table: str, done: Refreshed) -> str:
     told = [f"{count:,} {word}" for word, count in counts.items() if count]
     told += ["damaged slices written anew"] if done.repaired else []
     told += [f"{len(done.unreadable):,} unreadable ({done.unreadable[0]} …)"] if done.unreadable else []
+    told += [f"{done.files_dropped:,} missing dropped from the table"] if done.files_dropped else []
+    told += (
+        [f"{len(done.missing):,} MISSING from the folder ({done.missing[0]} …): queries fail; {LOST_FILE_ADVICE}"]
+        if done.missing
+        else []
+    )
     return f"{table}: index at version {done.version}, " + (f"files: {', '.join(told)}" if told else "nothing to do")
 
 
@@ -42,11 +50,14 @@ def verify_report(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: 
     lines = []
     for table, cells in found.items():
         lines.append(f"{table}: " + (f"{len(cells):,} wrong cells" if cells else "every cell is right"))
-        lines += [
-            f"  {cell['path']}  {cell['column'] or '-'}.{cell['cell']}: the index has {cell['stored']}, "
-            f"the file {cell['found']}"
-            for cell in cells[:_MOST_CELLS]
-        ]
+        lines += map(_cell_line, cells[:_MOST_CELLS])
         if len(cells) > _MOST_CELLS:
             lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (all with json: true)")
     return "\n".join(lines) or "No table with an index of dbt-zlayout."
+
+
+def _cell_line(cell: Mapping[str, Any]) -> str:
+    if cell["cell"] == LOST_FILE:
+        return f"  {cell['path']}: {cell['stored']}, but {cell['found']}"
+    name = f"{cell['column'] or '-'}.{cell['cell']}"
+    return f"  {cell['path']}  {name}: the index has {cell['stored']}, the file {cell['found']}"

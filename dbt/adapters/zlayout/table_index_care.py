@@ -25,7 +25,13 @@ class TableIndexCare:
     _spark: SparkSession
     _opened: OpenTable
 
-    def refresh_index(self, take_orphans: bool = False, *, progress: Callable[[str], None] | None = None) -> Refreshed:
+    def refresh_index(
+        self,
+        take_orphans: bool = False,
+        drop_missing: bool = False,
+        *,
+        progress: Callable[[str], None] | None = None,
+    ) -> Refreshed:
         """Brings the index to the live files; a second call does nothing.
 
         On a table that others write: files that were added, changed or removed. On any table: files without statistics,
@@ -35,18 +41,24 @@ class TableIndexCare:
         Args:
             take_orphans: On a managed table, also append the files that other tools put into its folder, all of them or
                 none; their columns must be the table's.
+            drop_missing: On a managed table, also commit a version without the files that are gone from its folder.
+                Their rows are lost.
             progress: Gets a line every few seconds.
 
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``files_changed``, ``files_rebuilt``, ``data_files``,
-            ``repaired``, ``unreadable``; this object sees the version.
+            ``repaired``, ``unreadable``, ``missing`` (files that are gone: queries that need them fail),
+            ``files_dropped``; this object sees the version.
 
         Raises:
-            UnsupportedError: An orphan does not fit the table, or the table is only indexed.
+            UnsupportedError: An orphan does not fit the table; no file at all is left, or the table is merge-on-read,
+                so that nothing is dropped; or the table is only indexed.
             ConflictError: Other writers were in the way several times in a row.
         """
         name = Catalog(self._spark).name(self.name)
-        self._opened, done = refresh_table(self._spark, name, self._opened, orphans=take_orphans, progress=progress)
+        self._opened, done = refresh_table(
+            self._spark, name, self._opened, orphans=take_orphans, missing=drop_missing, progress=progress
+        )
         return done
 
     def verify(self, data: bool = False) -> pa.Table:
@@ -59,7 +71,7 @@ class TableIndexCare:
 
         Returns:
             ``path``, ``column``, ``cell``, ``stored``, ``found``: strings; no rows when all is right. A path with a
-            slash at its end is a partition.
+            slash at its end is a partition; the cell ``file`` is a file that is gone or cannot be read.
         """
         return verify_index(self._spark, self._opened, data=data)
 

@@ -6,9 +6,11 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.zlayout.index.verification import lost_files
 from dbt.adapters.zlayout.index_operations import IndexOperations
 from dbt.adapters.zlayout.index_reports import refresh_report, verify_report
 from dbt.adapters.zlayout.relation import ZlayoutRelation
@@ -44,6 +46,19 @@ def test_a_refresh_tells_what_it_did_table_by_table() -> None:
     assert "No table" in refresh_report({}, as_json=False)
 
 
+def test_a_refresh_names_files_that_are_gone_and_says_what_to_do() -> None:
+    (line,) = refresh_report({"s.a": Refreshed(4, missing=("p=1/x.p", "y.p"))}, as_json=False).splitlines()
+    assert "2 MISSING from the folder (p=1/x.p …): queries fail" in line
+    assert "drop_missing: true" in line
+    assert "1 missing dropped" in refresh_report({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
+
+
+def test_verify_names_files_that_are_gone() -> None:
+    (row,) = lost_files(pa.array(["x.parquet"]), "not in the folder; do this").to_pylist()
+    report = verify_report({"s.a": [row]}, as_json=False).splitlines()
+    assert report == ["s.a: 1 wrong cells", "  x.parquet: listed by the table, but not in the folder; do this"]
+
+
 def test_wrong_cells_are_named_and_many_are_counted() -> None:
     text = verify_report({"s.a": [], "s.b": [{**_CELL, "column": None}] + [_CELL] * 60}, as_json=False).splitlines()
     assert text[:2] == ["s.a: every cell is right", "s.b: 61 wrong cells"]
@@ -57,7 +72,7 @@ def test_a_hook_refreshes_its_relation_and_leaves_nothing_to_run(macro_stage: An
     adapter = Adapter()
     stage = macro_stage("operations/zlayout_refresh_index.sql", adapter=adapter, execute=True)
     assert stage.call("zlayout_refresh_index", _TABLE) == ""
-    assert adapter.calls == [("refresh_index", _TABLE, False)]
+    assert adapter.calls == [("refresh_index", _TABLE, False, False)]
     parsing = Adapter()
     stage = macro_stage("operations/zlayout_refresh_index.sql", adapter=parsing, execute=False)
     assert stage.call("zlayout_refresh_index", _TABLE) == ""
@@ -73,7 +88,7 @@ def test_the_operation_prints_the_report(macro_stage: Any, model: str | None) ->
         "operations/zlayout_refresh_index.sql", adapter=adapter, graph=graph, print=printed.append, execute=True
     )
     stage.call("zlayout_refresh_index", model=model, take_orphans=True)
-    assert adapter.calls == [("refresh_report", model, {"n": 1}, {"s": 2}, True, False)]
+    assert adapter.calls == [("refresh_report", model, {"n": 1}, {"s": 2}, True, False, False)]
     assert printed == ["the report"]
 
 

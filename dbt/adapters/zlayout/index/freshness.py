@@ -12,7 +12,11 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 
 NO_INDEX_ROW = "the index has no row for this live file"
 NO_SUCH_FILE = "the index has a row for a file that the table does not have"
-MISSING_ON_DISK = "the table lists this file, but it is not in the folder"
+LOST_FILE_ADVICE = (
+    "read or roll back to a version without it, rebuild the table (--full-refresh), or give its rows up with "
+    "zlayout_refresh_index and drop_missing: true"
+)
+MISSING_ON_DISK = f"the table lists this file, but it is not in the folder: queries fail; {LOST_FILE_ADVICE}"
 ORPHAN = "the file is in the folder, but no version lists it"
 
 

@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 SCHEMA = pa.schema([(name, pa.string()) for name in ("path", "column", "cell", "stored", "found")])
 _COUNTS = ("null_count", "nan_count", "value_count")
+LOST_FILE = "file"
 _NO_VALUE = "no value"
 
 
@@ -41,6 +42,17 @@ def wrong_cells(
 def different_counts(paths: pa.Array, cell: str, stored: pa.Array, found: pa.Array) -> pa.Table:
     """Compares a number of each file; null is unknown."""
     return _rows(paths, (), cell, _is_true(pc.not_equal(stored, found)), stored, found)
+
+
+def lost_files(paths: pa.Array, found: str) -> pa.Table:
+    """The same rows for files that the table lists and no query can read.
+
+    Args:
+        paths: Of the files.
+        found: What is there instead, and what to do.
+    """
+    stored, there = (pa.repeat(pa.scalar(text, pa.string()), len(paths)) for text in ("listed by the table", found))
+    return _rows(paths, (), LOST_FILE, pa.repeat(True, len(paths)), stored, there)
 
 
 def _wrong(stored: pa.StructArray, found: pa.StructArray) -> Iterator[tuple[str, pa.Array, pa.Array, pa.Array]]:

@@ -56,6 +56,8 @@ class Refreshed:
         data_files: Files of which more than the footer was read.
         repaired: Whether slices were damaged or missing, and all were written anew.
         unreadable: Files that are no Parquet files, or could not be read; queries read them always.
+        missing: Files that a managed table lists and that are gone from its folder: queries that need them fail.
+        files_dropped: Such files that were taken out of the table, with their rows.
     """
 
     version: int
@@ -66,6 +68,8 @@ class Refreshed:
     data_files: int = 0
     repaired: bool = False
     unreadable: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    files_dropped: int = 0
 
 
 @dataclass(frozen=True)

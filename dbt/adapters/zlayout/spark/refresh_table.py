@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.spark.collected import Examine
 from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.listing import listed_files
+from dbt.adapters.zlayout.spark.missing import drop_missing, missing_files
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.orphans_taken import take_orphans
 from dbt.adapters.zlayout.spark.record_tables import table_entry
@@ -34,7 +35,13 @@ if TYPE_CHECKING:
 
 
 def refresh_table(
-    spark: SparkSession, name: TableName, opened: OpenTable, *, orphans: bool, progress: Progress | None
+    spark: SparkSession,
+    name: TableName,
+    opened: OpenTable,
+    *,
+    orphans: bool,
+    missing: bool,
+    progress: Progress | None,
 ) -> tuple[OpenTable, Refreshed]:
     """Brings the index of a table to its live files.
 
@@ -43,6 +50,7 @@ def refresh_table(
         name: Of the table.
         opened: The table at any version.
         orphans: On a managed table, also take in files of other tools that lie in its folder.
+        missing: On a managed table, also take files that are gone out of it, with their rows.
         progress: Takes a line now and then.
 
     Returns:
@@ -50,7 +58,8 @@ def refresh_table(
 
     Raises:
         TableNotFoundError: The catalog has no such table any more.
-        UnsupportedError: An orphan does not fit the table, or orphans are wanted of a table that is only indexed.
+        UnsupportedError: An orphan does not fit the table; missing files cannot be told from a folder that cannot be
+            reached, or belong to a merge-on-read table; or the table is only indexed.
         ConflictError: Other writers were in the way several times in a row.
     """
     catalog = Catalog(spark)
@@ -61,10 +70,12 @@ def refresh_table(
     opened = open_entry(spark, entry) or opened
     timeline = Timeline(opened.store)
     recover(timeline)
+    dropped = drop_missing(spark, name, opened, progress) if missing else 0
     taken = take_orphans(spark, name, opened, progress) if orphans else 0
     snapshot = timeline.snapshot()
     if not opened.managed and entry.partition_by != snapshot.partition_by:
         return _indexed_anew(spark, name, snapshot)
+    lost = missing_files(opened.store, snapshot.files) if opened.managed else ()
     done = Refresh(timeline, _goal(opened, entry), _examine(spark, opened, entry, progress)).run()
     after = AfterCommit(done.version, progress)
     with after.needed("readers may not see it yet"):
@@ -76,7 +87,7 @@ def refresh_table(
             install(catalog, entry, opened)
         elif done.version != snapshot.version:
             uninstall(catalog, name)
-    return opened, replace(done, files_added=done.files_added + taken)
+    return opened, replace(done, files_added=done.files_added + taken, missing=lost, files_dropped=dropped)
 
 
 def _goal(opened: OpenTable, entry: Entry) -> Goal:

@@ -14,16 +14,18 @@ from dbt.adapters.zlayout.index.aligned import cast_stats
 from dbt.adapters.zlayout.index.column_stats import column_paths, stats_type
 from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
+from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
 from dbt.adapters.zlayout.index.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.merge import merge_statistics
 from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
-from dbt.adapters.zlayout.index.verification import different_counts, wrong_cells
+from dbt.adapters.zlayout.index.verification import different_counts, lost_files, wrong_cells
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
 from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.footers import footers_found
 from dbt.adapters.zlayout.spark.listing import listed_files, same_files
+from dbt.adapters.zlayout.spark.missing import missing_files
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.table_layout import tracked_of
 from dbt.adapters.zlayout.timeline.files import DataFiles
@@ -38,8 +40,9 @@ Stats = Mapping[ColumnPath, pa.StructArray]
 def verify_index(spark: SparkSession, opened: OpenTable, *, data: bool) -> pa.Table:
     """Names each cell of the index that contradicts the files.
 
-    Files that are not as the index knows them, or cannot be read, are passed over: no query believes their rows, and
-    the freshness test names them.
+    A file that a managed table lists and that is gone, or is no Parquet file, is named too: queries that need it fail.
+    In the folder of a table that others write, files that are not as the index knows them are passed over: no query
+    believes their rows, and the freshness test names them.
 
     Args:
         spark: The session whose cluster reads data.
@@ -47,14 +50,17 @@ def verify_index(spark: SparkSession, opened: OpenTable, *, data: bool) -> pa.Ta
         data: Whether to read all tracked columns; without it only what footers say is compared.
 
     Returns:
-        ``path`` (with a slash at its end for a partition), ``column``, ``cell``, ``stored``, ``found``: text.
+        ``path`` (with a slash at its end for a partition), ``column``, ``cell``, ``stored``, ``found``: text. A lost
+        file has the cell ``file``.
     """
     files = opened.snapshot.files
     if not opened.managed:
         files = files.filter(same_files(files, listed_files(opened.store, opened.partition_columns)))
     footers = footers_found(opened.store, files["path"].to_pylist())
     whole = len(files) == len(opened.snapshot.files) and None not in footers
-    files = files.filter(pa.array([each is not None for each in footers], pa.bool_()))
+    readable = pa.array([each is not None for each in footers], pa.bool_())
+    lost = _lost(opened, files.filter(pc.invert(readable)))
+    files = files.filter(readable)
     paths = contiguous(files["path"])
     known = opened.index.stored(files)
     columns = _columns(opened, known)
@@ -77,12 +83,25 @@ def verify_index(spark: SparkSession, opened: OpenTable, *, data: bool) -> pa.Ta
     found = {each.path: contiguous(table.column(f"c{number}")) for number, each in enumerate(columns)}
     counts = pa.array([each.num_rows for each in read], pa.int64())
     wrong = [
+        *lost,
         different_counts(paths, "row_count", contiguous(files["row_count"]), counts),
         wrong_cells(paths, stored, found),
     ]
     if whole:
         wrong.append(_wrong_partitions(opened, columns, found))
     return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
+
+
+def _lost(opened: OpenTable, unread: DataFiles) -> Sequence[pa.Table]:
+    """Those of the files without a footer that queries need."""
+    if not opened.managed or not len(unread):
+        return []
+    gone = pc.is_in(unread["path"], value_set=pa.array(missing_files(opened.store, unread), pa.string()))
+    paths, gone = contiguous(unread["path"]), contiguous(gone)
+    return [
+        lost_files(paths.filter(gone), f"not in the folder; {LOST_FILE_ADVICE}"),
+        lost_files(paths.filter(pc.invert(gone)), f"no Parquet file that can be read; {LOST_FILE_ADVICE}"),
+    ]
 
 
 def _columns(opened: OpenTable, known: pa.Table) -> Sequence[TrackedColumn]:

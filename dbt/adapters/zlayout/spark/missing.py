@@ -1,0 +1,96 @@
+"""Files that a table lists and that are gone from its folder: naming them, and giving their rows up on demand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.index.footer import footer_table
+from dbt.adapters.zlayout.spark.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.log_columns import merges_on_read
+from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.record_tables import table_entry
+from dbt.adapters.zlayout.spark.show import Description, show
+from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
+from dbt.adapters.zlayout.spark.time_travel import at_snapshot
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.action import Action, Operation
+from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.log import Timeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def missing_files(store: Store, files: DataFiles) -> tuple[str, ...]:
+    """Paths of the files that are not in the folder; one listing."""
+    if not len(files):
+        return ()
+    stored = pa.array([each.path for each in store.list("", recursive=True)], pa.string())
+    return tuple(files.filter(pc.invert(pc.is_in(files["path"], value_set=stored)))["path"].to_pylist())
+
+
+def drop_missing(spark: SparkSession, name: TableName, opened: OpenTable, progress: Progress | None) -> int:
+    """Commits a version without the files that are gone; their rows are lost with them.
+
+    Returns:
+        The number of files.
+
+    Raises:
+        UnsupportedError: The table is only indexed, or merges on read; or not one of its files is there.
+        ConflictError: Another writer changed these files meanwhile.
+    """
+    if not opened.managed:
+        raise UnsupportedError(
+            f"{name} is only indexed: a refresh takes in what its folder holds; refresh it without drop_missing"
+        )
+    timeline = Timeline(opened.store)
+    with timeline.begin(Action.COMMIT, Operation.DELETE) as transaction:
+        base = transaction.base
+        if base is None:
+            raise TableNotFoundError(f"{name} has no version yet; build its model first")
+        missing = missing_files(opened.store, base.files)
+        if not missing:
+            return 0
+        _check(name, base.files, missing, merges=merges_on_read(base.layout))
+        gone = base.files.filter(pc.is_in(base.files["path"], value_set=pa.array(missing)))
+        summary = {
+            "rows": 0,
+            "rows_deleted": gone.total_rows,
+            "files_added": 0,
+            "files_removed": len(missing),
+            "bytes_added": 0,
+            "data_passes": 0,
+            "dropped": "missing",
+        }
+        tracked = tracked_of(config_of(base), base.schema_json, base.partition_by)
+        nothing = base.files[:0]
+        update = IndexUpdate(timeline.store, transaction.instant, nothing, footer_table([], [], tracked), missing)
+        commit = transaction.commit(Change(nothing, missing, summary=summary), index=update)
+    catalog, after = Catalog(spark), AfterCommit(commit.version, progress)
+    with after.needed("readers may not see it yet"):
+        entry = table_entry(catalog, name)
+        if entry is not None:
+            opened = at_snapshot(opened, timeline.snapshot(commit.version))
+            show(catalog, name, entry, opened, Description.of(entry), None, after)
+    return len(missing)
+
+
+def _check(name: TableName, files: DataFiles, missing: tuple[str, ...], *, merges: bool) -> None:
+    if merges:
+        raise UnsupportedError(
+            f"{name} is merge_on_read, where other files count on {missing[0]}: roll back to a version "
+            "without it, or rebuild the table (--full-refresh)"
+        )
+    if len(missing) == len(files):
+        raise UnsupportedError(
+            f"{name}: not one of its {len(files):,} files is in {missing[0].rpartition('/')[0] or 'its folder'}; that "
+            "is a storage that cannot be reached, or a table to be rebuilt (--full-refresh). Nothing was dropped"
+        )
