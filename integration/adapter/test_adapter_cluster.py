@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from dbt.adapters.zlayout import ZTable
 
 @pytest.fixture(autouse=True)
 def afresh(dbt):
-    for name in ("clustered_inline", "clustered_later", "clustered_by_hook"):
+    for name in ("clustered_inline", "clustered_later", "clustered_by_hook", "rebuilt_with_hook", "moves"):
         dbt.operation("drop_it", identifier=name)
 
 
@@ -60,10 +61,46 @@ def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
     assert (report["table"], report["bytes_rewritten"], report["dry_run"]) == ("main.clustered_later", 0, False)
 
 
-def test_a_hook_packs_small_files_of_any_model(dbt, spark):
-    list(runs(dbt, "clustered_by_hook", 4, rows=10))
-    assert len(ZTable.for_name(spark, "main.clustered_by_hook").snapshot().files) < 4
+def test_a_hook_packs_small_files_of_any_model_and_the_line_of_the_run_tells_it(dbt, spark):
+    outcomes = list(runs(dbt, "clustered_by_hook", 4, rows=10))
+    table = ZTable.for_name(spark, "main.clustered_by_hook")
+    assert len(table.snapshot().files) < 4
     assert spark.table("main.clustered_by_hook").count() == 50
+    told = [outcome for outcome in outcomes if "clustered" in outcome.response("clustered_by_hook")]
+    assert told
+    for outcome in told:
+        done = outcome.response("clustered_by_hook")["clustered"]
+        line = outcome.message("clustered_by_hook")
+        assert line.endswith(f", {done['files_removed']} files clustered into {done['files_added']}")
+
+
+@pytest.mark.parametrize("size", ["128mb", "16kb"])
+def test_a_hook_after_a_fresh_build_has_nothing_to_do(dbt, spark, size):
+    # Later builds use the cuts of the first, and hold fewer rows, then more.
+    for rows in (60_000, 25_000, 100_000):
+        outcome = dbt("run", "--select", "rebuilt_with_hook", rows=rows, size=size)
+        assert outcome.success, outcome.log
+        table = ZTable.for_name(spark, "main.rebuilt_with_hook")
+        files = len(table.snapshot().files)
+        assert outcome.message("rebuilt_with_hook") == f"{rows:,} rows in {files:,} file" + "s" * (files > 1)
+        assert "clustered" not in outcome.response("rebuilt_with_hook")
+        assert table.version == outcome.response("rebuilt_with_hook")["version"]
+
+
+def test_the_operation_tells_the_groups_that_failed_and_lands_the_others(dbt, spark):
+    assert dbt("run", "--select", "moves", folders=["part"]).success
+    assert dbt("run", "--select", "moves", folders=["part"], **{"from": 60, "to": 90}).success
+    table = ZTable.for_name(spark, "main.moves")
+    paths = table.snapshot().files["path"].to_pylist()
+    root = Path(table.location.removeprefix("file://"))
+    (root / next(path for path in paths if path.startswith("part=1/"))).unlink()
+    done = dbt.operation("zlayout_cluster", model="moves", min_input_files=1, partial_progress=True)
+    assert done.success, done.log
+    assert "rewrote 4 files" in done.printed
+    assert "failed on a group of 2 files of part=1: " in done.printed
+    failed = dbt.operation("zlayout_cluster", model="moves", min_input_files=1)
+    assert not failed.success
+    assert "no group could be clustered" in str(failed.exception) + failed.log
 
 
 def test_the_operation_names_a_wrong_setting_and_a_table_that_others_write(dbt, spark):

@@ -10,10 +10,14 @@ from comparing import same_checksum, same_rows
 from test_modify import EVERY_TYPE, files_of
 
 from dbt.adapters.zlayout.config import parse_table_config
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, WriteError
+from dbt.adapters.zlayout.spark import cluster_write
+from dbt.adapters.zlayout.spark.checksum import check_same_rows
 from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
 from dbt.adapters.zlayout.table import ZTable
 from dbt.adapters.zlayout.timeline.action import Action
+from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.orphans import orphans
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
 
 pytestmark = pytest.mark.newest_spark
@@ -51,6 +55,23 @@ def test_a_table_that_was_just_written_has_nothing_to_gain(spark):
     done = table.cluster()
     assert (done.version, done.bytes_rewritten, done.files_removed, done.groups_done) == (version, 0, 0, 0)
     assert files_of(ZTable.for_name(spark, "z.cl_fresh")) == files
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"target_file_size": "8kb"},
+        pytest.param({}, marks=pytest.mark.exhaustive),
+        pytest.param({"zorder": []}, marks=pytest.mark.exhaustive),
+        pytest.param({"target_file_size": "128mb"}, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_later_builds_along_the_same_cuts_have_nothing_to_gain_either(spark, settings):
+    name = f"z.cl_fresh_{'_'.join(map(str, settings.values())).replace('[]', 'none')}"
+    for rows in (60_000, 25_000, 150_000):
+        table = table_of(spark, name, ROWS.format(rows), **settings)
+        done = table.cluster()
+        assert (done.groups, done.version, done.depth_after) == ((), table.version, done.depth_before), rows
 
 
 def test_appends_are_put_in_their_places_and_a_second_run_does_nothing(spark):
@@ -194,17 +215,16 @@ def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
     name = "z.cl_race"
     table = in_small_files(spark, name)
     other = ZTable.for_name(spark, name)
-    original, done_once = GroupWriter.write_all, threading.Event()
+    original, first = GroupWriter.write, threading.Lock()
 
-    def written(self, plan, batch, transaction):
-        found = original(self, plan, batch, transaction)
-        if not done_once.is_set():
-            done_once.set()
+    def written(self, cut, transaction):
+        found = original(self, cut, transaction)
+        if first.acquire(blocking=False):
             other.delete("id = 1")
             other.append(spark.sql(IN_PARTS.format(1000, 1010)))
         return found
 
-    monkeypatch.setattr(GroupWriter, "write_all", written)
+    monkeypatch.setattr(GroupWriter, "write", written)
     done = table.cluster()
     assert (done.groups_done, [each.partition for each in done.groups_dropped]) == (2, ["part=1"])
     expected = spark.sql(
@@ -214,14 +234,94 @@ def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
     assert table.index_status().num_rows == 0
 
 
-def test_partial_progress_commits_group_by_group(spark):
-    name = "z.cl_partial"
-    table = in_small_files(spark, name)
+def in_six_parts(spark, name, **settings):
+    """A table of six partitions with two small files each."""
+    query = "select id, concat('x', id) t, cast(id % 6 as int) part from range({}, {})"
+    table = table_of(spark, name, query.format(0, 60), partition_by=["part"], **{"zorder": ["id"], **settings})
+    table.append(spark.sql(query.format(60, 120)))
+    return table
+
+
+def file_of(table, folder):
+    root = Path(table.location.removeprefix("file://"))
+    return next(root / path for path in table.snapshot().files["path"].to_pylist() if path.startswith(f"{folder}/"))
+
+
+def damaged(file):
+    """The file with other bytes in its pages: its footer is as it was."""
+    content = bytearray(file.read_bytes())
+    content[4:200] = bytes(196)
+    file.write_bytes(content)
+
+
+def orphans_of(table):
+    return [file.path for file in orphans(Timeline(table._opened.store))]
+
+
+def test_partial_progress_runs_groups_at_the_same_time_and_commits_them_as_they_end(spark, monkeypatch):
+    table = in_six_parts(spark, "z.cl_partial")
+    version, lines, at_work, most, four = table.version, [], [], [], threading.Event()
+    original = GroupWriter.write
+
+    def write(self, cut, transaction):
+        at_work.append(cut)
+        most.append(len(at_work))
+        if len(at_work) == 4:
+            four.set()
+        four.wait(30)
+        try:
+            return original(self, cut, transaction)
+        finally:
+            at_work.remove(cut)
+
+    monkeypatch.setattr(GroupWriter, "write", write)
+    done = table.cluster(partial_progress=True, max_commits=3, min_input_files=1, progress=lines.append)
+    assert max(most) == 4
+    assert (done.version, done.groups_done, done.groups_failed) == (version + 3, 6, ())
+    assert sorted(line[:12] for line in lines if " → " in line) == [f"group {number} of 6" for number in range(1, 7)]
+    assert spark.table("z.cl_partial").count() == 120
+    assert orphans_of(table) == []
+
+
+@pytest.mark.parametrize(
+    ("harm", "settings", "max_commits"),
+    [
+        (Path.unlink, {}, 2),
+        (damaged, {"zorder": [], "writer": "spark"}, 6),
+        pytest.param(damaged, {}, 6, marks=pytest.mark.exhaustive),
+        pytest.param(Path.unlink, {"zorder": []}, 2, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_a_group_that_fails_stops_no_other(spark, harm, settings, max_commits):
+    name = f"z.cl_fails_{harm.__name__}_{len(settings)}_{max_commits}"
+    table = in_six_parts(spark, name, **settings)
     version = table.version
-    lines = []
-    done = table.cluster(partial_progress=True, max_commits=2, progress=lines.append)
-    assert (done.version, done.groups_done) == (version + 2, 3)
-    assert sum("group 1 of" in line for line in lines) >= 2
+    harm(file_of(table, "part=3"))
+    done = table.cluster(partial_progress=True, max_commits=max_commits, min_input_files=1)
+    assert (done.groups_done, [each.partition for each in done.groups_failed]) == (5, ["part=3"])
+    assert done.groups_failed[0].reason
+    assert done.version <= version + max_commits
+    assert [done.to_dict()["groups_failed"][0][word] for word in ("partition", "files")] == ["part=3", 2]
+    assert orphans_of(table) == []
+    assert spark.table(name).where("part <> 3").count() == 100
+    with pytest.raises(WriteError, match="no group could be clustered.*part=3.*the table is as it was"):
+        table.cluster(partial_progress=True, min_input_files=1)
+    assert (ZTable.for_name(spark, name).version, orphans_of(table)) == (done.version, [])
+
+
+def test_files_of_a_group_that_fails_late_are_gone(spark, monkeypatch):
+    table = in_six_parts(spark, "z.cl_leftover")
+
+    def check(before, after, subject):
+        if before.where("part = 2").head(1):
+            raise WriteError(f"{subject}: the rewritten files differ")
+        check_same_rows(before, after, subject)
+
+    monkeypatch.setattr(cluster_write, "check_same_rows", check)
+    done = table.cluster(min_input_files=1, verify=True)
+    assert (done.groups_done, [each.partition for each in done.groups_failed]) == (5, ["part=2"])
+    assert orphans_of(table) == []
+    assert spark.table("z.cl_leftover").count() == 120
 
 
 def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):

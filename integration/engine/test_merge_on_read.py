@@ -517,15 +517,15 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
 @pytest.mark.newest_spark
 def test_a_clustering_under_way_leaves_groups_that_get_a_log(spark, monkeypatch):
     table = made(spark, "overtaken", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
-    write_all = GroupWriter.write_all
+    write_group = GroupWriter.write
 
     def write(self, *args):
-        monkeypatch.setattr(GroupWriter, "write_all", write_all)
+        monkeypatch.setattr(GroupWriter, "write", write_group)
         upsert(spark, ZTable.for_name(spark, "z.mor_overtaken"), "select 5L k, 1L a, 'log' v")
-        return write_all(self, *args)
+        return write_group(self, *args)
 
-    monkeypatch.setattr(GroupWriter, "write_all", write)
-    done = table.cluster(rewrite_all=True, max_group_size="20kb")
+    monkeypatch.setattr(GroupWriter, "write", write)
+    done = table.cluster(rewrite_all=True, max_group_size="20kb", max_concurrent_groups=1)
     assert len(done.groups_dropped) == 1
     assert rows(spark, "select count(*), count(distinct k) from z.mor_overtaken") == [(3000, 3000)]
     assert rows(spark, "select v from z.mor_overtaken where k = 5") == [("log",)]

@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.node_lookup import config_of_table, table_of, tables_of
 from dbt.adapters.zlayout.recluster import cluster_settings
 from dbt.adapters.zlayout.relation import ZlayoutRelation
+from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
 from dbt.adapters.zlayout.table import ZTable
@@ -39,8 +40,14 @@ class ClusterOperations(SessionHolder):
             name = relation if isinstance(relation, str) else relation.catalog_name
             table = ZTable.for_name(self.session(), name)
             done = self._cluster(table, cluster_settings(config or {}, given))
-            _LOG.info(cluster_line(table.name, done))
+            tell = _LOG.warning if done.groups_failed else _LOG.info
+            tell(cluster_line(table.name, done))
             return done.to_dict()
+
+    @available
+    def with_clustering(self, response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
+        """The response of a run whose hook has clustered its table; for zlayout_cluster."""
+        return with_clustering(response, done)
 
     @available.parse_none
     def cluster_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.reports import json_text
 
 if TYPE_CHECKING:
+    from dbt.adapters.zlayout.layout.cluster_plan import LeftGroup
     from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
 
 _MOST_GROUPS = 20
@@ -16,7 +17,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 def cluster_line(table: str, done: ClusterSummary) -> str:
     """One line of what a clustering did, or would do."""
-    if not done.groups and not done.groups_dropped:
+    if not done.groups and not done.groups_dropped and not done.groups_failed:
         return f"{table}: nothing to gain; {_layout(done)}{_left_out(done)}"
     verb = "would rewrite" if done.dry_run else "rewrote"
     line = (
@@ -29,10 +30,12 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
     if done.resampled:
         line += f"; new boundaries, since the data has outgrown those of {', '.join(done.resampled)}"
     line += _left_out(done)
-    for each in done.groups_dropped:
-        place = f" of {each.partition}" if each.partition else ""
-        line += f"\n  dropped a group of {each.files:,} files{place}: {each.reason}"
-    return line
+    return "\n".join([line, *_stayed("dropped", done.groups_dropped), *failed_lines(done)])
+
+
+def failed_lines(done: ClusterSummary) -> list[str]:
+    """A line for each group that could not be read or written."""
+    return _stayed("failed on", done.groups_failed)
 
 
 def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool) -> str:
@@ -54,6 +57,14 @@ def size_text(size_bytes: float) -> str:
             break
         size_bytes /= 1024
     return f"{size_bytes:,.0f} {unit}" if unit == "bytes" else f"{size_bytes:,.1f} {unit}"
+
+
+def _stayed(verb: str, groups: Sequence[LeftGroup]) -> list[str]:
+    places = [f" of {each.partition}" if each.partition else "" for each in groups]
+    return [
+        f"  {verb} a group of {each.files:,} files{place}: {each.reason}"
+        for each, place in zip(groups, places, strict=True)
+    ]
 
 
 def _layout(done: ClusterSummary) -> str:

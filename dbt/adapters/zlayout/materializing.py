@@ -10,6 +10,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 
+from dbt.adapters.zlayout.cluster_reports import failed_lines
 from dbt.adapters.zlayout.conflict_retry import until_committed
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors, spark_message
 from dbt.adapters.zlayout.incremental_write import managed_table, write_increment
@@ -163,12 +164,16 @@ class Materializing(SessionHolder):
             return None
         try:
             table = ZTable.for_name(self.session(), relation.catalog_name)
-            return recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
+            done = recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
         except Exception as error:
             # No warning of dbt's: --warn-error would make an error of it, and whoever runs the model again has the
             # rows twice.
             _LOG.warning(f"{relation}: the rows are written, but clustering failed: {spark_message(error)}")
             return None
+        if done is not None and done.groups_failed:
+            why = "\n".join(failed_lines(done))
+            _LOG.warning(f"{relation}: the rows are written, but some groups of files could not be clustered:\n{why}")
+        return done
 
     def _rows_of(self, code: str, model: Mapping[str, Any]) -> DataFrame:
         if model.get("language") == "python":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, List, Optional  # noqa: UP035 # mashumaro reads the annotations at run time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Dict, List, Optional  # noqa: UP035 # mashumaro reads the annotations at run time
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
@@ -86,13 +87,8 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
     message = _whole_message(commit) if whole else _change_message(commit)
     if commit.compacted:
         message += f", {_counted(commit.compacted['groups'], 'file group')} compacted"
-    if clustered is not None:
-        message += f", {_counted(clustered.files_removed, 'file')} clustered"
-    unfinished = [*commit.unfinished, *(clustered.unfinished if clustered is not None else ())]
-    if unfinished:
-        message += f", {_counted(len(unfinished), 'step')} left to the next writer"
-    return ZlayoutAdapterResponse(
-        _message=message,
+    response = ZlayoutAdapterResponse(
+        _message=message + _left_over(commit.unfinished),
         rows_affected=commit.rows if whole else changed,
         version=commit.version,
         instant=commit.instant,
@@ -111,10 +107,29 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
         data_passes=commit.data_passes,
         overlap_depth=commit.overlap_depth,
         seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
-        clustered=None if clustered is None else {name: clustered[name] for name in _CLUSTERED},
         compacted={name: commit.compacted[name] for name in _COMPACTED} if commit.compacted else None,
-        unfinished=unfinished or None,
+        unfinished=list(commit.unfinished) or None,
     )
+    return response if clustered is None else with_clustering(response, clustered.to_dict())
+
+
+def with_clustering(response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
+    """A run's response with what a clustering did after its rows had landed.
+
+    Args:
+        response: Of the run.
+        done: `ClusterSummary.to_dict`.
+    """
+    unfinished = [*(response.unfinished or ()), *done["unfinished"]] or None
+    response = replace(response, _message=f"{response}{_left_over(done['unfinished'])}", unfinished=unfinished)
+    if not done["groups_done"]:
+        return response
+    message = f"{response}, {_counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
+    return replace(response, _message=message, clustered={name: done[name] for name in _CLUSTERED})
+
+
+def _left_over(unfinished: Sequence[str]) -> str:
+    return f", {_counted(len(unfinished), 'step')} left to the next writer" if unfinished else ""
 
 
 def _whole_message(commit: CommitSummary) -> str:

@@ -38,7 +38,8 @@ class TableClustering:
     ) -> ClusterSummary:
         """Rewrites overlapping, small and too large files where it pays; a second call right after does nothing.
 
-        Writers win: a group of files that somebody changed meanwhile is dropped and reported, the others land.
+        Writers win: a group of files that somebody changed meanwhile is dropped and reported, the others land. So do
+        they where a group cannot be read or written: it is reported too.
 
         Args:
             where: A condition, as in a WHERE clause: only files that may hold a matching row are rewritten.
@@ -53,12 +54,12 @@ class TableClustering:
 
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
-            ``groups``, ``groups_dropped`` …; this object sees the version.
+            ``groups``, ``groups_dropped``, ``groups_failed`` …; this object sees the version.
 
         Raises:
             ConfigError: A setting is wrong; nothing has run.
             UnsupportedError: The table is only indexed.
-            WriteError: Rows could not be read or written; what was not committed is as it was.
+            WriteError: No group could be read or written; the table is as it was.
         """
         if pending and (where is not None or dry_run or rewrite_all):
             raise ConfigError(

@@ -64,7 +64,7 @@ def test_sizes_of_files_follow_the_wanted_size():
         ({"cluster_max_bytes": "10"}, "cluster_max_bytes: '10' is below 1kb"),
         ({"max_group_size": "big"}, "max_group_size: 'big' is not a size"),
         ({"min_file_size": "2mb", "max_file_size": "1mb"}, "min_file_size: '2mb' is not below max_file_size ('1mb')"),
-        ({"min_input_files": 1}, "min_input_files: 1 is not a whole number from 2"),
+        ({"min_input_files": 0}, "min_input_files: 0 is not a whole number from 1"),
         ({"partial_progress": "perhaps"}, "partial_progress: 'perhaps' is not true or false"),
         ({"cluster_evry": 3}, "did you mean `cluster_every`?"),
     ],

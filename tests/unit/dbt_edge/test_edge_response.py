@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, response_of
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LayoutState
+from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, response_of, with_clustering
+from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 
 
@@ -88,6 +90,18 @@ def test_a_compaction_after_the_rows_is_told() -> None:
     response = response_of(changed)
     assert str(response).endswith(", 2 file groups compacted")
     assert response.compacted == told
+
+
+def test_a_clustering_after_the_rows_tells_how_many_files_came_of_how_many() -> None:
+    state = LayoutState(6, 1.5, 3.0)
+    nothing = ClusterSummary.of_plan(ClusterPlan(3, (), state, state))
+    done = nothing.plus(4, files_removed=6, files_added=2, groups_done=1)
+    response = response_of(commit(), done)
+    assert str(response) == "1,200,000 rows in 34 files, 6 files clustered into 2"
+    assert response == with_clustering(response_of(commit()), done.to_dict())
+    assert response.clustered is not None
+    assert (response.clustered["version"], response.clustered["depth_before"]) == (4, 1.5)
+    assert with_clustering(response_of(commit()), nothing.to_dict()) == response_of(commit())
 
 
 def test_run_results_get_every_number_of_the_commit() -> None:

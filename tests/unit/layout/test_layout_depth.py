@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.layout import depth
-from dbt.adapters.zlayout.layout.depth import box_overlap, depth_histogram, interval_overlap, overlap_depth
+from dbt.adapters.zlayout.layout.depth import box_overlap, depth_histogram, interval_overlap, is_deeper, overlap_depth
 
 NOWHERE = np.zeros(0, np.int64)
 
@@ -143,3 +143,32 @@ def test_a_file_without_bounds_meets_every_file_of_its_partition():
     low, high = ranks(0, 10, 0, 0), ranks(9, 19, 0, 0)
     unknown = np.array([False, False, True, False])
     assert overlap_depth([low], [high], unknown, ranks(0, 0, 0, 1)) == pytest.approx((2 + 2 + 3 + 1) / 4)
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 20])
+@settings(deadline=None)
+@given(data=st.data())
+def test_files_in_the_place_of_others_are_deeper_by_counting_each_for_those_that_went(at_once, data):
+    files = [(*each[:-1], 0) for each in data.draw(boxes_of(2))]
+    numbers = st.integers(0, len(files) - 1)
+    gone = sorted(data.draw(st.sets(numbers, min_size=1)))
+    came = sorted(data.draw(st.sets(numbers, min_size=1)) - set(gone)) or gone
+    stay = [each for number, each in enumerate(files) if number not in {*gone, *came}]
+    before, after = (stay + [files[number] for number in some] for some in (gone, came))
+    depths = [[sum(meet(each, other) for other in there) for each in there] for there in (before, after)]
+    weight = len(gone) / len(came)
+    weighted = sum(depths[1][: len(stay)]) + weight * sum(depths[1][len(stay) :])
+    lows, highs, _ = arrays_of(files, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth, "_PAIRS_AT_ONCE", at_once)
+        found = is_deeper(lows, highs, ranks(*gone), ranks(*came))
+    assert found == (weighted > sum(depths[0]) + 1e-6)
+
+
+def test_runs_of_a_z_order_that_are_no_rectangles_lie_deeper_and_neighbours_do_not():
+    # Four quarters, then the first with the last as one file, and the first with its neighbour.
+    lows, highs = [ranks(0, 0, 5, 5, 0, 0), ranks(0, 5, 0, 5, 0, 0)], [ranks(4, 4, 9, 9, 9, 4), ranks(4, 9, 4, 9, 9, 9)]
+    across, along = ([each[[0, 1, 2, 3, number]] for each in lows] for number in (4, 5))
+    up_across, up_along = ([each[[0, 1, 2, 3, number]] for each in highs] for number in (4, 5))
+    assert is_deeper(across, up_across, ranks(0, 3), ranks(4))
+    assert not is_deeper(along, up_along, ranks(0, 1), ranks(4))

@@ -25,12 +25,12 @@ def plus(boxes, *more):
     return Boxes(np.hstack([boxes.low, low]), np.hstack([boxes.high, high]))
 
 
-def plan(boxes, sizes=None, partition=None, eligible=None, model=MODEL, **changed):
+def plan(boxes, sizes=None, partition=None, eligible=None, model=MODEL, as_built=None, **changed):
     count = boxes.low.shape[1]
     sizes = np.full(count, TARGET) if sizes is None else np.array(sizes)
     partition = np.zeros(count, np.int64) if partition is None else np.array(partition)
     eligible = np.ones(count, bool) if eligible is None else eligible
-    return plan_groups(Candidates(boxes, sizes, partition, eligible), model, ReclusteringConfig(**changed))
+    return plan_groups(Candidates(boxes, sizes, partition, eligible, as_built), model, ReclusteringConfig(**changed))
 
 
 def everywhere(count):
@@ -100,6 +100,19 @@ def test_small_neighbours_are_put_together():
 def test_a_few_small_files_are_left_alone():
     assert plan(grid(2), sizes=[100] * 4) == []
     assert [len(group.files) for group in plan(grid(2), sizes=[100] * 4, min_input_files=4)] == [4]
+
+
+@pytest.mark.parametrize("size", [90, 450, 2_900])
+def test_files_of_the_last_build_are_of_the_size_that_they_were_cut_for(size):
+    assert plan(grid(10), sizes=[size] * 100, as_built=np.ones(100, bool)) == []
+    limits = {"min_file_bytes": 900} if size < TARGET else {"max_file_bytes": 1_800}
+    assert plan(grid(10), sizes=[size] * 100, as_built=np.ones(100, bool), **limits)
+
+
+def test_files_of_the_last_build_join_small_ones_but_are_no_reason():
+    (group,) = plan(grid(3), sizes=[90] * 9, as_built=np.arange(9) < 4)
+    assert len(group.files) == 9
+    assert plan(grid(3), sizes=[90] * 9, as_built=np.arange(9) < 5) == []
 
 
 def test_what_packing_makes_is_never_packed_again():

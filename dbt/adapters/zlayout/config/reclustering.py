@@ -81,7 +81,7 @@ def parse_reclustering(raw: Mapping[str, object], problems: list[str]) -> Reclus
         key: parse_integer(key, raw.get(key), problems, default=fallback, low=low, high=high)
         for key, fallback, low, high in (
             ("cluster_every", default.every, 1, 1_000_000),
-            ("min_input_files", default.min_input_files, 2, 1_000_000),
+            ("min_input_files", default.min_input_files, 1, 1_000_000),
             ("max_concurrent_groups", default.max_concurrent_groups, 1, 1_000),
             ("max_commits", default.max_commits, 1, 10_000),
         )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dbt.adapters.zlayout.curve.keys import Comparable
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.layout.cost import CostModel
-from dbt.adapters.zlayout.layout.depth import overlap_depth
+from dbt.adapters.zlayout.layout.depth import is_deeper, overlap_depth, ranks_of
 from dbt.adapters.zlayout.layout.key_space import KeyBounds, boxes_of
 from dbt.adapters.zlayout.timeline.paths import data_paths
 
@@ -60,6 +60,21 @@ class PlannedGroup:
 
 
 @dataclass(frozen=True)
+class LeftGroup:
+    """A group that stays as it is after all.
+
+    Attributes:
+        partition: As in the names of its folders; empty for a table without partitions.
+        files: How many files it has.
+        reason: Why.
+    """
+
+    partition: str
+    files: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class ClusterPlan:
     """What a clustering run would do.
 
@@ -70,6 +85,7 @@ class ClusterPlan:
         after: The layout that a sample of the keys predicts.
         resampled: Keys whose stored boundaries no longer fit the data, which therefore get new ones.
         files_with_logs: Files that were not looked at, since there are logs to their rows.
+        groups_failed: Groups that would be worth it, but whose keys cannot be read.
     """
 
     version: int
@@ -78,6 +94,7 @@ class ClusterPlan:
     after: LayoutState
     resampled: tuple[str, ...] = ()
     files_with_logs: int = 0
+    groups_failed: tuple[LeftGroup, ...] = ()
 
     @property
     def bytes_rewritten(self) -> int:
@@ -128,12 +145,30 @@ def layout_state(
     count = len(rows)
     if not keys:
         return LayoutState(count, float(np.bincount(partition).max(initial=0)), float(count))
-    unknown = np.zeros(count, dtype=bool)
-    for key in keys:
-        unknown |= key.low.nulls | key.high.nulls
-    depth = overlap_depth([key.low.values for key in keys], [key.high.values for key in keys], unknown, partition)
+    depth = overlap_depth(*bounds_of(keys), partition)
     read = float(model.share_read(boxes_of(keys, rows, marks)).sum())
     return LayoutState(count, round(depth, 4), round(read, 4))
+
+
+def deepens(keys: Sequence[KeyBounds], gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
+    """Whether the files of a partition lie deeper on each other when some give way to others, see `is_deeper`.
+
+    Args:
+        keys: Bounds of each key, for n files.
+        gone: bool[n], files that go.
+        came: Bounds of each key, for the files that come.
+    """
+    all_keys = [key.plus(more) for key, more in zip(keys, came, strict=True)]
+    lows, highs = ranks_of(*bounds_of(all_keys))
+    return is_deeper(lows, highs, np.flatnonzero(gone), np.arange(len(gone), len(lows[0])))
+
+
+def bounds_of(
+    keys: Sequence[KeyBounds],
+) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
+    """Smallest and largest values per key, and the files of which one is unknown, as `overlap_depth` wants them."""
+    unknown = np.logical_or.reduce([key.low.nulls | key.high.nulls for key in keys])
+    return [key.low.values for key in keys], [key.high.values for key in keys], unknown
 
 
 def scheduled_groups(raw: Sequence[Mapping[str, Any]]) -> tuple[PlannedGroup, ...]:

@@ -23,6 +23,7 @@ _PAIRS_AT_ONCE = 1 << 20
 _PROBES = 512
 _PROBES_AT_ONCE = 64
 LAST_SINGLE_BUCKET = 16
+_SLACK = 1e-9
 # Of a normal distribution, two-sided.
 _DEVIATIONS_OF_95_PERCENT = 1.96
 
@@ -113,13 +114,64 @@ def overlap_depth(
     Returns:
         1.0 … n, and 0.0 without files.
     """
+    return box_overlap(*ranks_of(lows, highs, unknown), partition).average_depth
+
+
+def ranks_of(
+    lows: Sequence[npt.NDArray[Any]], highs: Sequence[npt.NDArray[Any]], unknown: npt.NDArray[np.bool_]
+) -> tuple[list[Ranks], list[Ranks]]:
+    """Bounds as ranks from 0 on, per key; those of a file without bounds reach over all others.
+
+    Args:
+        lows: As for `overlap_depth`.
+        highs: Likewise.
+        unknown: Likewise.
+    """
     count = len(unknown)
     first, last = [], []
     for low, high in zip(lows, highs, strict=True):
         distinct, positions = ranked(low, high)
         first.append(np.where(unknown, 0, positions[:count]))
         last.append(np.where(unknown, len(distinct), positions[count:]))
-    return box_overlap(first, last, partition).average_depth
+    return first, last
+
+
+def is_deeper(lows: Sequence[Ranks], highs: Sequence[Ranks], gone: Ranks, came: Ranks) -> bool:
+    """Whether files lie deeper on each other when some of them give way to others, with the same rows in both.
+
+    The depth of a file that goes counts as often as that of one in its place: that there are fewer files alone makes no
+    average worse.
+
+    Args:
+        lows: Per column as for `interval_overlap`, of all files of one partition, those that come included.
+        highs: Likewise.
+        gone: Positions of those that go.
+        came: Positions of those that come.
+    """
+    stay = np.ones(len(lows[0]), bool)
+    stay[gone] = stay[came] = False
+    others = np.flatnonzero(stay)
+    before = 2 * _meetings(lows, highs, gone, others) + _meetings(lows, highs, gone, gone)
+    meet_others = _meetings(lows, highs, came, others)
+    after = meet_others + (meet_others + _meetings(lows, highs, came, came)) * len(gone) / max(1, len(came))
+    return after > before * (1 + _SLACK)
+
+
+def _meetings(lows: Sequence[Ranks], highs: Sequence[Ranks], some: Ranks, others: Ranks) -> int:
+    """How often a box of some meets a box of others."""
+    found = 0
+    at_once = max(1, _PAIRS_AT_ONCE // max(1, len(others)))
+    for start in range(0, len(some), at_once):
+        chunk = some[start : start + at_once]
+        meets = np.logical_and.reduce(
+            [
+                (low[others] <= high[chunk, None]) & (high[others] >= low[chunk, None])
+                for low, high in zip(lows, highs, strict=True)
+            ],
+            axis=0,
+        )
+        found += int(meets.sum())
+    return found
 
 
 def depth_histogram(depths: Counts) -> dict[int, int]:

@@ -79,6 +79,7 @@ def overlapping_groups(
     partitions: Sequence[npt.NDArray[np.int64]],
     model: CostModel,
     wanted: ReclusteringConfig,
+    keep_size: npt.NDArray[np.bool_] | None = None,
 ) -> list[FileGroup]:
     """The groups that are worth their bytes, most gain for a byte first; none spans two partitions.
 
@@ -88,11 +89,15 @@ def overlapping_groups(
         partitions: Positions of each partition's files.
         model: Weighs reading.
         wanted: Of it ``min_gain``, which each file of a group must pay of its cost, ``max_group_bytes`` and the budget.
+        keep_size: bool[n], files whose size is no reason to part them; None for no file.
     """
     if not model.weights:
         return []
     low, high = np.zeros(len(model.weights)), np.ones(len(model.weights))
-    wholes = [_part(boxes, size_bytes, files, model, wanted, low, high) for files in partitions]
+    most_files = model.most_files(size_bytes)
+    if keep_size is not None:
+        most_files = np.where(keep_size, 1.0, most_files)
+    wholes = [_part(boxes, size_bytes, most_files, files, model, wanted, low, high) for files in partitions]
     groups = [part.group(number) for part, number in _within_budget(wholes, wanted)]
     return sorted(groups, key=lambda group: -group.gain / max(1, int(size_bytes[group.files].sum())))
 
@@ -124,6 +129,7 @@ def _bytes(chosen: list[tuple[_Part, int]]) -> float:
 def _part(
     boxes: Boxes,
     size_bytes: npt.NDArray[np.int64],
+    most_files: Floats,
     files: npt.NDArray[np.int64],
     model: CostModel,
     wanted: ReclusteringConfig,
@@ -142,14 +148,23 @@ def _part(
     ends = _steps(share[ranked])
     ends = ends[total[ends - 1] <= min(wanted.max_group_bytes, wanted.max_bytes or wanted.max_group_bytes)]
     before = np.cumsum(cost)[ends - 1]
-    after = model.least_cost(sides[:, ends - 1], total[ends - 1], np.cumsum(model.most_files(sizes[ranked]))[ends - 1])
+    after = model.least_cost(sides[:, ends - 1], total[ends - 1], np.cumsum(most_files[order])[ends - 1])
     halves: tuple[_Part, ...] = ()
     if len(files) > max(1, len(size_bytes) // _MOST_PARTS) and depth < _DEEPEST:
         key = int(np.argmax((high - low) * np.asarray(model.weights)))
         middle = (low[key] + high[key]) / 2
         sides_of_middle = (inner.high[key] <= middle, inner.low[key] >= middle)
         halves = tuple(
-            _part(boxes, size_bytes, files[inside], model, wanted, *_half(low, high, key, left=number == 0), depth + 1)
+            _part(
+                boxes,
+                size_bytes,
+                most_files,
+                files[inside],
+                model,
+                wanted,
+                *_half(low, high, key, left=number == 0),
+                depth + 1,
+            )
             for number, inside in enumerate(sides_of_middle)
             if inside.sum() >= 2
         )

@@ -38,11 +38,13 @@ def small_file_groups(
     min_file_bytes: int,
     target_bytes: int,
     min_input_files: int,
+    as_built: npt.NDArray[np.bool_] | None = None,
 ) -> Iterator[FileGroup]:
     """Runs of small neighbours of one partition, each about one file of the wanted size.
 
     A run is worth while if it has many files, or fills a file, and at most half as many files come of it: what comes of
-    it is never packed again for its own sake.
+    it is never packed again for its own sake. Files of the last build join others that are small, but are no reason:
+    they were cut for this size.
 
     Args:
         boxes: Of all files.
@@ -51,6 +53,7 @@ def small_file_groups(
         min_file_bytes: A file below this is small.
         target_bytes: Wanted size of a file.
         min_input_files: So many files are worth it even if they fill no file.
+        as_built: bool[n], files of the last build; None for no file.
     """
     small = in_curve_order(boxes, files[size_bytes[files] < min_file_bytes])
     if len(small) < 2:
@@ -60,7 +63,8 @@ def small_file_groups(
     for members in np.split(small, np.flatnonzero(np.diff(run)) + 1):
         total = int(size_bytes[members].sum())
         becomes = max(1, round(total / target_bytes))
-        enough = len(members) >= min_input_files or total >= target_bytes
+        reasons = len(members) if as_built is None else int((~as_built[members]).sum())
+        enough = reasons >= min_input_files or (reasons > 0 and total >= target_bytes)
         if len(members) >= 2 and enough and becomes <= len(members) / 2:
             yield FileGroup(np.sort(members), 0.0, 0.0, "small")
 

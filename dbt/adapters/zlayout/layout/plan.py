@@ -24,12 +24,15 @@ class Candidates:
         size_bytes: int64[n].
         partition: int64[n], number of each file's partition.
         eligible: bool[n], files that may be rewritten.
+        as_built: bool[n], files that the last build cut for the size that is still wanted: that they came out smaller
+            or larger is no reason to rewrite them, unless limits are set. None for no file.
     """
 
     boxes: Boxes
     size_bytes: npt.NDArray[np.int64]
     partition: npt.NDArray[np.int64]
     eligible: npt.NDArray[np.bool_]
+    as_built: npt.NDArray[np.bool_] | None = None
 
     def partitions(self, without: npt.NDArray[np.bool_] | None = None) -> Iterator[npt.NDArray[np.int64]]:
         """Positions of the files that may be rewritten, partition by partition."""
@@ -59,7 +62,10 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
             for group in whole_groups(candidates.boxes, sizes, files, max_group_bytes=wanted.max_group_bytes)
         ]
         return _affordable(every, sizes, wanted.max_bytes)
-    chosen = overlapping_groups(candidates.boxes, sizes, list(candidates.partitions()), model, wanted)
+    # Who sets a limit means all files.
+    not_small = candidates.as_built if wanted.min_file_bytes is None else None
+    not_large = candidates.as_built if wanted.max_file_bytes is None else None
+    chosen = overlapping_groups(candidates.boxes, sizes, list(candidates.partitions()), model, wanted, not_large)
     taken = np.zeros(len(sizes), dtype=bool)
     for group in chosen:
         taken[group.files] = True
@@ -75,8 +81,11 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
                 min_file_bytes=min_file_bytes,
                 target_bytes=model.target_bytes,
                 min_input_files=wanted.min_input_files,
+                as_built=not_small,
             ),
-            *large_file_groups(sizes, files, max_file_bytes=model.max_file_bytes),
+            *large_file_groups(
+                sizes, files if not_large is None else files[~not_large[files]], max_file_bytes=model.max_file_bytes
+            ),
         )
     ]
     return _affordable([*chosen, *sized], sizes, wanted.max_bytes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,30 +15,33 @@ import pyarrow.compute as pc
 from pyspark.errors import AnalysisException, ParseException
 
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError
-from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, scheduled_groups
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, StoreError, WriteError, ZlayoutError
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LeftGroup, scheduled_groups
 from dbt.adapters.zlayout.layout.groups import FileGroup
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.cluster_plan import CutGroup, CutPlan, Planner
-from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary, DroppedGroup
+from dbt.adapters.zlayout.spark.cluster_pool import Batch, ended_batches
+from dbt.adapters.zlayout.spark.cluster_summary import ClusterSummary
 from dbt.adapters.zlayout.spark.cluster_survey import Survey
 from dbt.adapters.zlayout.spark.cluster_write import GroupWriter, WrittenGroup
 from dbt.adapters.zlayout.spark.explain import explain_predicate
 from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.jobs import Progress, short_message
+from dbt.adapters.zlayout.spark.jobs import Progress, short_message, why_failed
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import show_newest
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
+from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.file_slices import without_logs
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import curve_path
+from dbt.adapters.zlayout.timeline.naming import curve_path, instants_in_name, is_data_path
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled, schedule, withdraw_scheduled
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
@@ -64,7 +68,8 @@ class Clustering:
     config: ReclusteringConfig
     where: str | None = None
     progress: Progress | None = None
-    _dropped: list[DroppedGroup] = field(default_factory=list)
+    _dropped: list[LeftGroup] = field(default_factory=list)
+    _failed: list[LeftGroup] = field(default_factory=list)
 
     def plan(self) -> ClusterPlan:
         """What `run` would do; nothing is written.
@@ -122,7 +127,7 @@ class Clustering:
                 at = pc.index_in(pa.array(told.paths, pa.string()), value_set=paths)
                 files = at.drop_null().to_numpy()
                 if at.null_count or taken[files].any():
-                    self._dropped.append(DroppedGroup(told.partition, len(told.paths), "its files have changed since"))
+                    self._dropped.append(LeftGroup(told.partition, len(told.paths), "its files have changed since"))
                     continue
                 taken[files] = True
                 found.append(FileGroup(np.sort(files).astype(np.int64), 0.0, 0.0, told.reason))
@@ -160,6 +165,8 @@ class Clustering:
         planner = self._planner(self._opened())
         groups = choose(planner)
         summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
+        if self._failed and not summary.groups_done:
+            raise WriteError(_nothing_landed(str(self.name), self._failed))
         if summary.groups_done or published_version(planner.survey.opened.store) != planner.survey.opened.version:
             after = AfterCommit(summary.version, self.progress)
             planner = self._planner(show_newest(self.spark, self.name, after))
@@ -168,6 +175,7 @@ class Clustering:
             summary,
             after=planner.survey.state,
             groups_dropped=tuple(self._dropped),
+            groups_failed=tuple(self._failed),
             dry_run=False,
             seconds=round(time.perf_counter() - started, 3),
         )
@@ -183,30 +191,54 @@ class Clustering:
                 planner = self._planner(replace(opened, snapshot=transaction.base))
                 groups = choose(planner)
             plan = planner.cut(groups)
-            first, *others = self._batches(plan.groups)
-            summary = self._committed_of(timeline, plan, first, transaction, ClusterSummary.of_plan(plan.told))
-        for batch in others:
-            with timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
-                summary = self._committed_of(timeline, plan, batch, transaction, summary)
+            self._failed += plan.told.groups_failed
+            summary = ClusterSummary.of_plan(plan.told)
+            writer = GroupWriter(self.spark, str(self.name), plan, self.config.verify, self.progress)
+            batches = self._batches(timeline, plan.groups, transaction)
+            with closing(ended_batches(writer.write, batches, self.config.max_concurrent_groups)) as ended:
+                for batch in ended:
+                    summary = self._landed(timeline, plan, batch, summary)
         return summary
 
-    def _batches(self, groups: Sequence[CutGroup]) -> list[list[CutGroup]]:
-        """Groups that are committed together; one batch at least."""
-        count = min(self.config.max_commits, len(groups)) if self.config.partial_progress else 1
-        return [list(groups[number::count]) for number in range(count)] or [[]]
+    def _batches(self, timeline: Timeline, groups: Sequence[CutGroup], first: Transaction) -> Iterator[Batch]:
+        """Groups that are committed together, with the transaction of each batch; the first is under way already."""
+        count = min(self.config.max_commits, len(groups)) if self.config.partial_progress else min(1, len(groups))
+        for number in range(count):
+            transaction = timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) if number else first
+            live = transaction.base.files if transaction.base is not None else DataFiles.empty()
+            share = groups[number * len(groups) // count : (number + 1) * len(groups) // count]
+            whole = [cut for cut in share if self._is_whole(cut, live)]
+            if whole:
+                yield Batch(whole, transaction)
+            else:
+                transaction.rollback()
+
+    def _landed(self, timeline: Timeline, plan: CutPlan, batch: Batch, summary: ClusterSummary) -> ClusterSummary:
+        """Commits the groups of a batch that are written, without those that another writer has changed meanwhile."""
+        with batch.transaction as transaction:
+            failed = batch.failed
+            if failed:
+                # Files that another writer replaced, and somebody cleaned, cannot be read: that is no failure.
+                live = timeline.snapshot().files
+                failed = [(cut, error) for cut, error in failed if self._is_whole(cut, live)]
+            try:
+                summary = self._committed_of(timeline, plan, batch.written, transaction, summary)
+            except ZlayoutError as error:
+                failed += [(cut, error) for cut, _ in batch.written]
+        self._failed += [_left(cut, why_failed(error)) for cut, error in failed]
+        if batch.failed and transaction.committed is not None:
+            _delete_leftovers(timeline.store, transaction.committed)
+        return summary
 
     def _committed_of(
         self,
         timeline: Timeline,
         plan: CutPlan,
-        batch: Sequence[CutGroup],
+        written: Sequence[WrittenGroup],
         transaction: Transaction,
         summary: ClusterSummary,
     ) -> ClusterSummary:
-        """Rewrites groups and commits those whose files nobody has touched meanwhile."""
-        live = transaction.base.files if transaction.base is not None else DataFiles.empty()
-        batch = [cut for cut in batch if self._is_whole(cut, live)]
-        written = self._untouched(timeline, self._writer().write_all(plan, batch, transaction))
+        written = self._untouched(timeline, written)
         for _ in range(_COMMIT_TRIES):
             if not written:
                 break
@@ -215,7 +247,7 @@ class Clustering:
             except ConflictError as conflict:
                 left = self._untouched(timeline, written)
                 if len(left) == len(written):
-                    self._dropped += [_dropped(cut, str(conflict)) for cut, _ in written]
+                    self._dropped += [_left(cut, str(conflict)) for cut, _ in written]
                     break
                 written = left
         return summary
@@ -244,10 +276,6 @@ class Clustering:
         commit = transaction.commit(change, index=index)
         return summary.plus(commit.version, **figures, bytes_rewritten=removed_bytes, groups_done=len(written))
 
-    def _writer(self) -> GroupWriter:
-        config = self.config
-        return GroupWriter(self.spark, str(self.name), config.max_concurrent_groups, config.verify, self.progress)
-
     def _untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:
         """The groups that can be committed; new files of the others go."""
         live = timeline.snapshot().files
@@ -264,9 +292,25 @@ class Clustering:
         paths = pa.array(cut.told.paths, pa.string())
         if pc.all(pc.is_in(paths, value_set=without_logs(live)["path"].combine_chunks())).as_py():
             return True
-        self._dropped.append(_dropped(cut, "another writer changed its rows meanwhile"))
+        self._dropped.append(_left(cut, "another writer changed its rows meanwhile"))
         return False
 
 
-def _dropped(cut: CutGroup, why: str) -> DroppedGroup:
-    return DroppedGroup(cut.told.partition, len(cut.told.paths), why)
+def _left(cut: CutGroup, why: str) -> LeftGroup:
+    return LeftGroup(cut.told.partition, len(cut.told.paths), why)
+
+
+def _nothing_landed(table: str, failed: Sequence[LeftGroup]) -> str:
+    first = failed[0]
+    place = f" ({first.partition})" if first.partition else ""
+    more = f"; {len(failed) - 1:,} more groups failed" if len(failed) > 1 else ""
+    return f"{table}: no group could be clustered: {first.reason}{place}{more}; the table is as it was"
+
+
+def _delete_leftovers(store: Store, commit: Commit) -> None:
+    """Deletes what a group that failed has written under the instant of a commit; cleaning finds what this leaves."""
+    kept = set(commit.adds["path"].to_pylist())
+    # The transaction has ended: a task that is still at it deletes its file itself.
+    with suppress(StoreError):
+        written = [file.path for file in store.list("", recursive=True) if is_data_path(file.path)]
+        store.delete(path for path in written if commit.instant in instants_in_name(path) and path not in kept)

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import partition_folder
-from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, PlannedGroup
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup
 from dbt.adapters.zlayout.layout.forecast import Forecast, forecast
 from dbt.adapters.zlayout.layout.groups import FileGroup
 from dbt.adapters.zlayout.layout.key_space import boxes_of
@@ -21,7 +22,7 @@ from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster_sample import KeySampler, SampledKeys
 from dbt.adapters.zlayout.spark.cluster_survey import Survey
-from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.workers import use_driver_python
 
 
@@ -86,7 +87,8 @@ class Planner:
             eligible: bool[n], files that may be rewritten.
         """
         survey = self.survey
-        candidates = Candidates(survey.boxes, survey.size_bytes, survey.opened.partition_of_file, eligible)
+        partition = survey.opened.partition_of_file
+        candidates = Candidates(survey.boxes, survey.size_bytes, partition, eligible, survey.as_built)
         groups = plan_groups(candidates, survey.cost_model, self.config)
         # Files without a row, as Spark leaves them, have no keys to cut along.
         return [each for each in groups if not survey.layout.keys or survey.rows[each.files].any()]
@@ -107,25 +109,56 @@ class Planner:
             cuts = [self._cut(group, None, None) for group in groups]
             return CutPlan(survey, tuple(cuts), None, self._told(cuts, ()))
         use_driver_python(self.catalog.spark)
+        sampled, failed = self._sampled(groups)
+        left = tuple(
+            LeftGroup(self._partition_text(group), len(group.files), why_failed(error)) for group, error in failed
+        )
+        if not sampled:
+            return CutPlan(survey, (), None, replace(self._told((), ()), groups_failed=left))
         outgrown = survey.outgrown()
-        curve = whole = None
+        curve = None
         if survey.stored is None or outgrown:
-            self._tell("sampling the keys of the whole table for a new curve")
-            whole = self._sampler.sample(survey.opened.all_files())
-            curve = self._curve(whole, survey.cost_model.target_bytes)
+            curve = self._curve(self._whole(sampled, failed), survey.cost_model.target_bytes)
         along = curve or survey.stored
         cuts = []
-        for number, group in enumerate(groups, 1):
-            if whole is None or len(group.files) < len(survey.rows):
-                self._tell(f"sampling the keys of group {number:,} of {len(groups):,} ({len(group.files):,} files)")
-                keys = self._sampler.sample(self._mask(group))
-            else:
-                keys = whole
+        for group, keys in sampled:
             model, came = self._cut_along(group, keys, along)
             cut = replace(self._cut(group, model, came), source=keys.source)
             if self._is_worth_it(cut):
                 cuts.append(cut)
-        return CutPlan(survey, tuple(cuts), curve if cuts else None, self._told(cuts, outgrown if cuts else ()))
+        told = replace(self._told(cuts, outgrown if cuts else ()), groups_failed=left)
+        return CutPlan(survey, tuple(cuts), curve if cuts else None, told)
+
+    def _sampled(
+        self, groups: Sequence[FileGroup]
+    ) -> tuple[list[tuple[FileGroup, SampledKeys]], list[tuple[FileGroup, WriteError]]]:
+        """The keys of each group, and the groups whose keys cannot be read."""
+        sampled, failed = [], []
+        for number, group in enumerate(groups, 1):
+            self._tell(f"sampling the keys of group {number:,} of {len(groups):,} ({len(group.files):,} files)")
+            try:
+                sampled.append((group, self._sampler.sample(self._mask(group))))
+            except WriteError as error:
+                failed.append((group, error))
+        return sampled, failed
+
+    def _whole(
+        self, sampled: Sequence[tuple[FileGroup, SampledKeys]], failed: Sequence[tuple[FileGroup, WriteError]]
+    ) -> SampledKeys:
+        """The keys of the whole table, as far as they can be read."""
+        group, keys = sampled[0]
+        if len(group.files) == len(self.survey.rows):
+            return keys
+        self._tell("sampling the keys of the whole table for a new curve")
+        files = self.survey.opened.all_files()
+        for unread, _ in failed:
+            files &= ~self._mask(unread)
+        try:
+            return self._sampler.sample(files)
+        except WriteError:
+            # Files that nobody wants to rewrite must not stand in the way of those that are worth it.
+            chosen = [self._mask(group) for group, _ in sampled]
+            return self._sampler.sample(np.logical_or.reduce(chosen))
 
     @property
     def _sampler(self) -> KeySampler:
@@ -136,6 +169,9 @@ class Planner:
             self.progress(line)
 
     def _is_worth_it(self, cut: CutGroup) -> bool:
+        merges = cut.told.reason in ("overlap", "small")
+        if merges and cut.forecast is not None and self.survey.deepens(cut.files, cut.forecast.bounds):
+            return False
         if cut.told.reason == "overlap":
             return cut.told.saves is not None and cut.told.saves >= self.config.min_gain
         if cut.told.reason in ("small", "large") and cut.forecast is not None:

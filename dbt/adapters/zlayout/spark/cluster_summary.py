@@ -5,22 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LayoutState, PlannedGroup
-
-
-@dataclass(frozen=True)
-class DroppedGroup:
-    """A group that was not rewritten after all.
-
-    Attributes:
-        partition: As in the names of its folders; empty for a table without partitions.
-        files: How many files it has.
-        reason: Why.
-    """
-
-    partition: str
-    files: int
-    reason: str
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
 
 
 @dataclass(frozen=True)
@@ -39,7 +24,8 @@ class ClusterSummary:
         bytes_added: Size of the files in their place.
         rows: Rows in them.
         groups_done: Groups that were committed.
-        groups_dropped: Groups that were not, and why.
+        groups_dropped: Groups whose files another writer changed, which won.
+        groups_failed: Groups whose rows could not be read or written, and why; they stay as they are.
         resampled: Keys that got new boundaries, since the data had outgrown the stored ones.
         files_with_logs: Base and log files of a merge-on-read table that a compaction has to merge first.
         dry_run: Whether nothing was written.
@@ -58,7 +44,8 @@ class ClusterSummary:
     bytes_added: int = 0
     rows: int = 0
     groups_done: int = 0
-    groups_dropped: tuple[DroppedGroup, ...] = ()
+    groups_dropped: tuple[LeftGroup, ...] = ()
+    groups_failed: tuple[LeftGroup, ...] = ()
     resampled: tuple[str, ...] = ()
     files_with_logs: int = 0
     dry_run: bool = True
@@ -74,6 +61,7 @@ class ClusterSummary:
             plan.before,
             plan.after,
             plan.groups,
+            groups_failed=plan.groups_failed,
             resampled=plan.resampled,
             files_with_logs=plan.files_with_logs,
         )
@@ -130,6 +118,7 @@ class ClusterSummary:
             "files_read_after": self.files_read_after,
             "groups": [each.to_dict() for each in self.groups],
             "groups_dropped": [vars(each) for each in self.groups_dropped],
+            "groups_failed": [vars(each) for each in self.groups_failed],
             "resampled": list(self.resampled),
             "unfinished": list(self.unfinished),
         }

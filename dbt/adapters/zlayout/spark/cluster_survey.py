@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.cluster_plan import LayoutState, layout_state
+from dbt.adapters.zlayout.layout.cluster_plan import LayoutState, deepens, layout_state
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.key_space import Boxes, Floats, KeyBounds, boxes_of, fullest_bucket
 from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
@@ -105,6 +106,27 @@ class Survey:
     def state(self) -> LayoutState:
         """The layout in three numbers."""
         return layout_state(self.bounds, self.rows, self.opened.partition_of_file, self.cost_model, self.marks)
+
+    @cached_property
+    def as_built(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: files that the last build cut for the size that is wanted now."""
+        built: Mapping[str, Any] = self.opened.snapshot.layout.get("built", {})
+        if built.get("target_file_bytes") != self.layout.config.file_sizing.target_file_bytes:
+            return ~self.opened.all_files()
+        paths = self.opened.files["path"].combine_chunks()
+        found: npt.NDArray[np.bool_] = pc.ends_with(paths, f"_{built['instant']}.parquet").to_numpy(False)
+        return found
+
+    def deepens(self, gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
+        """Whether files would lie deeper on each other than they do.
+
+        Args:
+            gone: bool[n], files that go, all of one partition.
+            came: Bounds of each key, for the files that come.
+        """
+        partition = self.opened.partition_of_file
+        beside = partition == partition[np.argmax(gone)]
+        return deepens([each.take(beside) for each in self.bounds], gone[beside], came)
 
     def state_after(
         self,

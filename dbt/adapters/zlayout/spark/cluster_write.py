@@ -1,9 +1,7 @@
-"""The writing half of clustering: groups of files become new files, several groups at a time."""
+"""The writing half of clustering: a group of files becomes new files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,7 @@ from dbt.adapters.zlayout.spark.checksum import check_same_rows
 from dbt.adapters.zlayout.spark.cluster_plan import CutGroup, CutPlan
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.relations import frame_of
 from dbt.adapters.zlayout.spark.schema_change import cast_to
 from dbt.adapters.zlayout.timeline.files import DataFiles
@@ -34,67 +32,56 @@ class GroupWriter:
     Attributes:
         spark: The session.
         subject: The table, for errors.
-        at_once: So many groups at the same time.
+        plan: Whose groups they are.
         verify: Compare checksums of all columns.
         progress: Takes a line a group.
     """
 
     spark: SparkSession
     subject: str
-    at_once: int = 1
+    plan: CutPlan
     verify: bool = False
     progress: Progress | None = None
 
-    def write_all(self, plan: CutPlan, groups: Sequence[CutGroup], transaction: Transaction) -> list[WrittenGroup]:
-        """Writes groups; nothing is visible yet.
+    def write(self, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
+        """Writes the rows of a group as new files; nothing is visible yet. Threads may do so at the same time.
 
         Raises:
             WriteError: Rows could not be read or written, or are not the same afterwards.
         """
-        numbered = list(enumerate(groups, 1))
-        layout = plan.survey.layout
-        # Rows that are staged on the way share one folder.
-        staged = not layout.keys or layout.config.writing.writer == "spark"
-        if staged or self.at_once == 1 or len(groups) <= 1:
-            return [self._write(plan, transaction, number, len(groups), cut) for number, cut in numbered]
-        with ThreadPoolExecutor(min(self.at_once, len(groups))) as pool:
-            waiting = [
-                pool.submit(self._write, plan, transaction, number, len(groups), cut) for number, cut in numbered
-            ]
-            return [each.result() for each in waiting]
-
-    def _write(self, plan: CutPlan, transaction: Transaction, number: int, total: int, cut: CutGroup) -> WrittenGroup:
-        files = self._rewritten(plan, cut, transaction)
+        with failing_as_write_error(self.subject):
+            files = self._rewritten(cut, transaction)
         if self.progress is not None:
+            number, total = self.plan.groups.index(cut) + 1, len(self.plan.groups)
             place = f" ({cut.told.partition})" if cut.told.partition else ""
             size = sum(each.file.size_bytes for each in files)
             self.progress(
                 f"group {number:,} of {total:,}{place}: {len(cut.told.paths):,} files, {cut.told.size_bytes:,} bytes → "
                 f"{len(files):,} files, {size:,} bytes"
             )
-        return cut, files
+        return files
 
-    def _rewritten(self, plan: CutPlan, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
-        survey, layout = plan.survey, plan.survey.layout
+    def _rewritten(self, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
+        survey, layout = self.plan.survey, self.plan.survey.layout
         writer, store = FileWriter(self.spark, self.subject, layout), survey.opened.store
         if cut.source is not None and cut.model is not None:
             written = writer.rewrite(store, transaction, cut.source, cut.model)
         else:
-            written = writer.write(store, transaction, self._rows(plan, cut), cuts=cut.model)
+            written = writer.write(store, transaction, self._rows(cut), cuts=cut.model)
         count = sum(each.file.row_count for each in written.files)
         if count != cut.told.rows:
             raise WriteError(
-                f"{self.subject}: {cut.told.rows:,} rows were to be clustered and {count:,} written; nothing was "
-                "committed"
+                f"{self.subject}: {cut.told.rows:,} rows were to be clustered and {count:,} written; they stay as they "
+                "are"
             )
         if self.verify:
             files = DataFiles.of([each.file for each in written.files], layout.partition_by)
             fresh = survey.opened.with_files(files)
             after = frame_of(Catalog(self.spark), fresh, np.ones(len(files), bool))
-            check_same_rows(self._rows(plan, cut), after, self.subject)
+            check_same_rows(self._rows(cut), after, self.subject)
         return written.files
 
-    def _rows(self, plan: CutPlan, cut: CutGroup) -> DataFrame:
+    def _rows(self, cut: CutGroup) -> DataFrame:
         """The rows of a group as Spark reads them."""
-        rows = frame_of(Catalog(self.spark), plan.survey.opened, cut.files)
-        return cast_to(rows, plan.survey.layout.schema_json)
+        survey = self.plan.survey
+        return cast_to(frame_of(Catalog(self.spark), survey.opened, cut.files), survey.layout.schema_json)

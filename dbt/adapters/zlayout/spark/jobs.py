@@ -105,6 +105,11 @@ def short_message(error: BaseException) -> str:
     return text.strip() or type(error).__name__
 
 
+def why_failed(error: Exception) -> str:
+    """What went wrong, in one line and without what a `WriteError` says of the table."""
+    return short_message(error.__cause__ or error).splitlines()[0]
+
+
 @contextlib.contextmanager
 def failing_as_write_error(subject: str) -> Iterator[None]:
     """Tells whatever goes wrong in a write in short words; errors of this package say enough themselves.

@@ -207,7 +207,7 @@ class Modifying:
             "groups_touched": len(groups_with_logs(files)),
             "log_bytes": logs.total_bytes,
         }
-        settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT))
+        settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
         version, instant = base.version, base.instant
         if len(files) or removes or schema.changes or self.wanted.batch is not None:
             with Timed(self.phases, "commit"):

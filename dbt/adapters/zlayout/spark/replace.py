@@ -141,7 +141,10 @@ class _Replacing:
                 adds=files,
                 schema_json=layout.schema_json,
                 partition_by=layout.partition_by,
-                layout=layout.to_dict(drift_of(written.files, layout.config.file_sizing.target_file_bytes)),
+                layout=layout.to_dict(
+                    drift_of(written.files, layout.config.file_sizing.target_file_bytes),
+                    layout.build_of(transaction.instant),
+                ),
                 curve=curve,
                 properties=batches_of(before.properties) if before is not None else {},
                 summary=summary,

@@ -88,7 +88,7 @@ def _make_merging(
             adds=base.files,
             schema_json=base.schema_json,
             partition_by=base.partition_by,
-            layout=layout.to_dict(base.layout.get("drift", 0.0)),
+            layout=layout.to_dict(base.layout.get("drift", 0.0), base.layout.get("built")),
             curve=base.curve,
             properties=base.properties,
             summary={"rows": base.files.total_rows},

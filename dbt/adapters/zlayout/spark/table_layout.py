@@ -95,13 +95,18 @@ class TableLayout:
         """What cuts depend on besides the keys."""
         return _sizing(self.config)
 
-    def to_dict(self, drift: float) -> dict[str, Any]:
+    def to_dict(self, drift: float, built: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What a version keeps of it.
 
         Args:
             drift: How far the files are from what the cuts were made for, see `drift_of`.
+            built: The last write of all rows, see `build_of`; None where that is not known.
         """
-        return {**kept_settings(self.config), "drift": drift}
+        return {**kept_settings(self.config), "drift": drift, **({"built": dict(built)} if built else {})}
+
+    def build_of(self, instant: str) -> dict[str, Any]:
+        """What a version keeps of a write of all rows: whose files are of the size that they were cut for."""
+        return {"instant": instant, "target_file_bytes": self.config.file_sizing.target_file_bytes}
 
 
 def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:

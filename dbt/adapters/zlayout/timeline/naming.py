@@ -25,7 +25,7 @@ LOG_NAME = f"(^|/){_LOG_FILE.pattern}$"
 # The file group in the name of a data or log file of this format, for Java and Python alike.
 GROUP_IN_NAME = r"([0-9a-f]{8,32})_[0-9]{17}(?:_[0-9]{4,}\.log)?\.parquet$"
 _SCRATCH_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/\.[0-9a-f]+\.tmp(/|$)")
-_STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})/|\.(\d{17})_)")
+_STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})(?:_[0-9a-f]+)?/|\.(\d{17})_)")
 _INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
 
 
@@ -83,8 +83,8 @@ def parse_data_file_name(path: str) -> tuple[str, str] | None:
 
 
 def staging_folder(instant: str) -> str:
-    """Return where a transaction keeps rows between two passes."""
-    return f"{STAGING_FOLDER}/{instant}"
+    """Return where one write of a transaction keeps rows between two passes; another folder for each write."""
+    return f"{STAGING_FOLDER}/{instant}_{new_group()}"
 
 
 def scratch_name(instant: str, suffix: str) -> str:

@@ -4,7 +4,12 @@
   {%- if model is none or model is string -%}
     {% do print(adapter.cluster_report(model, graph.nodes, json, **kwargs)) %}
   {%- elif execute -%}
-    {% do adapter.cluster(model, config.model.config if config.model else none, **kwargs) %}
+    {%- set done = adapter.cluster(model, config.model.config if config.model else none, **kwargs) -%}
+    {#- The line of the run tells the files that its hook leaves. -#}
+    {%- set main = load_result('main') -%}
+    {%- if main and model ~ '' == this ~ '' -%}
+      {% do store_result('main', response=adapter.with_clustering(main.response, done)) %}
+    {%- endif -%}
   {%- endif -%}
   {{ return('') }}
 {% endmacro %}
