@@ -87,6 +87,25 @@ def test_a_hook_after_a_fresh_build_has_nothing_to_do(dbt, spark, size):
         assert table.version == outcome.response("rebuilt_with_hook")["version"]
 
 
+def test_another_partition_by_takes_a_model_s_rows_to_other_folders(dbt, spark):
+    assert dbt("run", "--select", "moves").success
+    again = {"from": 50, "to": 80, "times": 2}
+    changed = dbt("run", "--select", "moves", folders=["part"], keys=["told"], **again)
+    assert changed.success, changed.log
+    assert "partitioned by nothing so far, by part from now on: 60 rows are written anew" in changed.log
+    assert "dbt run-operation zlayout_cluster --args '{model: main.moves}'" in changed.log
+    assert changed.message("moves").startswith("v2 +20 ~10 -0 rows")
+    expected = [(number, number * (2 if number >= 50 else 1)) for number in range(80)]
+    table = ZTable.for_name(spark, "main.moves")
+    assert table.snapshot().partition_by == ("part",)
+    assert sorted(tuple(row) for row in spark.table("main.moves").select("id", "told").collect()) == expected
+    by_hand = dbt.operation("zlayout_cluster", model="moves", partition_by=["told"], json=True)
+    (report,) = json.loads(by_hand.printed)
+    assert (report["groups_done"], report["groups_failed"]) == (1, [])
+    assert ZTable.for_name(spark, "main.moves").snapshot().partition_by == ("told",)
+    assert sorted(tuple(row) for row in spark.table("main.moves").select("id", "told").collect()) == expected
+
+
 def test_the_operation_tells_the_groups_that_failed_and_lands_the_others(dbt, spark):
     assert dbt("run", "--select", "moves", folders=["part"]).success
     assert dbt("run", "--select", "moves", folders=["part"], **{"from": 60, "to": 90}).success

@@ -39,7 +39,7 @@ class ClusterOperations(SessionHolder):
         with as_dbt_errors():
             name = relation if isinstance(relation, str) else relation.catalog_name
             table = ZTable.for_name(self.session(), name)
-            done = self._cluster(table, cluster_settings(config or {}, given))
+            done = self._cluster(table, config or {}, given)
             tell = _LOG.warning if done.groups_failed else _LOG.info
             tell(cluster_line(table.name, done))
             return done.to_dict()
@@ -64,8 +64,18 @@ class ClusterOperations(SessionHolder):
             }
             return cluster_report(done, as_json=as_json)
 
-    def _cluster(self, table: ZTable, settings: dict[str, Any]) -> ClusterSummary:
+    def _cluster(self, table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
+        settings = cluster_settings(config, given)
+        wanted = config.get("partition_by")
         if settings.get("pending"):
             # What is to be rewritten was decided when the plan was made.
             settings.pop("rewrite_all", None)
+        elif wanted is not None and "partition_by" not in settings and table.other_folders(wanted) is not None:
+            if {"where", "max_bytes"} & settings.keys():
+                _LOG.info(
+                    f"{table.name}: the model's partition_by is not the table's; its next run, or a clustering without "
+                    "where and max_bytes, writes the table anew"
+                )
+            else:
+                settings["partition_by"] = wanted
         return table.cluster(progress=lambda line: _LOG.info(f"{table.name}: {line}"), **settings)

@@ -41,7 +41,7 @@ class PlannedGroup:
         paths: The files.
         rows: Their rows.
         size_bytes: Their size.
-        reason: 'overlap', 'small', 'large' or 'all'.
+        reason: 'overlap', 'small', 'large' or 'all'; 'partition_by' where all files go to other folders.
         files_after: How many files come of them.
         saves: Share of the bytes that queries read of them which is saved; None where that was no reason.
     """

@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException, ParseException
 
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, StoreError, WriteError, ZlayoutError
-from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LeftGroup, scheduled_groups
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup, scheduled_groups
 from dbt.adapters.zlayout.layout.groups import FileGroup
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.after_commit import AfterCommit
@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message, why_failed
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.rewrite_table import rewrite_table
 from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import show_newest
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
@@ -116,6 +117,60 @@ class Clustering:
         with after.useful("the plans that were carried out still wait"):
             withdraw_scheduled(store, plans)
         return replace(done, unfinished=(*done.unfinished, *after.unfinished))
+
+    def repartition(self, partition_by: tuple[str, ...], *, dry_run: bool) -> ClusterSummary:
+        """Writes all rows in other folders, in one commit: readers know one set of partition columns of a table.
+
+        Args:
+            partition_by: The columns that are folders from now on, as the table spells them.
+            dry_run: Only say what would be done.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+            WriteError: Rows could not be read or written; the table is as it was.
+        """
+        started = time.perf_counter()
+        entry, opened = open_managed(self.spark, self.name)
+        files, planner = opened.files, self._planner(opened)
+        group = PlannedGroup(
+            partition="",
+            paths=tuple(files["path"].to_pylist()),
+            rows=files.total_rows,
+            size_bytes=files.total_bytes,
+            reason="partition_by",
+            files_after=max(1, round(files.total_bytes / planner.survey.cost_model.target_bytes)),
+            saves=None,
+        )
+        state = planner.survey.state
+        plan = ClusterPlan(opened.version, (group,), state, state)
+        if dry_run:
+            return ClusterSummary.of_dry_run(plan)
+        summary = replace(ClusterSummary.of_plan(plan), dry_run=False)
+        try:
+            opened, done = rewrite_table(
+                self.spark,
+                self.name,
+                entry,
+                opened,
+                schema_json=opened.row_schema_json,
+                partition_by=partition_by,
+                progress=self.progress,
+                gives_way=True,
+            )
+        except ConflictError as conflict:
+            summary = replace(summary, groups_dropped=(LeftGroup("", len(files), str(conflict)),))
+        else:
+            summary = summary.plus(
+                done.version,
+                files_added=done.files_added,
+                files_removed=len(files),
+                bytes_rewritten=files.total_bytes,
+                bytes_added=done.bytes_added,
+                rows=done.rows,
+                groups_done=1,
+            )
+            summary = replace(summary, after=self._planner(opened).survey.state)
+        return replace(summary, seconds=round(time.perf_counter() - started, 3))
 
     def _scheduled_groups(self, opened: OpenTable, plans: Sequence[Any]) -> list[FileGroup]:
         self._dropped.clear()

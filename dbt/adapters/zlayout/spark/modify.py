@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
@@ -21,12 +22,11 @@ from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.modification import Modification
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.record_tables import rows_of
-from dbt.adapters.zlayout.spark.replace import Replacement, replace_table
+from dbt.adapters.zlayout.spark.rewrite_table import rewrite_table
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.schema import check_names_differ, described
-from dbt.adapters.zlayout.spark.schema_change import SchemaPlan, aligned, cast_to, plan_schema
+from dbt.adapters.zlayout.spark.schema_change import SchemaPlan, aligned, plan_schema
 from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary, Timed
@@ -38,7 +38,6 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, log_path
 from dbt.adapters.zlayout.timeline.row_count import row_count, with_more_rows
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.stream_batches import Batch, is_taken, with_batch
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
@@ -114,7 +113,9 @@ class Modifying:
             if opened.merges_on_read != self.merges_on_read:
                 raise ConflictError(f"{self.subject}: another writer changed its table_type just now; run it again")
             if self._rewrites_old_files(opened):
-                raise ConflictError(f"{self.subject}: another writer changed its columns just now; run it again")
+                raise ConflictError(
+                    f"{self.subject}: another writer changed its columns or folders just now; run it again"
+                )
             if is_taken(transaction.base.properties, self.wanted.batch):
                 summary = CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
             else:
@@ -143,45 +144,41 @@ class Modifying:
         check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
         frame_json = described(str(self.wanted.frame.schema.json()), self.wanted.column_comments)
         partition_by = opened.partition_columns
+        if self.wanted.settings is not None:
+            # A column that is no folder any more may change or go like any other.
+            folders = {name.lower() for name in self.wanted.settings.partitioning.columns}
+            partition_by = tuple(name for name in partition_by if name.lower() in folders)
         policy = self.wanted.on_schema_change
         return plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
 
     def _rewrites_old_files(self, opened: OpenTable) -> bool:
-        """Whether old files cannot show the new columns: a type is wider, or a dropped name comes back to life."""
+        """Whether old files cannot stay: a type is wider, a dropped name comes back to life, or folders are others."""
         schema = self._schema(opened)
         dropped = set(opened.snapshot.properties.get(_DROPPED, ()))
-        return bool(schema.retyped or dropped & {name.lower() for name in schema.added})
+        revived = dropped & {name.lower() for name in schema.added}
+        return bool(schema.retyped or revived) or self._layout(opened, schema).partition_by != opened.partition_columns
 
     def _rewrite_old_files(self, entry: Entry, opened: OpenTable) -> None:
-        """Writes the rows that are there in the columns to come, as a version of its own."""
-        schema_json = self._schema(opened).schema_json
-        config = config_of(opened.snapshot)
-        replace_table(
+        """Writes the rows that are there in the columns and folders to come, as a version of its own."""
+        schema = self._schema(opened)
+        rewrite_table(
             self.spark,
-            Replacement(
-                name=self.wanted.name,
-                frame=cast_to(rows_of(self.catalog, opened), schema_json),
-                config=config,
-                description=Description.of(entry),
-                progress=self.wanted.progress,
-            ),
+            self.wanted.name,
+            entry,
+            opened,
+            schema_json=schema.schema_json,
+            partition_by=self._layout(opened, schema).partition_by,
+            progress=self.wanted.progress,
         )
 
-    def _layout(self, base: Snapshot, schema: SchemaPlan) -> TableLayout:
-        config = self.wanted.settings or config_of(base)
-        layout = TableLayout.of(config, schema.schema_json, self.subject)
-        if layout.partition_by != base.partition_by:
-            then, now = (", ".join(each) or "nothing" for each in (base.partition_by, layout.partition_by))
-            raise ConfigError(
-                [f"partition_by: the table is partitioned by {then}, the model by {now}; rebuild with --full-refresh"],
-                self.subject,
-            )
-        return layout
+    def _layout(self, opened: OpenTable, schema: SchemaPlan) -> TableLayout:
+        return TableLayout.of(self.wanted.settings or config_of(opened.snapshot), schema.schema_json, self.subject)
 
     def _change(self, opened: OpenTable, transaction: Transaction) -> CommitSummary:
         base, store = opened.snapshot, opened.store
         schema = self._schema(opened)
-        layout = self._layout(base, schema)
+        layout = self._layout(opened, schema)
+        self._tell_of_other_keys(opened, layout)
         target = Target(self.catalog, self.subject, opened, layout)
         frame = self.wanted.frame
         rows = aligned(frame, layout.schema_json, self.subject) if frame is not None else None
@@ -236,6 +233,20 @@ class Modifying:
             files_total=len(opened.files),
             phases=written.phases,
             **figures,
+        )
+
+    def _tell_of_other_keys(self, opened: OpenTable, layout: TableLayout) -> None:
+        """Says that files which are there keep their layout, and how they get the new one."""
+        now, then = (each.clustering for each in (layout.config, config_of(opened.snapshot)))
+        if self.wanted.progress is None or now == then or not len(opened.files):
+            return
+        was, becomes = (
+            f"{', '.join(map(format_column_path, each.columns)) or 'nothing'} ({each.curve})" for each in (then, now)
+        )
+        self.wanted.progress(
+            f"zorder was {was} and is {becomes} from now on: the {len(opened.files):,} files that are there keep their "
+            f"layout until a clustering rewrites those that gain: "
+            f"dbt run-operation zlayout_cluster --args '{{model: {self.subject}}}'"
         )
 
     def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:

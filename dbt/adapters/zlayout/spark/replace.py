@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
@@ -36,12 +36,14 @@ from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.giving_way import give_way
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.row_count import row_count
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.stream_batches import batches_of
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +63,9 @@ class Replacement:
         column_comments: What people read about its columns, by name.
         not_null: Top-level columns that may hold no null.
         progress: Takes a line now and then.
+        of_version: The version whose rows the frame reads; whatever another writer commits after it stands against the
+            write. None for a query that says itself what the table is.
+        gives_way: Whether the write is given up rather than a change of rows that is under way when it is done.
     """
 
     name: TableName
@@ -70,6 +75,8 @@ class Replacement:
     column_comments: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
     progress: Progress | None = None
+    of_version: int | None = None
+    gives_way: bool = False
 
 
 def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[OpenTable, CommitSummary]:
@@ -122,8 +129,8 @@ class _Replacing:
             not_null = tuple(dict.fromkeys([*not_null, *layout.config.table_type.unique_key]))
         writer = FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
         with timeline.begin(action, Operation.OVERWRITE) as transaction:
-            cuts = self._cuts(store, before)
-            written = writer.write(store, transaction, frame, cuts=cuts)
+            self._check_base(transaction)
+            written = writer.write(store, transaction, frame, cuts=self._cuts(store, before))
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
                 # Otherwise precombining has seen to it.
                 check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
@@ -149,6 +156,7 @@ class _Replacing:
                 properties=batches_of(before.properties) if before is not None else {},
                 summary=summary,
             )
+            self._give_way(timeline, transaction)
             commit = transaction.commit(change, index=put_slices(store, transaction.instant, files, statistics))
         self.phases["commit"] = round(time.perf_counter() - committing, 3)
         publishing = time.perf_counter()
@@ -180,6 +188,17 @@ class _Replacing:
             phases={**written.phases, **self.phases},
             unfinished=after.unfinished,
         )
+
+    def _check_base(self, transaction: Transaction) -> None:
+        version = transaction.base.version if transaction.base is not None else None
+        if self.wanted.of_version not in (None, version):
+            raise ConflictError(
+                f"{self.wanted.name}: another writer committed just now; nothing is written anew; run it again"
+            )
+
+    def _give_way(self, timeline: Timeline, transaction: Transaction) -> None:
+        if self.wanted.gives_way:
+            give_way(timeline, Operation.CLUSTERING.value, transaction.instant)
 
     def _cuts(self, store: Store, before: Snapshot | None) -> CurveModel | None:
         """The curve of the version before, when it is a curve for this layout and its cuts still fit the data."""

@@ -61,7 +61,8 @@ def of_type(
     if opened.merges_on_read and wanted is not None:
         settings = replace(wanted, partitioning=config_of(opened.snapshot).partitioning)
         rows = rows_of(Catalog(spark), opened)
-        replace_table(spark, Replacement(name, rows, settings, Description.of(entry), progress=progress))
+        description, version = Description.of(entry), opened.version
+        replace_table(spark, Replacement(name, rows, settings, description, progress=progress, of_version=version))
     else:
         _make_merging(spark, name, opened, asked, progress)
     return open_managed(spark, name)
