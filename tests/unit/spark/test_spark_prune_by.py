@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import types as t
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.spark.prune_by import _spelling
+from dbt.adapters.zlayout.spark.prune_by import spelling_of
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,26 @@ from dbt.adapters.zlayout.spark.prune_by import _spelling
     ],
 )
 def test_a_value_is_a_constant_of_its_type(kind: t.DataType, value: Any, text: str) -> None:
-    assert _spelling(kind, "v").literal(value) == text
+    assert spelling_of(kind, "v").literal(value) == text
 
 
 def test_a_type_without_constants_is_refused_with_what_is_allowed() -> None:
     with pytest.raises(UnsupportedError, match=r"column v has type array<int>.*select a number, text"):
-        _spelling(t.ArrayType(t.IntegerType()), "v")
+        spelling_of(t.ArrayType(t.IntegerType()), "v")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "text"),
+    [
+        (t.LongType(), [3, 1, None, 3], "c in (1, 3)"),
+        (t.LongType(), [None], "false"),
+        (t.DoubleType(), [-0.0, 2.5], "c in (-0.0D, 0.0D, 2.5D)"),
+        (t.DoubleType(), [float("nan"), 2.5], "(c in (2.5D) or isnan(c))"),
+        (t.FloatType(), [float("nan")], "isnan(c)"),
+        (t.BinaryType(), [bytearray(b"a"), b"a"], "c in (X'61')"),
+    ],
+)
+def test_values_are_a_condition_that_readers_of_parquet_get_right(
+    kind: t.DataType, values: list[Any], text: str
+) -> None:
+    assert spelling_of(kind, "v").condition("c", values) == text

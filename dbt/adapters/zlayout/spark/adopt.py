@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.errors import AlreadyExistsError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
-from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, canonical
+from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.collected import collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.index_update import put_slices
@@ -144,9 +144,9 @@ def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataF
     """A managed table reads exactly what is committed, so this must be what Spark reads today."""
     # What the session remembers of the files may be older than they are.
     catalog.forget_relation(name)
-    listed = {str(each) for each in spark_relation(catalog, name).location().inputFiles()}
-    ours = {canonical(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}
-    different = {canonical(uri) for uri in listed} ^ ours
+    listed = {unescaped(str(each)) for each in spark_relation(catalog, name).location().inputFiles()}
+    ours = {unescaped(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}
+    different = listed ^ ours
     if different:
         raise UnsupportedError(
             f"{name} reads {len(listed):,} files, its folder holds {len(ours):,}; they differ in {min(different)}. "

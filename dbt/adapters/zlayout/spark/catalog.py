@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 
@@ -278,6 +279,11 @@ def check_table_name(name: TableName) -> None:
 def canonical(uri: str) -> str:
     """The one spelling of a location: Java writes the empty host of a local file, or not, as it comes."""
     return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
+
+
+def unescaped(uri: str) -> str:
+    """The one spelling of a file's location: what is escaped in a URI depends on who wrote it."""
+    return unquote(canonical(uri))
 
 
 def _backquoted(part: str) -> str:

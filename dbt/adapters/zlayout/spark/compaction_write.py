@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
@@ -17,11 +16,11 @@ from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
 from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, run
-from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
+from dbt.adapters.zlayout.spark.log_columns import GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import file_groups, queried, record_view
-from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.relations import frame_of, with_file
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.timeline.transaction import Transaction
@@ -77,8 +76,7 @@ class SliceWriter:
         paths = pa.array([path for each in operations for path in each.paths], pa.string())
         chosen = np.asarray(pc.is_in(opened.files["path"].combine_chunks(), value_set=paths).to_numpy(False), bool)
         catalog = Catalog(self.spark)
-        rows = frame_of(catalog, opened, chosen).withColumn(FILE, functions.input_file_name())
-        return file_groups(catalog, opened, rows)
+        return file_groups(catalog, opened, with_file(frame_of(catalog, opened, chosen)))
 
     def _bases(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         view = record_view(opened)

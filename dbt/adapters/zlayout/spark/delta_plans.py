@@ -109,7 +109,7 @@ def _check_key(
 def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence[str]) -> DataFrame:
     """The rows that a merge writes: updated ones with all their columns, and new ones."""
     keys = target.layout.config.table_type.unique_key
-    source = Source(target.catalog, frame, keys)
+    source = Source(frame, keys)
     files = source.may_match(target.rows())
     there = queried(files, record_view(target.opened).merged)
     there = cast_to(there, target.layout.schema_json).alias(rules.target_alias)

@@ -6,43 +6,49 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
-from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.prune_by import Spelling, spelling_of, values_condition
 from dbt.adapters.zlayout.spark.schema import quoted
-from dbt.adapters.zlayout.spark.types import arrow_type
+from dbt.adapters.zlayout.spark.types import fields_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
+# Up to so many values of a key column are looked up in the index one by one; of more of them ranges.
 _MOST_VALUES = 5_000
+_MOST_RANGES = 100
 _BROADCAST_ROWS = 500_000
+_TIMES = "__zl_times"
 
 
 class Source:
     """Incoming rows, computed once.
 
     Args:
-        catalog: The session's catalog.
         frame: The rows, in the table's columns.
         keys: Columns that tell rows apart.
 
     Attributes:
         frame: The rows; reading them again does not run the query again.
         keys: As given.
-        rows: How many.
-        nulls: In how many of them each key is null.
     """
 
-    def __init__(self, catalog: Catalog, frame: DataFrame, keys: Sequence[str]) -> None:
+    def __init__(self, frame: DataFrame, keys: Sequence[str]) -> None:
         self.keys = tuple(keys)
         self.frame = frame.localCheckpoint(eager=True)
-        counted = self.frame.agg(functions.count("*"), *_nulls(self.keys)).head()
-        self.rows, *without_key = map(int, counted or ())
-        self.nulls = dict(zip(self.keys, without_key, strict=True))
-        self._catalog = catalog
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self._counted[0]
+
+    @property
+    def nulls(self) -> Mapping[str, int]:
+        """In how many rows each key is null."""
+        return self._counted[1]
 
     @property
     def hinted(self) -> DataFrame:
@@ -59,33 +65,65 @@ class Source:
         Raises:
             WriteError: Shows three of the keys that come more than once.
         """
-        _check_unique(self.whole_keys(), self.keys, subject)
+        few = self._few_keys
+        if few is None or any(times > 1 and None not in key for *key, times in few):
+            _check_unique(self.whole_keys(), self.keys, subject)
 
     def may_match(self, table: DataFrame) -> DataFrame:
         """Rows of the table whose key may be among the source's; what Spark pushes down of it skips files."""
         for condition in self._conditions:
-            filtered: Any = table._jdf.filter(condition)
-            table = DataFrame(filtered, self._catalog.spark)
+            table = table.where(condition)
         return table
 
     @cached_property
-    def _conditions(self) -> list[Any]:
-        return [each for each in map(self._condition, self.keys) if each is not None]
+    def _spellings(self) -> Mapping[str, Spelling]:
+        """Of the key columns by which files can be told apart: their values have constants, which compare by bytes."""
+        types = {field.name: field.dataType for field in self.frame.schema}
+        return {
+            field.name: spelling_of(types[field.name], field.name)
+            for field in fields_of(self.frame.schema.json())
+            if field.name in self.keys and field.arrow_type is not None and is_orderable(field.arrow_type)
+            if not field.collated
+        }
 
-    def _condition(self, key: str) -> Any:
-        """A condition on a key column that holds for every key that comes, or None where its type has no order."""
-        field = self.frame.schema[key]
-        kind = arrow_type(field.dataType.jsonValue())
-        if kind is None or not is_orderable(kind):
-            return None
-        jvm, native = self._catalog.jvm, self.frame.select(quoted(key)).where(f"{quoted(key)} is not null")
-        values: Any = native.distinct().limit(_MOST_VALUES + 1)._jdf.collectAsList()
-        column = jvm.root.org.apache.spark.sql.functions.col(quoted(key))
-        if values.size() <= _MOST_VALUES:
-            getter = jvm.fixed(jvm.virtual("org.apache.spark.sql.Row", "get", "(I)Ljava/lang/Object;"), 1, 0)
-            return column.isInCollection(values.stream().map(jvm.function(getter)).toList())
-        ends: Any = native.agg(functions.min(quoted(key)), functions.max(quoted(key)))._jdf.head()
-        return column.between(ends.get(0), ends.get(1))
+    @cached_property
+    def _few_keys(self) -> Sequence[Sequence[Any]] | None:
+        """The distinct keys as Python holds them, and how many rows have each; None where they are many.
+
+        One query answers what else would take several. Of a key column that has no spelling only null is told.
+        """
+        times = self.frame.groupBy(*map(quoted, self.keys)).agg(functions.count("*").alias(_TIMES))
+        told = [
+            self._spellings[key].fetched(functions.col(quoted(key)))
+            if key in self._spellings
+            else functions.expr(f"if({quoted(key)} is null, null, true)")
+            for key in self.keys
+        ]
+        found = times.select(*told, _TIMES).limit(_MOST_VALUES + 1).collect()
+        return found if len(found) <= _MOST_VALUES else None
+
+    @cached_property
+    def _counted(self) -> tuple[int, Mapping[str, int]]:
+        if self._few_keys is None:
+            rows, *nulls = map(int, self.frame.agg(functions.count("*"), *_nulls(self.keys)).head() or ())
+        else:
+            rows = sum(times for *_, times in self._few_keys)
+            nulls = [
+                sum(times for *key, times in self._few_keys if key[number] is None) for number in range(len(self.keys))
+            ]
+        return rows, dict(zip(self.keys, nulls, strict=True))
+
+    @cached_property
+    def _conditions(self) -> list[str]:
+        """For each key column that has a spelling a condition that holds for every key that comes."""
+        if self._few_keys is None:
+            columns = {key: self.frame.select(quoted(key)) for key in self._spellings}
+            return [values_condition(each, quoted(key), _MOST_VALUES, _MOST_RANGES) for key, each in columns.items()]
+        number = self.keys.index
+        return [
+            spelling.condition(quoted(key), [row[number(key)] for row in self._few_keys])
+            for key, spelling in self._spellings.items()
+        ]
 
 
 def check_keys(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
@@ -125,11 +163,11 @@ def _nulls(columns: Sequence[str]) -> list[Column]:
 
 
 def _check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
-    counted = rows.groupBy(*map(quoted, keys)).agg(functions.count("*").alias("__zl_times"))
-    found = counted.where("__zl_times > 1").limit(3).collect()
+    counted = rows.groupBy(*map(quoted, keys)).agg(functions.count("*").alias(_TIMES))
+    found = counted.where(f"{_TIMES} > 1").limit(3).collect()
     if found:
         shown = "; ".join(
-            f"{', '.join(f'{key} = {row[key]!r}' for key in keys)} ({row['__zl_times']} times)" for row in found
+            f"{', '.join(f'{key} = {row[key]!r}' for key in keys)} ({row[_TIMES]} times)" for row in found
         )
         raise WriteError(
             f"{subject}: the query has several rows of one unique_key, so that it is open which of them shall win: "

@@ -9,7 +9,6 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.merge_rules import MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.spark.catalog import canonical
 from dbt.adapters.zlayout.spark.key_filter import Source, known_keys
 from dbt.adapters.zlayout.spark.log_columns import FILE
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target, nothing_removed
@@ -39,17 +38,17 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     names = frame.columns
     keys = known_keys(rules.unique_key, names, target.subject)
     updated_names = updated_columns(rules, names, target.subject)
-    source = Source(target.catalog, frame, keys)
+    source = Source(frame, keys)
     source.check_unique(target.subject)
     matching = _Matching(target, source, rules)
     matched, updated = matching.files()
-    rewritten = {uri: count for uri, count in updated.items() if count}
+    rewritten = {number: count for number, count in updated.items() if count}
     parts: list[DataFrame] = []
-    gone = target.mask(list(rewritten))
+    gone = target.mask(rewritten)
     if rewritten:
         parts.append(matching.updated_rows(cast_to(target.rows(gone), target.layout.schema_json), updated_names))
     if not rules.skip_not_matched_step:
-        parts.append(matching.new_rows(target.rows(target.mask(list(matched))) if matched else None))
+        parts.append(matching.new_rows(target.rows(target.mask(matched)) if matched else None))
     updates = sum(rewritten.values())
     return Rewrite(
         rows=_union(parts),
@@ -74,10 +73,10 @@ def delete_insert(
         ConfigError: A key is no column of the table.
     """
     keys = known_keys(unique_key, frame.columns, target.subject)
-    source = Source(target.catalog, frame, keys)
+    source = Source(frame, keys)
     matching = _Matching(target, source, MergeRules(keys, predicates=predicates), one_row_a_key=False)
     matched, _ = matching.files()
-    gone = target.mask(list(matched))
+    gone = target.mask(matched)
     kept = matching.unmatched_rows(target.rows(gone), target.layout.schema_json) if matched else None
     deleted = sum(matched.values())
     return Rewrite(
@@ -105,14 +104,15 @@ class _Matching:
         equal = [f"{self._target_alias}.{quoted(key)} = {self._source_alias}.{name}" for key, name in pairs]
         self._on = functions.expr(" and ".join([*equal, *(f"({each})" for each in rules.predicates)]))
 
-    def files(self) -> tuple[dict[str, int], dict[str, int]]:
-        """By URI of each file with a match: its matching rows, and those of them that are to be updated."""
+    def files(self) -> tuple[dict[int, int], dict[int, int]]:
+        """By number of each file with a match: its matching rows, and those of them that are to be updated."""
         matches = self._matches(self._target.rows_with_file())
         wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
         update = functions.expr(f"count_if({wanted})") if self._join == "inner" else functions.lit(0)
         found = matches.groupBy(FILE).agg(functions.count("*").alias("matched"), update.alias("updated")).collect()
-        matched = {canonical(row[FILE]): row["matched"] for row in found}
-        return matched, {canonical(row[FILE]): row["updated"] for row in found}
+        numbers = [self._target.file_number(row[FILE]) for row in found]
+        matched, updated = ([row[name] for row in found] for name in ("matched", "updated"))
+        return dict(zip(numbers, matched, strict=True)), dict(zip(numbers, updated, strict=True))
 
     def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
         """Rows of rewritten files: those that match with their new values, the others as they are."""

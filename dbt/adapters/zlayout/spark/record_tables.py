@@ -11,7 +11,7 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_view import RecordView
@@ -121,9 +121,11 @@ def file_groups(catalog: Catalog, opened: OpenTable, rows: DataFrame) -> DataFra
     if all(group_in_name(path) == group for path, group in zip(paths, groups_told, strict=True)):
         return rows.withColumn(GROUP, functions.regexp_extract(FILE, GROUP_IN_NAME, 1)).drop(FILE)
     # Files of others, which were taken over, do not tell their group.
-    pairs = list(zip(opened.file_uris(), groups_told, strict=True))
+    pairs = list(zip(map(unescaped, opened.file_uris()), groups_told, strict=True))
     groups = functions.broadcast(catalog.spark.createDataFrame(pairs, f"{FILE} string, {GROUP} string"))
-    spelled = rows.withColumn(FILE, functions.regexp_replace(FILE, "^file:/+", "file:///"))
+    # As `unescaped` does it; `url_decode` alone takes a plus sign for a blank.
+    decoded = f"url_decode(replace({FILE}, '+', '%2B'))"
+    spelled = rows.withColumn(FILE, functions.expr(f"regexp_replace({decoded}, '^file:/+', 'file:///')"))
     return spelled.join(groups, FILE).drop(FILE)
 
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.file_index import SnapshotFileIndex, SomeFilesIndex, ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.indexed_file_index import IndexedFileIndex
+from dbt.adapters.zlayout.spark.log_columns import FILE
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.types import split_partition_columns
 
@@ -76,6 +77,16 @@ def frame_of(catalog: Catalog, opened: OpenTable, files: npt.NDArray[np.bool_] |
         index, partition_schema, catalog.data_type(data_json), jvm.none(), parquet, jvm.scala_map({}), native
     )
     return DataFrame(native.baseRelationToDataFrame(relation), catalog.spark)
+
+
+def with_file(frame: DataFrame) -> DataFrame:
+    """Rows of `frame_of` with the escaped URI of each row's file in the column `FILE`.
+
+    It is Spark's metadata column, whatever the table calls its own columns: filters go past it to the file index, while
+    none goes past ``input_file_name()``.
+    """
+    native: Any = frame._jdf
+    return frame.withColumn(FILE, Column(native.metadataColumn("_metadata").getField("file_path")))
 
 
 def spark_relation(catalog: Catalog, name: TableName) -> Any:

@@ -11,7 +11,6 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.pruning.verdict import Verdict
-from dbt.adapters.zlayout.spark.catalog import canonical
 from dbt.adapters.zlayout.spark.files_written import FileReport
 from dbt.adapters.zlayout.spark.log_columns import FILE
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target, nothing_removed
@@ -44,15 +43,15 @@ def delete(target: Target, condition: str, *, frame: DataFrame | None = None) ->
     found = verdict_of_files(target.opened, filtered(target.rows(), condition, target.subject))
     whole = found == Verdict.ALL_ROWS
     hits = _hits(target, condition, found == Verdict.READ)
-    touched = target.mask(list(hits))
-    counted = dict(zip(target.opened.file_uris(), target.opened.files["row_count"].to_pylist(), strict=True))
-    partly = touched & np.array([hits.get(uri, 0) < rows for uri, rows in counted.items()], dtype=bool)
+    touched = target.mask(hits)
+    counted = target.opened.files["row_count"].to_numpy()
+    partly = target.mask([number for number, rows in hits.items() if rows < counted[number]])
     rows = frame
     if partly.any():
         kept = cast_to(target.rows(partly).where(f"not coalesce(({condition}), false)"), target.layout.schema_json)
         rows = kept if frame is None else kept.unionByName(frame)
     gone, deleted = touched | whole, sum(hits.values()) + target.row_count(whole)
-    stay = target.row_count(partly) - sum(hits[uri] for uri in _uris(target, partly))
+    stay = target.row_count(partly) - sum(rows for number, rows in hits.items() if partly[number])
 
     def claims(added: DataFiles) -> str | None:
         meets = filtered(target.rows_of(added), condition, target.subject).limit(1).count()
@@ -105,17 +104,13 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
     return Rewrite(frame, removes, lambda written, before: RowCounts(inserted=written, deleted=before), claims)
 
 
-def _hits(target: Target, condition: str, files: np.ndarray) -> dict[str, int]:
-    """By the URI of each file that holds such rows, how many."""
+def _hits(target: Target, condition: str, files: np.ndarray) -> dict[int, int]:
+    """By the number of each file that holds such rows, how many."""
     if not files.any():
         return {}
     matching = target.rows_with_file(None if files.all() else files).where(condition)
     found = matching.groupBy(FILE).agg(functions.count("*").alias("rows")).collect()
-    return {canonical(row[FILE]): row["rows"] for row in found}
-
-
-def _uris(target: Target, files: np.ndarray) -> list[str]:
-    return [uri for uri, chosen in zip(target.opened.file_uris(), files, strict=True) if chosen]
+    return {target.file_number(row[FILE]): row["rows"] for row in found}
 
 
 def _keys(partitions: object, columns: tuple[str, ...], subject: str) -> set[PartitionKey]:

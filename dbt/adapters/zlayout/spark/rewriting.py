@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import functions
 
-from dbt.adapters.zlayout.spark.catalog import Catalog, canonical
+from dbt.adapters.zlayout.spark.catalog import Catalog, unescaped
 from dbt.adapters.zlayout.spark.files_written import FileReport
-from dbt.adapters.zlayout.spark.log_columns import FILE
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.relations import frame_of, with_file
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.timeline.files import DataFiles
 
@@ -44,18 +42,21 @@ class Target:
         return frame_of(self.catalog, self.opened, files)
 
     def rows_with_file(self, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
-        """The same with the URI of each row's file in the column `FILE`."""
-        return self.rows(files).withColumn(FILE, functions.input_file_name())
+        """The same with the URI of each row's file in the column `FILE`; `file_number` knows them."""
+        return with_file(self.rows(files))
 
     def rows_of(self, files: DataFiles) -> DataFrame:
         """Rows of files that another commit added."""
         return frame_of(self.catalog, self.opened.with_files(files), np.ones(len(files), dtype=bool))
 
-    def mask(self, uris: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """True for the files of these URIs, as `FILE` spells them."""
-        found = self.opened.all_files()
-        found[:] = False
-        found[[self._position[canonical(uri)] for uri in uris]] = True
+    def file_number(self, uri: str) -> int:
+        """The number of a file in the table, from its URI in the column `FILE`."""
+        return self._numbers[unescaped(uri)]
+
+    def mask(self, numbers: Collection[int]) -> npt.NDArray[np.bool_]:
+        """True for the files of these numbers."""
+        found = np.zeros(len(self.opened.files), dtype=bool)
+        found[list(numbers)] = True
         return found
 
     def paths(self, files: npt.NDArray[np.bool_]) -> tuple[str, ...]:
@@ -67,8 +68,8 @@ class Target:
         return int(self.opened.files["row_count"].to_numpy()[files].sum())
 
     @cached_property
-    def _position(self) -> Mapping[str, int]:
-        return {canonical(uri): number for number, uri in enumerate(self.opened.file_uris())}
+    def _numbers(self) -> Mapping[str, int]:
+        return {unescaped(uri): number for number, uri in enumerate(self.opened.file_uris())}
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class Tagger:
         Raises:
             WriteError: A key is null, or rows share one and nothing orders them.
         """
-        source = Source(self.target.catalog, precombined(self._as_stored(frame), self.table_type), self._keys)
+        source = Source(precombined(self._as_stored(frame), self.table_type), self._keys)
         check_whole(source.nulls, self.target.subject)
         if self.table_type.ordering is None:
             source.check_unique(self.target.subject)
@@ -109,7 +109,7 @@ class Tagger:
         deleted, sources = 0, [source]
         if deletes is not None:
             others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
-            sources.append(Source(self.target.catalog, others, self._keys))
+            sources.append(Source(others, self._keys))
             gone = self._located(sources[-1]).where(_LIVE)
             deleted = gone.count()
             parts.append(self._tombstones(gone))
@@ -124,7 +124,7 @@ class Tagger:
         Args:
             keys: Key columns of rows of the table.
         """
-        source = Source(self.target.catalog, keys.select(*self._key_columns).distinct(), self._keys)
+        source = Source(keys.select(*self._key_columns).distinct(), self._keys)
         gone = self._located(source).where(_LIVE)
         count = gone.count()
         return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._claims([source]))

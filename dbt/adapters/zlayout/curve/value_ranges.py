@@ -1,0 +1,74 @@
+"""Many values as a few ranges that hold them all, cut where nothing lies for longest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.curve.keys import comparable
+
+_WORD_BYTES = 8
+
+
+def covering_ranges(low: pa.Array, high: pa.Array, most: int) -> tuple[pa.Array, pa.Array]:
+    """Joins ranges until few are left.
+
+    Ranges that overlap become one. If more than ``most`` are left, the narrowest gaps between them are closed. The
+    width of a gap only decides which ones; every value of the input lies in a range of the output.
+
+    Args:
+        low: The least value of each range, of an orderable type, without nulls.
+        high: The greatest value of each; for plain values the same array.
+        most: So many ranges may be left, at least one.
+
+    Returns:
+        The ends of ranges that do not overlap, in rising order; NaN is the greatest number.
+
+    >>> low, high = covering_ranges(pa.array([7, 1, 3, 100]), pa.array([9, 4, 5, 101]), 2)
+    >>> low.to_pylist(), high.to_pylist()
+    ([1, 100], [9, 101])
+    """
+    count = len(low)
+    if not count:
+        return low, high
+    both = pa.concat_arrays([low, high])
+    order = pc.sort_indices(both).to_numpy()
+    rank = np.empty(len(both), np.int64)
+    rank[order] = np.arange(len(both))
+    by_low = np.argsort(rank[:count])
+    reach = np.maximum.accumulate(rank[count:][by_low])
+    begins = np.flatnonzero(np.r_[True, rank[:count][by_low][1:] > reach[:-1]])
+    ends = np.r_[begins[1:], count] - 1
+    first, last = by_low[begins], order[reach[ends]]
+    if len(begins) > most:
+        values = comparable(both).values
+        widths = _distances(values[last[:-1]], values[first[1:]])
+        closed = len(widths) - (most - 1)
+        cuts = np.sort(np.argpartition(widths, closed - 1)[closed:])
+        first, last = first[np.r_[0, cuts + 1]], last[np.r_[cuts, len(last) - 1]]
+    return both.take(pa.array(first)), both.take(pa.array(last))
+
+
+def _distances(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """How far apart comparable values are; of texts the first eight bytes in which any of them differ count."""
+    if before.dtype.kind == "S":
+        width = before.dtype.itemsize
+        matrices = [each.view(np.uint8).reshape(-1, width) for each in (before, after)]
+        stacked = np.concatenate(matrices)
+        differs = np.flatnonzero((stacked != stacked[0]).any(axis=0))
+        start = int(differs[0]) if len(differs) else 0
+        before, after = (_words(each[:, start : start + _WORD_BYTES]) for each in matrices)
+    # Beyond the range of int64 the difference wraps to what it is as an unsigned number.
+    found: npt.NDArray[np.float64] = (after.view(np.uint64) - before.view(np.uint64)).astype(np.float64)
+    return found
+
+
+def _words(some_bytes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    padded = np.zeros((len(some_bytes), _WORD_BYTES), np.uint8)
+    padded[:, : some_bytes.shape[1]] = some_bytes
+    words: npt.NDArray[np.uint64] = padded.view(">u8").reshape(-1).astype(np.uint64)
+    return words

@@ -1,0 +1,124 @@
+"""Merges, upserts and deletes by key read only the files that may hold a key; what they read is what Spark measured."""
+
+from dataclasses import replace
+
+import pytest
+from scanned import Scans
+
+from dbt.adapters.zlayout.config.table_type import TableTypeConfig
+from dbt.adapters.zlayout.spark.table_layout import config_of
+from dbt.adapters.zlayout.table import ZTable
+
+# A hundred files of a thousand neighbouring keys each.
+ROWS = "select id k, id div 1000 p, id % 1000 j, 0 v from range(100000)"
+
+
+def changed(spark, *stretches):
+    """New values for stretches of keys, each given by its first key and its length."""
+    parts = [f"select id k, id div 1000 p, id % 1000 j, 1 v from range({low}, {low + rows})" for low, rows in stretches]
+    return spark.sql(" union all ".join(parts))
+
+
+def in_partitions(spark, name, rows):
+    """A table of a hundred partitions with a file each, as Spark writes it, taken over."""
+    rows.coalesce(1).write.partitionBy("p").saveAsTable(name)
+    table = ZTable.adopt(spark, name, managed=True)
+    assert len(table.snapshot().files) == 100
+    return table
+
+
+@pytest.fixture(scope="module")
+def keyed(spark):
+    """Copy-on-write: merged by a key of its own, and by one with the partition column."""
+    return in_partitions(spark, "z.keyed", spark.sql(ROWS))
+
+
+@pytest.fixture(scope="module")
+def recorded(spark):
+    """Merge-on-read: clustered by its key, without partitions."""
+    settings = {"table_type": "merge_on_read", "unique_key": ["k"], "zorder": ["k"], "compaction": "off"}
+    table = ZTable.write(spark, "z.recorded", spark.sql(ROWS), target_file_size=3_300, **settings)
+    assert len(table.snapshot().files) >= 95
+    return table
+
+
+@pytest.fixture(scope="module")
+def recorded_in_partitions(spark):
+    """Merge-on-read: the key holds the partition column."""
+    table = in_partitions(spark, "z.recorded_in_partitions", spark.sql(ROWS).where("j < 10"))
+    records = TableTypeConfig("merge_on_read", ("p", "j"), compaction="off")
+    settings = replace(config_of(table._opened.snapshot), table_type=records)
+    table.merge(changed(spark, (0, 1)), ["p", "j"], settings=settings)
+    return table
+
+
+def test_a_thousand_neighbouring_keys_read_three_files_at_most(spark, keyed, recorded):
+    near = changed(spark, (5_500, 1_000))
+    with Scans(spark) as scans:
+        assert keyed.merge(near, ["k"]).rows_updated == 1_000
+        assert keyed.delete_insert(near, ["k"]).rows_deleted == 1_000
+        assert recorded.upsert(near).rows_updated == 1_000
+        assert recorded.delete("k between 7500 and 8499").rows_deleted == 1_000
+    assert len(scans.files) >= 8
+    assert max(scans.files) <= 3
+
+
+def test_ten_thousand_keys_in_two_stretches_read_twenty_files_at_most(spark, keyed, recorded):
+    far = changed(spark, (20_000, 5_000), (70_000, 5_000))
+    with Scans(spark) as scans:
+        assert keyed.merge(far, ["k"]).rows_updated == 10_000
+        assert keyed.delete_insert(far, ["k"]).rows_deleted == 10_000
+        assert recorded.upsert(far).rows_updated == 10_000
+        deleted = recorded.delete("k between 30000 and 34999 or k between 60000 and 64999")
+        assert deleted.rows_deleted == 10_000
+    for name, rows in (("z.keyed", 100_000), ("z.recorded", 90_000)):
+        where = "k between 20000 and 24999 or k between 70000 and 74999"
+        assert spark.table(name).where(where).where("v = 1").count() == 10_000
+        assert spark.table(name).where("k >= 20000").count() == rows - 20_000
+    assert len(scans.files) >= 8
+    assert max(scans.files) <= 20
+
+
+def test_a_key_with_the_partition_column_reads_its_partition(spark, keyed, recorded_in_partitions):
+    partition = changed(spark, (42_000, 10))
+    with Scans(spark) as scans:
+        assert keyed.merge(partition, ["p", "j"]).rows_updated == 10
+        assert keyed.delete_insert(partition, ["J", "P"]).rows_deleted == 10
+        assert recorded_in_partitions.upsert(partition).rows_updated == 10
+        assert recorded_in_partitions.delete("p = 41 and j < 5").rows_deleted == 5
+    assert len(scans.partitions) >= 8
+    assert max(scans.partitions) == 1
+
+
+@pytest.mark.parametrize("predicate", ["DBT_INTERNAL_DEST.p = 50", "k between 50000 and 50999"])
+def test_incremental_predicates_skip_files(spark, keyed, predicate):
+    rows = changed(spark, (50_000, 3))
+    by_name = predicate if "DBT" in predicate else f"DBT_INTERNAL_DEST.{predicate}"
+    with Scans(spark) as scans:
+        assert keyed.merge(rows, ["j"], predicates=[by_name]).rows_updated == 3
+        assert keyed.delete_insert(rows, ["j"], predicates=[predicate]).rows_deleted == 3
+    assert max(scans.files) == 1
+
+
+@pytest.mark.parametrize("most_values", [5_000, 2], ids=["values", "ranges"])
+def test_keys_that_readers_of_parquet_take_for_others_are_found(spark, monkeypatch, most_values):
+    monkeypatch.setattr("dbt.adapters.zlayout.spark.key_filter._MOST_VALUES", most_values)
+    odd = """
+      select * from values (1, -0.0D, date'1582-10-10'), (2, double('NaN'), date'0001-01-01'),
+        (3, double('infinity'), date_from_unix_date(3000000)), (4, -1.5D, date'1970-01-01'), (5, null, null) as t (n, x, d)
+    """
+    name = f"z.odd_keys_{most_values}"
+    table = ZTable.write(spark, name, spark.sql(f"select *, 'old' v from ({odd})"))
+    new = spark.sql(f"select n, if(x = 0, 0.0D, x) x, d, 'new' v from ({odd})")
+    assert table.merge(new.where("n < 5"), ["x"]).rows_updated == 4
+    assert table.merge(new.where("n < 5"), ["d"]).rows_updated == 4
+    assert table.delete_insert(new, ["x", "d"]).rows_deleted == 4
+    assert spark.table(name).where("v = 'new'").count() == 5
+
+
+@pytest.mark.newest_spark
+def test_a_merge_of_ten_rows_runs_few_jobs(spark):
+    table = ZTable.write(spark, "z.small", spark.sql("select id k, 0 v from range(1000)"), zorder=["k"])
+    with Scans(spark) as scans:
+        table.merge(spark.sql("select id + 995 k, 1 v from range(10)"), ["k"])
+    assert scans.jobs <= 9
