@@ -11,6 +11,7 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.index.partitions import NULL_FOLDER
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
@@ -20,14 +21,14 @@ from dbt.adapters.zlayout.spark.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.schema import quoted, type_at
 from dbt.adapters.zlayout.spark.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
-from dbt.adapters.zlayout.spark.types import arrow_carries, fields_of
+from dbt.adapters.zlayout.spark.types import SparkField, arrow_carries, fields_of
 from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.naming import staging_folder
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _DEFAULT_ROW_GROUP_ROWS = 1 << 17
 
@@ -153,9 +154,10 @@ class FileWriter:
 
     def _columns_of_table(self, frame: DataFrame) -> DataFrame:
         """The query's columns in the order of the table's."""
-        return frame.select(
-            *(functions.col(quoted(name)) for name in [*_data_names(self.layout), *self.layout.partition_by])
+        folders = (
+            _told_apart(each, functions.col(quoted(each.name))).alias(each.name) for each in _folder_fields(self.layout)
         )
+        return frame.select(*(functions.col(quoted(name)) for name in _data_names(self.layout)), *folders)
 
     def _check_required(self, files: Sequence[FileReport]) -> None:
         counts: dict[str, int] = {}
@@ -177,7 +179,8 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
         The data columns, the partition columns as the text of their folders, then the further ones.
     """
     columns: list[Any] = [functions.col(quoted(name)) for name in _data_names(layout)]
-    columns += [functions.col(quoted(name)).cast("string") for name in layout.partition_by]
+    folders = [(each, functions.col(quoted(each.name)).cast("string")) for each in _folder_fields(layout)]
+    columns += [_told_apart(field, text) for field, text in folders]
     columns += [functions.col(name) for name in further]
     return frame.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
 
@@ -196,6 +199,37 @@ def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
         raise WriteError(
             f"{subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
         )
+
+
+def _folder_fields(layout: TableLayout) -> list[SparkField]:
+    by_name = {each.name: each for each in fields_of(layout.partition_json)}
+    return [by_name[name] for name in layout.partition_by]
+
+
+def _told_apart(field: SparkField, result: Column) -> Column:
+    """A result for each row whose partition value the name of a folder holds; any other row is an error."""
+    value = functions.col(quoted(field.name))
+    text = value.cast("string")
+    if field.spark_type == "timestamp":
+        lost = ~text.cast("timestamp").eqNullSafe(value)
+        parts: list[str | Column] = [
+            f"partition column {field.name}: the clocks of ",
+            functions.current_timezone(),
+            " show ",
+            text,
+            " twice, and the name of a folder does not say which it is; ",
+            "partition by a date or by text, or set spark.sql.session.timeZone to UTC",
+        ]
+    elif field.arrow_type == pa.string():
+        lost = text == NULL_FOLDER
+        parts = [
+            f"partition column {field.name}: the text '{NULL_FOLDER}' is how the name of a folder spells null; ",
+            "write null or another text",
+        ]
+    else:
+        return result
+    message = functions.concat(*(functions.lit(each) if isinstance(each, str) else each for each in parts))
+    return functions.when(lost, functions.raise_error(message)).otherwise(result)
 
 
 def _data_names(layout: TableLayout) -> list[str]:

@@ -76,9 +76,9 @@ class OpenTable:
         return replace(self, snapshot=replace(self.snapshot, files=files))
 
     @property
-    def identity(self) -> tuple[str, int]:
-        """Table and version; equal identities show equal rows."""
-        return self.table_id, self.version
+    def identity(self) -> tuple[str, int, str]:
+        """Table, version and time zone; equal identities show equal rows."""
+        return self.table_id, self.version, self.timezone
 
     @property
     def version(self) -> int:

@@ -93,7 +93,7 @@ def _refresh_quietly(catalog: Catalog, text: str, depth: int) -> None:
 def _refresh(catalog: Catalog, text: str, depth: int) -> None:
     name = catalog.name(text)
     index = installed(catalog, name)
-    if index is not None and index.opened.is_current():
+    if index is not None and index.opened.is_current() and _in_zone(catalog.spark, index.opened):
         return
     entry = catalog.find(name)
     if entry is None:
@@ -108,11 +108,21 @@ def _refresh(catalog: Catalog, text: str, depth: int) -> None:
         (install if opened.managed else install_indexed)(catalog, entry, opened)
 
 
+def _in_zone(spark: SparkSession, opened: OpenTable) -> bool:
+    """Whether folders that spell a local time mean the same instants to the session as when the table was opened."""
+    return not opened.partition_columns or opened.timezone == _session_zone(spark)
+
+
+def _session_zone(spark: SparkSession) -> str:
+    """The session's time zone."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
 def open_entry(spark: SparkSession, entry: Entry) -> OpenTable | None:
     """The newest version of the table, or of the index, that a catalog entry shows; None for anybody else's table."""
     if entry.provider != "parquet" or entry.location is None or entry.table_id is None:
         return None
-    return OpenTable.newest(entry.location, str(spark.conf.get("spark.sql.session.timeZone")))
+    return OpenTable.newest(entry.location, _session_zone(spark))
 
 
 def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, OpenTable]:
