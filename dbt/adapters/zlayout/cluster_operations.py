@@ -58,10 +58,7 @@ class ClusterOperations(SessionHolder):
                 tables = [table for table in self.tables_with_index(names) if table.is_managed]
             else:
                 tables = [ZTable.for_name(self.session(), names[0])]
-            done = {
-                table.name: self._cluster(table, cluster_settings(config_of_table(table.name, nodes), given))
-                for table in tables
-            }
+            done = {table.name: self._cluster(table, config_of_table(table.name, nodes), given) for table in tables}
             return cluster_report(done, as_json=as_json)
 
     def _cluster(self, table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
