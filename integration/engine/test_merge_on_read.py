@@ -362,7 +362,7 @@ def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
     settings = {"compaction": "inline", "compact_every": 1, "compaction_max_logs": 1}
     table = made(spark, "pays", query.format(0, 5000), **settings)
     (base,) = live(table)["path"].to_pylist()
-    assert upsert(spark, table, query.format(0, 1)).compacted is None
+    assert upsert(spark, table, query.format(0, 1)).compacted == {}
     done = upsert(spark, table, query.format(1, 2))
     # Two logs are more than one: they become one, and the base stays.
     assert done.compacted["groups"] == 1
