@@ -26,7 +26,8 @@ from dbt.adapters.zlayout.spark.types import arrow_type, type_word
 
 _PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 _SEPARATOR = "\x01\x02"
-_INNER = re.compile(r"(\d+)(.+)")
+# Children, class, and of a struct's field its position.
+_INNER = re.compile(r"(\d+)(.+?)(?:(?<=GetStructField)(\d+))?")
 _TO_TEXT = "(Ljava/lang/Object;)Ljava/lang/String;"
 _MOST_SPELLED = 300
 
@@ -99,7 +100,8 @@ class _Handles:
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
         handles = jvm.lang.invoke.MethodHandles
-        leaf, literal = (jvm.type(f"{_PACKAGE}{name}") for name in ("LeafExpression", "Literal"))
+        kinds = ("LeafExpression", "Literal", "GetStructField")
+        leaf, literal, struct_field = (jvm.type(f"{_PACKAGE}{name}") for name in kinds)
         node, expression = "org.apache.spark.sql.catalyst.trees.TreeNode", f"{_PACKAGE}Expression"
         is_instance = jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z")
         text_of = jvm.static("java.lang.String", "valueOf", "(Ljava/lang/Object;)Ljava/lang/String;")
@@ -127,7 +129,12 @@ class _Handles:
             jvm.virtual(expression, "dataType", "()Lorg/apache/spark/sql/types/DataType;"),
             jvm.virtual("org.apache.spark.sql.types.DataType", "typeName", "()Ljava/lang/String;"),
         )
-        self.shape = jvm.function(either(leaf, as_json, inner))
+        ordinal = jvm.then(
+            jvm.virtual(f"{_PACKAGE}GetStructField", "ordinal", "()I"),
+            jvm.static("java.lang.String", "valueOf", "(I)Ljava/lang/String;"),
+        )
+        field_of = jvm.of_one_argument(concat, [inner, jvm.as_object(ordinal, _TO_TEXT)], _TO_TEXT)
+        self.shape = jvm.function(either(leaf, as_json, either(struct_field, field_of, inner)))
         self.numbers = jvm.function(either(literal, jvm.then(value, number), nothing))
         self.types = jvm.function(kind)
         self._offer = jvm.virtual("java.util.concurrent.ArrayBlockingQueue", "offer", "(Ljava/lang/Object;)Z")
@@ -196,7 +203,7 @@ class Node:
     """One node.
 
     Attributes:
-        raw: Of a leaf Spark's JSON, of others its ``class`` alone.
+        raw: Of a leaf Spark's JSON, of others the ``class``, and the ``ordinal`` of a struct's field.
         tree: Where it is from.
         position: Its number there.
         children: Its own.
@@ -279,7 +286,7 @@ def _linked(lines: Sequence[str], tree: _Tree) -> Node:
         else:
             children = [pending.pop() for _ in range(int(inner[1]))]
             size = 1 + sum(each.size for each in children)
-            pending.append(Node({"class": inner[2]}, tree, position, children, size))
+            pending.append(Node({"class": inner[2], "ordinal": inner[3]}, tree, position, children, size))
     (root,) = pending
     return root
 
