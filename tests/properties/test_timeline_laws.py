@@ -12,6 +12,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt.adapters.zlayout.store.inside import is_inside
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -20,11 +21,17 @@ from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import CHECKPOINT_FOLDER, LOG_FOLDER
+from dbt.adapters.zlayout.timeline.naming import (
+    CHECKPOINT_FOLDER,
+    LOG_FOLDER,
+    METADATA_FOLDER,
+    SPARK_MANIFEST_FOLDER,
+)
 from dbt.adapters.zlayout.timeline.snapshot import replay
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
+PATHS = TEXT.filter(lambda path: is_inside(path) and not path.startswith((METADATA_FOLDER, SPARK_MANIFEST_FOLDER)))
 
 
 def _file(path: str, size_bytes: int, partition: tuple[tuple[str, str | None], ...] = ()) -> DataFile:
@@ -73,7 +80,7 @@ def test_replay_equals_a_dictionary_from_any_checkpoint(steps, checkpoint_after)
 
 
 @given(
-    st.lists(st.tuples(TEXT, st.none() | st.text(st.characters(exclude_categories=("Cs",)), max_size=5)), max_size=6),
+    st.lists(st.tuples(PATHS, st.none() | st.text(st.characters(exclude_categories=("Cs",)), max_size=5)), max_size=6),
     st.lists(TEXT, unique=True, max_size=2),
     st.dictionaries(TEXT, st.integers() | TEXT, max_size=2),
 )
