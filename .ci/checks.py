@@ -81,26 +81,26 @@ class Checks:
 
     def named(self, run: str) -> list[Check]:
         """The checks of a run, the longest first, so that the lanes end together."""
-        every, full = ("-m", ""), ("-m", "", "--faults", "full")
-        return {
-            "test": [self.lint(), self.types(), self.unit(), *map(self.suite, SUITES)],
-            "others": [
+        if run == "test":
+            return [self.lint(), self.types(), self.unit(), *map(self.suite, SUITES)]
+        if run == "others":
+            return [
                 *(self.engine_on(spark, "not exhaustive and not newest_spark") for spark in OTHER_SPARKS),
                 self.suite("faults", "-m", "", "--faults", "sample"),
                 self.wheel(),
                 self.documentation(),
-            ],
-            "all": [
-                self.lint(),
-                self.types(),
-                *(self.engine_on(spark, "not newest_spark") for spark in OTHER_SPARKS),
-                *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
-                self.unit(*every, ZLAYOUT_PROTOCOL="full"),
-                self.wheel(),
-                self.documentation(),
-                self.mutants(),
-            ],
-        }[run]
+            ]
+        every, full = ("-m", ""), ("-m", "", "--faults", "full")
+        return [
+            self.lint(),
+            self.types(),
+            *(self.engine_on(spark, "not newest_spark") for spark in OTHER_SPARKS),
+            *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
+            self.unit(*every, ZLAYOUT_PROTOCOL="full"),
+            self.wheel(),
+            self.documentation(),
+            self.mutants(),
+        ]
 
     def lint(self) -> Check:
         """Rules and format."""
