@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from comparing import same_rows
 from scanned import Scans
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
@@ -98,6 +99,27 @@ def test_incremental_predicates_skip_files(spark, keyed, predicate):
         assert keyed.merge(rows, ["j"], predicates=[by_name]).rows_updated == 3
         assert keyed.delete_insert(rows, ["j"], predicates=[predicate]).rows_deleted == 3
     assert max(scans.files) == 1
+
+
+PLACES = "array('a%20b', 'x {y}+1', 'ü~ß', 'a/b', 'a\\'\\\"\\\\c[1]', null)[id % 6]"
+
+
+@pytest.mark.parametrize("table_type", ["copy_on_write", "merge_on_read"])
+def test_files_are_told_apart_whatever_their_folders_and_columns_are_called(spark, tmp_path, table_type):
+    rows, key = f"select id k, id _metadata, 0 file_path, {PLACES} place from range(24)", ["_metadata"]
+    name, folder = f"z.odd_{table_type}", f"{tmp_path}/100% it+é"
+    spark.sql(rows).coalesce(1).write.partitionBy("place").option("path", folder).saveAsTable(name)
+    # Files of another writer do not tell their file group.
+    table = ZTable.adopt(spark, name, managed=True)
+    unique_key = ("_metadata",) if table_type == "merge_on_read" else ()
+    settings = replace(config_of(table._opened.snapshot), table_type=TableTypeConfig(table_type, unique_key))
+    new = spark.sql(rows).where("k % 4 = 0").selectExpr("k", "_metadata", "1 file_path", "place")
+    assert table.merge(new, key, settings=settings).rows_updated == 6
+    done = table.delete_insert(new.where("k < 12"), key)
+    assert (done.rows_deleted, done.rows_updated) in [(3, 0), (0, 3)]
+    assert table.delete("k in (1, 5, 9)").rows_deleted == 3
+    expected = f"select k, _metadata, if(k % 4 = 0, 1, 0) file_path, place from ({rows}) where k not in (1, 5, 9)"
+    assert same_rows(spark.table(name), spark.sql(expected))
 
 
 @pytest.mark.parametrize("most_values", [5_000, 2], ids=["values", "ranges"])
