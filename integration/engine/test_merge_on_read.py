@@ -359,12 +359,13 @@ def test_inline_compaction_comes_after_so_many_commits(spark):
 @pytest.mark.newest_spark
 def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
-    settings = {"compaction": "inline", "compact_every": 1, "compaction_max_logs": 1}
+    settings = {"compaction": "inline", "compact_every": 1, "compaction_max_logs": 2}
     table = made(spark, "pays", query.format(0, 5000), **settings)
     (base,) = live(table)["path"].to_pylist()
-    assert upsert(spark, table, query.format(0, 1)).compacted == {}
-    done = upsert(spark, table, query.format(1, 2))
-    # Two logs are more than one: they become one, and the base stays.
+    for number in range(2):
+        assert upsert(spark, table, query.format(number, number + 1)).compacted == {}
+    done = upsert(spark, table, query.format(2, 3))
+    # Three logs are more than two: they become one, and the base stays.
     assert done.compacted["groups"] == 1
     assert done.compacted["bytes_written"] < 2 * done.log_bytes
     assert (base in live(table)["path"].to_pylist(), len(log_files(live(table)))) == (True, 1)
