@@ -74,7 +74,7 @@ def write_increment(
         return table.append(rows, **common)
     if how.strategy == "delete+insert":
         return table.delete_insert(rows, list(how.unique_key), predicates=how.predicates, **common)
-    return table.merge(rows, **how.merge_rules, **common)
+    return table.merge(rows, **how.merge_rules, **wanted.feed_settings, **common)
 
 
 def kept_settings(wanted: ModelWrite) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class ZlayoutConfig(SparkConfig):
     merge_exclude_columns: Optional[Union[List[str], str]] = None
     matched_condition: Optional[str] = None
     not_matched_condition: Optional[str] = None
+    deleted_when: Optional[str] = None
     skip_matched_step: Optional[bool] = None
     skip_not_matched_step: Optional[bool] = None
     source_alias: Optional[str] = None
@@ -56,3 +57,4 @@ class ZlayoutConfig(SparkConfig):
     compaction_max_logs: Optional[int] = None
     compaction_strategy: Optional[str] = None
     compaction_max_bytes: Optional[Union[str, int]] = None
+    retain_deletes_hours: Optional[float] = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
+from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, asks_for_merge_on_read
@@ -52,6 +53,7 @@ class ModelWrite:
         properties: ``tblproperties``.
         not_null: Columns that an enforced contract says hold no null.
         incremental: How new rows come in, for a model that keeps its rows from run to run.
+        column_names: Columns of the properties.
         exact_names: Columns of the properties whose case counts: those with ``quote: true``.
         reclustering: When the table is clustered after a write.
         cluster_settings: How, as keywords of ``ZTable.cluster``.
@@ -64,9 +66,15 @@ class ModelWrite:
     properties: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
     incremental: IncrementalConfig = field(default_factory=IncrementalConfig)
+    column_names: tuple[str, ...] = ()
     exact_names: frozenset[str] = frozenset()
     reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
     cluster_settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def feed_settings(self) -> dict[str, Any]:
+        """What a change feed says beside its condition, as keywords of ``ZTable``; nothing for any other model."""
+        return {} if self.incremental.deleted_when is None else {"stored_columns": self.column_names}
 
     @property
     def table_config(self) -> TableConfig:
@@ -99,6 +107,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         location_root=config.get("location_root") or schema_root,
         comment=(model.get("description") or None) if persisted.get("relation") else None,
         column_comments=_descriptions(columns) if persisted.get("columns") else {},
+        column_names=tuple(columns),
         exact_names=frozenset(name for name, column in columns.items() if column.get("quote")),
         properties={str(key): str(value) for key, value in (config.get("tblproperties") or {}).items()},
         not_null=_not_null(model, columns) if contract_is_enforced(config) else (),
@@ -130,11 +139,16 @@ def write_model(
         warn: Gets a sentence about documented columns that the query does not have.
         progress: Gets a sentence now and then while the write lasts.
     """
+    settings = dict(wanted.settings)
+    if wanted.incremental.deleted_when is not None:
+        settings["deleted_when"] = wanted.incremental.deleted_when
+        settings["unique_key"] = [format_column_path((key,)) for key in wanted.incremental.unique_key]
     table = ZTable.write(
         dataframe.sparkSession,
         name,
         dataframe,
-        **wanted.settings,
+        **settings,
+        **wanted.feed_settings,
         location_root=wanted.location_root,
         comment=wanted.comment,
         column_comments=_in_case_of(dataframe.columns, wanted, name, warn),
@@ -171,6 +185,12 @@ def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
         problems.append(
             f"table_type: 'merge_on_read' does not fit materialized={materialized!r}, but {' and '.join(_INCREMENTAL)};"
             " take one of them, or leave table_type out"
+        )
+    if config.get("deleted_when") is not None and materialized not in _INCREMENTAL:
+        problems.append(
+            f"deleted_when: {config['deleted_when']!r} does not fit materialized={materialized!r}, which keeps no row"
+            " to delete; leave such rows out in the query, or take materialized='incremental' with"
+            " incremental_strategy='merge'"
         )
     submission = config.get("submission_method")
     if submission not in (None, "session"):

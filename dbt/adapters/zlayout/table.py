@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
+from dbt.adapters.zlayout.config.merge_rules import MergeRules
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.inspect import Explanation, explanation_of, explanation_of_table
 from dbt.adapters.zlayout.spark.adopt import adopt_table
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.catalog import Catalog
+from dbt.adapters.zlayout.spark.change_feed import ChangeFeed
 from dbt.adapters.zlayout.spark.explain import explain_predicate, explain_scans, nothing_matches
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import table_entry
@@ -98,6 +101,8 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         column_comments: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
         not_null: Sequence[str] = (),
+        deleted_when: str | None = None,
+        stored_columns: Sequence[str] = (),
         progress: Callable[[str], None] | None = None,
         **merging: Any,
     ) -> ZTable:
@@ -125,11 +130,15 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             column_comments: By column.
             properties: Table properties for the catalog.
             not_null: Columns that may hold no null; checked before the commit.
+            deleted_when: Which rows are deletes, SQL over their columns, such as ``op = 'D'``: they do not come in.
+                Needs a ``unique_key``, and without ``ordering`` no two rows may have the same key. A column that only
+                this reads, and that no setting names, is not stored.
+            stored_columns: Such columns that are stored all the same.
             progress: Gets a line every few seconds.
             **merging: Of a merge_on_read table: ``update_partition_path``, ``small_file_limit``, ``log_max_size``,
                 ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``,
                 ``compaction_min_log_ratio``, ``compaction_max_logs``, ``compaction_strategy``,
-                ``compaction_max_bytes``, as in a model's config.
+                ``compaction_max_bytes``, ``retain_deletes_hours``, as in a model's config.
 
         Returns:
             The table at its new version; ``last_commit`` says what was done.
@@ -166,6 +175,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             description=Description(comment, dict(properties or {})),
             column_comments=dict(column_comments or {}),
             not_null=tuple(not_null),
+            feed=_feed(deleted_when, unique_key, stored_columns, str(found)),
             progress=progress,
         )
         opened, done = replace_table(spark, wanted)
@@ -265,6 +275,20 @@ def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
         One explanation a scan; none when the query reads no such table, or the optimizer answers it without a scan.
     """
     return [explanation_of(scan) for scan in explain_scans(spark, sql)]
+
+
+def _feed(
+    deleted_when: str | None, unique_key: Sequence[str] | str | None, stored_columns: Sequence[str], subject: str
+) -> ChangeFeed | None:
+    if deleted_when is None:
+        return None
+    problems: list[str] = []
+    paths = parse_column_list("unique_key", unique_key, problems)
+    keys = tuple(format_column_path(path) for path in paths)
+    problems += MergeRules(keys, deleted_when=deleted_when).delete_problems()
+    if problems:
+        raise ConfigError(problems, subject)
+    return ChangeFeed(deleted_when, tuple(path[0] for path in paths), tuple(stored_columns))
 
 
 def _given(settings: Mapping[str, object]) -> dict[str, object]:

@@ -38,7 +38,7 @@ class TableRecords(TableWrites):
         """Whether changes of rows go to logs, which readers merge."""
         return self._opened.merges_on_read
 
-    def upsert(self, df: DataFrame, **options: Any) -> CommitSummary:
+    def upsert(self, df: DataFrame, *, deleted_when: str | None = None, **options: Any) -> CommitSummary:
         """Brings rows in by the table's key: they take the place of those of equal keys, the others are new.
 
         Of two rows of a key the one with the greater value of the ordering column stays, in the table or among those
@@ -46,20 +46,26 @@ class TableRecords(TableWrites):
 
         Args:
             df: The rows, whose query runs once; without an ordering column no two may have the same key.
+            deleted_when: Which rows are deletes, SQL over their columns, such as ``op = 'D'``; null means no. With an
+                ordering column a delete bars rows that are older, also where they come later. A column that only this
+                reads is not stored unless the table has it.
             **options: See `TableWrites`.
 
         Returns:
-            What was done: ``rows_inserted``, ``rows_updated``, ``groups_touched``, ``log_bytes`` …
+            What was done: ``rows_inserted``, ``rows_updated``, ``rows_deleted``, ``groups_touched``, ``log_bytes`` …
 
         Raises:
             WriteError: A key is null, or rows share one and nothing orders them; the table is as it was.
             ConfigError: The table is not of the type ``merge_on_read``.
             ConflictError: Another writer committed rows of the same keys meanwhile; run it again.
         """
-        return self._modify(Operation.MERGE, df, None, delta=delta_plans.upsert, **options)
+        given: dict[str, Any] = {"delta": delta_plans.upsert, "takes_deletes": True, "deleted_when": deleted_when}
+        return self._modify(Operation.MERGE, df, None, **given, **options)
 
-    def upsert_batch(self, df: DataFrame, batch_id: int) -> None:
+    def upsert_batch(self, df: DataFrame, batch_id: int, *, deleted_when: str | None = None) -> None:
         """Takes one batch of a stream, exactly once: ``stream.writeStream.foreachBatch(table.upsert_batch)``.
+
+        A stream of changes with deletes: ``foreachBatch(partial(table.upsert_batch, deleted_when="op = 'D'"))``.
 
         The commit says which query and batch it is of, so that a batch which comes again, as after a kill between the
         commit and the stream's checkpoint, changes nothing.
@@ -67,6 +73,7 @@ class TableRecords(TableWrites):
         Args:
             df: The batch.
             batch_id: Its number in the stream.
+            deleted_when: As for `upsert`.
 
         Raises:
             WriteError: As for `upsert`.
@@ -75,8 +82,7 @@ class TableRecords(TableWrites):
         query_id = self._spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
         for left in reversed(range(_BATCH_TRIES)):
             try:
-                rows = handed_over(df, self._spark)
-                self._modify(Operation.MERGE, rows, None, delta=delta_plans.upsert, batch=(query_id, batch_id))
+                self.upsert(handed_over(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
                 return
             except ConflictError:  # noqa: PERF203 # each try is a whole query
                 if not left:

@@ -95,6 +95,7 @@ class TableWrites:
         not_matched_condition: str | None = None,
         skip_matched_step: bool = False,
         skip_not_matched_step: bool = False,
+        deleted_when: str | None = None,
         source_alias: str = SOURCE_ALIAS,
         target_alias: str = TARGET_ALIAS,
         **options: Any,
@@ -111,6 +112,8 @@ class TableWrites:
             not_matched_condition: Which rows without a match are inserted, SQL over the source's alias.
             skip_matched_step: Update nothing.
             skip_not_matched_step: Insert nothing.
+            deleted_when: Which rows are deletes, SQL over their columns, such as ``op = 'D'``; null means no. A delete
+                takes the row of its key away. A column that only this reads is not stored unless the table has it.
             source_alias: Name of the coming rows in conditions.
             target_alias: Name of the table in conditions.
             **options: See the class.
@@ -124,11 +127,16 @@ class TableWrites:
             not_matched_condition=not_matched_condition,
             skip_matched_step=skip_matched_step,
             skip_not_matched_step=skip_not_matched_step,
+            deleted_when=deleted_when,
             source_alias=source_alias,
             target_alias=target_alias,
         )
+        if problems := rules.delete_problems():
+            raise ConfigError(problems, self.name)
         delta = partial(delta_plans.merge, rules=rules)
-        return self._modify(Operation.MERGE, df, partial(merge, rules=rules), delta=delta, **options)
+        plan = partial(merge, rules=rules)
+        options["deleted_when"] = deleted_when
+        return self._modify(Operation.MERGE, df, plan, delta=delta, takes_deletes=True, **options)
 
     def delete_insert(
         self, df: DataFrame, unique_key: Sequence[str] | str, *, predicates: Sequence[str] = (), **options: Any
@@ -182,11 +190,16 @@ class TableWrites:
         plan: Plan | None,
         *,
         delta: DeltaPlan | None = None,
+        takes_deletes: bool = False,
+        deleted_when: str | None = None,
         on_schema_change: OnSchemaChange | str = OnSchemaChange.FAIL,
         column_comments: Mapping[str, str] | None = None,
         not_null: Sequence[str] = (),
         **options: Any,
     ) -> CommitSummary:
+        if deleted_when is not None and not takes_deletes:
+            why = "only merge and upsert have a place for deletes; take one of them, or leave deleted rows out of df"
+            raise ConfigError([f"deleted_when: {deleted_when!r} is given, and {why}"], self.name)
         wanted = Modification(
             name=Catalog(self._spark).name(self.name),
             operation=operation,
@@ -194,6 +207,7 @@ class TableWrites:
             on_schema_change=OnSchemaChange(on_schema_change),
             column_comments=dict(column_comments or {}),
             not_null=tuple(not_null),
+            deleted_when=deleted_when,
             **options,
         )
         entry, opened = of_type(self._spark, wanted.name, wanted.settings, wanted.progress)

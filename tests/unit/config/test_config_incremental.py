@@ -76,6 +76,25 @@ def test_a_field_of_a_struct_is_no_key() -> None:
         ({"incremental_predicates": [3]}, "is not a list of conditions"),
         ({"predicates": {"a": 1}}, "predicates: "),
         ({"matched_condition": 3}, "matched_condition: 3"),
+        (
+            {"incremental_strategy": "merge", "unique_key": "k", "deleted_when": True},
+            "deleted_when: True is not a condition (write \"op = 'D'\")",
+        ),
+        ({"deleted_when": "op = 'D'"}, "incremental_strategy 'append' has no place for deletes"),
+        (
+            {"incremental_strategy": "delete+insert", "unique_key": "k", "deleted_when": "op = 'D'"},
+            "set incremental_strategy to 'merge'",
+        ),
+        ({"incremental_strategy": "merge", "deleted_when": "op = 'D'"}, "finds its row by the key; set unique_key"),
+        (
+            {
+                "incremental_strategy": "merge",
+                "unique_key": "k",
+                "deleted_when": "op = 'D'",
+                "skip_matched_step": True,
+            },
+            "skip_matched_step leaves rows that match alone",
+        ),
         ({"skip_matched_step": "perhaps"}, "'perhaps' is not true or false"),
         ({"source_alias": "a b"}, "source_alias: 'a b' is not a plain name"),
         ({"on_schema_change": "grow"}, "'grow' is not one of ignore, fail, append_new_columns, sync_all_columns"),
@@ -109,3 +128,8 @@ def test_conditions_and_steps_are_read() -> None:
     assert (config.skip_matched_step, config.skip_not_matched_step) == (False, True)
     assert (config.source_alias, config.target_alias) == ("s", "t")
     assert config.update_columns == ("n",)
+
+
+def test_which_rows_are_deletes_is_a_rule_of_a_merge() -> None:
+    config = parsed(incremental_strategy="merge", unique_key="id", deleted_when="op = 'D'")
+    assert config.merge_rules["deleted_when"] == "op = 'D'"

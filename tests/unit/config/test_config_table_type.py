@@ -34,6 +34,7 @@ def test_what_is_set_is_read():
             "compaction_max_logs": "9",
             "compaction_strategy": "age",
             "compaction_max_bytes": "1gb",
+            "retain_deletes_hours": "1.5",
         }
     ).table_type
     assert found == TableTypeConfig(
@@ -51,6 +52,7 @@ def test_what_is_set_is_read():
         compaction_max_logs=9,
         compaction_strategy="age",
         compaction_max_bytes=1 << 30,
+        retain_deletes_hours=1.5,
     )
     assert parse_table_config(MERGING).table_type == TableTypeConfig("merge_on_read", ("k",))
 
@@ -67,6 +69,7 @@ def test_what_is_set_is_read():
         ({**MERGING, "compact_every": 0}, "compact_every: 0 is not a whole number from 1"),
         ({**MERGING, "compaction_min_log_ratio": -1}, "compaction_min_log_ratio: -1 is not a number from 0 on"),
         ({**MERGING, "compaction_max_logs": 0}, "compaction_max_logs: 0 is not a whole number from 1"),
+        ({**MERGING, "retain_deletes_hours": -1}, "retain_deletes_hours: -1 is not a number of hours from 0 to"),
         ({**MERGING, "log_max_size": "big"}, "log_max_size: 'big' is not a size"),
         ({**MERGING, "compaction_strategy": "x"}, "compaction_strategy: 'x' is not one of log_size"),
     ],

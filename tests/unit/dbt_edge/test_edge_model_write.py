@@ -188,3 +188,31 @@ def test_settings_and_extras_reach_the_table(monkeypatch: pytest.MonkeyPatch) ->
             "progress": print,
         }
     ]
+
+
+def test_deletes_have_no_place_in_a_model_that_keeps_no_rows() -> None:
+    with pytest.raises(ConfigError, match="does not fit materialized='table', which keeps no row to delete"):
+        read_model(node(materialized="table", deleted_when="op = 'D'"), None)
+
+
+def test_a_first_run_hands_the_condition_and_the_key_of_a_feed_to_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    class Table:
+        last_commit = "the commit"
+
+        @classmethod
+        def write(cls, *_: object, **settings: Any) -> type[Table]:
+            given.update(settings)
+            return cls
+
+    class Frame:
+        sparkSession = "the session"  # noqa: N815 # pyspark's name
+        columns = ("a",)
+
+    monkeypatch.setattr(model_write, "ZTable", Table)
+    config = {"materialized": "incremental", "incremental_strategy": "merge", "unique_key": ["a", "`b.c`"]}
+    wanted = read_model(node(**config, deleted_when="op = 'D'"), None)
+    model_write.write_model("s.t", Frame(), wanted, warn=print, progress=print)  # type: ignore[arg-type] # a stub
+    assert (given["deleted_when"], given["unique_key"]) == ("op = 'D'", ["a", "`b.c`"])
+    assert given["stored_columns"] == ("A", "b")

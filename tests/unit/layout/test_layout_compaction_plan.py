@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -161,3 +162,14 @@ def written_by_compactions(rows, groups, share, rounds):
 def test_default_compactions_write_little_beside_the_logs(rows, groups, share, rounds, times):
     logged, compacted = written_by_compactions(rows, groups, share, rounds)
     assert logged + compacted <= times * logged, (logged, compacted)
+
+
+def test_kept_deletes_go_with_the_slice_and_stay_where_logs_alone_are_merged():
+    kept = DataFile("a.deletes.parquet", (), 1, 9, 5, "a" * 16)
+    whole = replace(slice_of("a", 1000, (3, 50), (4, 50)), deletes=(kept,))
+    (both,), (logs,) = (choose([whole], "age", logs_only=only) for only in (False, True))
+    assert (both.paths[-1], both.size_bytes, both.changes) == (kept.path, 1109, (*both.logs, kept.path))
+    assert (logs.paths, logs.deletes) == (both.logs, ())
+    assert CompactionOperation.from_dict(json.loads(json.dumps(both.to_dict()))) == both
+    before = {key: value for key, value in logs.to_dict().items() if key != "deletes"}
+    assert CompactionOperation.from_dict(before) == logs

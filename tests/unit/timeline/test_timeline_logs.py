@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.file_slices import (
     base_files,
     groups_with_logs,
+    kept_deletes,
     log_files,
     slices_with_logs,
     without_logs,
@@ -19,6 +20,8 @@ from dbt.adapters.zlayout.timeline.file_slices import (
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.naming import (
     data_file_path,
+    deletes_file_instant,
+    deletes_file_path,
     group_in_name,
     instants_in_name,
     is_own_name,
@@ -68,6 +71,22 @@ def test_a_slice_is_one_base_and_its_logs_in_order():
     assert slices_with_logs(base_files(files)) == []
     assert without_logs(base_files(files)) == base_files(files)
     assert groups_with_logs(DataFiles.empty()) == frozenset()
+
+
+def test_kept_deletes_are_neither_bases_nor_logs_but_go_with_their_slice():
+    base, log = data_file_path("", GROUP, T1), log_file_path("", GROUP, T3, 0)
+    kept, others = deletes_file_path("", GROUP, T2, 0), deletes_file_path("p=x", OTHER, T2, 3)
+    assert (kept, others) == (f"{GROUP}_{T2}_0000.deletes.parquet", f"p=x/{OTHER}_{T2}_0003.deletes.parquet")
+    assert [deletes_file_instant(each) for each in (kept, others, log, base)] == [T2, T2, None, None]
+    assert (group_in_name(kept), is_own_name(kept), instants_in_name(kept)) == (GROUP, True, (T2,))
+    files = DataFiles.of([file_at(each) for each in (kept, log, base)] + [file_at(others, OTHER)])
+    (only,) = slices_with_logs(files)
+    assert (only.paths, only.log_bytes, only.size_bytes) == ((base, log, kept), 10, 30)
+    assert kept_deletes(files)["path"].to_pylist() == [kept, others]
+    assert base_files(files)["path"].to_pylist() == [base]
+    assert without_logs(files)["path"].to_pylist() == []
+    unlogged = DataFiles.of([file_at(kept), file_at(base)])
+    assert (slices_with_logs(unlogged), without_logs(unlogged)["path"].to_pylist()) == ([], [base])
 
 
 def test_a_file_of_others_is_no_log_whatever_it_ends_in():

@@ -21,6 +21,7 @@ _BY_KEY: tuple[StrategyName, ...] = ("merge", "delete+insert", "microbatch")
 # Outside of backquotes nothing but an expression has one of these.
 _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
 _BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
+_BOTH_SIDES = f"{SOURCE_ALIAS}.seen > {TARGET_ALIAS}.seen"
 _ALIAS = re.compile(r"[^\W\d]\w*")
 
 
@@ -59,16 +60,17 @@ def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> Increme
     if update_columns and exclude_columns:
         problems.append("merge_update_columns: merge_exclude_columns is set too; a model can have one of them")
     changes, overwrite = raw.get("on_schema_change"), raw.get("partition_overwrite")
-    return IncrementalConfig(
+    config = IncrementalConfig(
         strategy=strategy,
         unique_key=_columns("unique_key", raw, problems),
         predicates=_predicates(raw, problems),
         update_columns=update_columns or None,
         exclude_columns=exclude_columns,
-        matched_condition=_condition("matched_condition", raw, problems),
-        not_matched_condition=_condition("not_matched_condition", raw, problems),
+        matched_condition=_condition("matched_condition", raw, problems, _BOTH_SIDES),
+        not_matched_condition=_condition("not_matched_condition", raw, problems, _BOTH_SIDES),
         skip_matched_step=parse_boolean("skip_matched_step", raw.get("skip_matched_step"), problems),
         skip_not_matched_step=parse_boolean("skip_not_matched_step", raw.get("skip_not_matched_step"), problems),
+        deleted_when=_condition("deleted_when", raw, problems, "op = 'D'"),
         source_alias=_alias("source_alias", raw, problems, SOURCE_ALIAS),
         target_alias=_alias("target_alias", raw, problems, TARGET_ALIAS),
         on_schema_change=cast(
@@ -83,6 +85,14 @@ def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> Increme
         ),
         event_time=_event_time(strategy, raw, problems),
     )
+    if config.deleted_when is not None and strategy != "merge":
+        problems.append(
+            f"deleted_when: incremental_strategy {strategy!r} has no place for deletes; set incremental_strategy to"
+            " 'merge' and a unique_key, or leave deleted_when out"
+        )
+    else:
+        problems += config.delete_problems()
+    return config
 
 
 def _strategy(raw: Mapping[str, object], problems: list[str]) -> StrategyName:
@@ -152,11 +162,11 @@ def _predicates(raw: Mapping[str, object], problems: list[str]) -> tuple[str, ..
     return tuple(listed)
 
 
-def _condition(key: str, raw: Mapping[str, object], problems: list[str]) -> str | None:
+def _condition(key: str, raw: Mapping[str, object], problems: list[str], example: str) -> str | None:
     value = raw.get(key)
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    problems.append(f'{key}: {value!r} is not a condition (write "{SOURCE_ALIAS}.seen > {TARGET_ALIAS}.seen")')
+    problems.append(f'{key}: {value!r} is not a condition (write "{example}")')
     return None
 
 

@@ -23,6 +23,7 @@ OWN_KEYS = (
     "partition_overwrite",
     "matched_condition",
     "not_matched_condition",
+    "deleted_when",
     "skip_matched_step",
     "skip_not_matched_step",
     "source_alias",

@@ -21,6 +21,7 @@ class MergeRules:
         not_matched_condition: Which rows without a match are inserted; None for all.
         skip_matched_step: Update nothing.
         skip_not_matched_step: Insert nothing.
+        deleted_when: Which incoming rows are deletes, SQL over their columns; null means no. None where none is.
         source_alias: Name of the incoming rows in conditions.
         target_alias: Name of the table in conditions.
     """
@@ -33,5 +34,17 @@ class MergeRules:
     not_matched_condition: str | None = None
     skip_matched_step: bool = False
     skip_not_matched_step: bool = False
+    deleted_when: str | None = None
     source_alias: str = SOURCE_ALIAS
     target_alias: str = TARGET_ALIAS
+
+    def delete_problems(self) -> list[str]:
+        """Sentences about rules that leave a delete no place."""
+        if self.deleted_when is None:
+            return []
+        found = []
+        if not self.unique_key:
+            found.append("deleted_when: a delete finds its row by the key; set unique_key")
+        if self.skip_matched_step:
+            found.append("deleted_when: skip_matched_step leaves rows that match alone; leave one of them out")
+        return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.config.scalars import as_number, parse_integer
+from dbt.adapters.zlayout.config.scalars import parse_hours, parse_integer
 
 _DEFAULT_VERSIONS = 3
 _DEFAULT_HOURS = 24.0
@@ -29,14 +29,6 @@ def parse_retention(raw: Mapping[str, object], problems: list[str]) -> Retention
     versions = parse_integer(
         "retain_versions", raw.get("retain_versions"), problems, default=_DEFAULT_VERSIONS, low=1, high=1_000_000
     )
-    return RetentionConfig(versions, _parse_hours(raw.get("retain_hours"), problems))
-
-
-def _parse_hours(value: object, problems: list[str]) -> float:
-    if value is None:
-        return _DEFAULT_HOURS
-    hours = as_number(value)
-    if not 0 <= hours <= 1_000_000:
-        problems.append(f"retain_hours: {value!r} is not a number of hours from 0 to 1,000,000")
-        return _DEFAULT_HOURS
-    return hours
+    return RetentionConfig(
+        versions, parse_hours("retain_hours", raw.get("retain_hours"), problems, default=_DEFAULT_HOURS)
+    )

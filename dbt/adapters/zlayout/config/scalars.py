@@ -43,6 +43,17 @@ def parse_integer(key: str, value: object, problems: list[str], *, default: int,
     return number
 
 
+def parse_hours(key: str, value: object, problems: list[str], *, default: float) -> float:
+    """Reads a number of hours; None means the default."""
+    if value is None:
+        return default
+    hours = as_number(value)
+    if not 0 <= hours <= 1_000_000:
+        problems.append(f"{key}: {value!r} is not a number of hours from 0 to 1,000,000")
+        return default
+    return hours
+
+
 def parse_choice(key: str, value: object, problems: list[str], *, default: str, allowed: Sequence[str]) -> str:
     """Reads one of a few words, in any case; None means the default."""
     if value is None:

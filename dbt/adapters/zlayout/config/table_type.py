@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.file_sizing import parse_size
-from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_choice, parse_integer
+from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_choice, parse_hours, parse_integer
 
 TableType = Literal["copy_on_write", "merge_on_read"]
 CompactionMode = Literal["inline", "deferred", "off"]
@@ -29,10 +29,13 @@ TABLE_TYPE_KEYS = (
     "compaction_max_logs",
     "compaction_strategy",
     "compaction_max_bytes",
+    "retain_deletes_hours",
 )
 # Columns that a log file has beside those of the table.
 OP, INSTANT, SEQ = "_zl_op", "_zl_instant", "_zl_seq"
 UPSERT, DELETE = "upsert", "delete"
+# What is left of a delete when a compaction has taken its row: readers pass over it, writers look at its ordering.
+TOMBSTONE = "tombstone"
 
 _MIB = 1 << 20
 
@@ -61,6 +64,8 @@ class TableTypeConfig:
         compaction_strategy: Which file slices come first: those with most log bytes, most log bytes for each byte of
             base file, most delta commits, or the oldest log.
         compaction_max_bytes: Most bytes, base and logs, of one plan; None for no limit.
+        retain_deletes_hours: For so long at least compactions keep the ordering value of a delete, so that an older row
+            which comes later stays out.
     """
 
     kind: TableType = "copy_on_write"
@@ -77,6 +82,7 @@ class TableTypeConfig:
     compaction_max_logs: int = 20
     compaction_strategy: CompactionStrategy = "log_size"
     compaction_max_bytes: int | None = None
+    retain_deletes_hours: float = 168.0
 
     @property
     def merges_on_read(self) -> bool:
@@ -140,6 +146,9 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
         ),
         compaction_strategy=parse_strategy(raw.get("compaction_strategy"), problems),
         compaction_max_bytes=_size("compaction_max_bytes", raw, problems, None),
+        retain_deletes_hours=parse_hours(
+            "retain_deletes_hours", raw.get("retain_deletes_hours"), problems, default=default.retain_deletes_hours
+        ),
     )
 
 

@@ -45,6 +45,7 @@ class CompactionOperation:
         logs: Log files, oldest first.
         logs_only: Whether its logs become one log, and the base stays.
         size_bytes: Of all that it reads.
+        deletes: Files of kept deletes.
     """
 
     partition: Partition
@@ -53,21 +54,32 @@ class CompactionOperation:
     logs: tuple[str, ...]
     logs_only: bool
     size_bytes: int
+    deletes: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The files that it replaces."""
-        return self.logs if self.base is None or self.logs_only else (self.base, *self.logs)
+        if self.logs_only:
+            return self.logs
+        return (*(() if self.base is None else (self.base,)), *self.changes)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Logs and kept deletes."""
+        return (*self.logs, *self.deletes)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for the plan on the timeline."""
-        return {**vars(self), "partition": [list(pair) for pair in self.partition], "logs": list(self.logs)}
+        lists = {"logs": list(self.logs), "deletes": list(self.deletes)}
+        return {**vars(self), "partition": [list(pair) for pair in self.partition], **lists}
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> CompactionOperation:
         """From what `to_dict` gave."""
         partition = tuple((str(name), value) for name, value in told["partition"])
-        return cls(**{**told, "partition": partition, "logs": tuple(told["logs"])})
+        return cls(
+            **{**told, "partition": partition, "logs": tuple(told["logs"]), "deletes": tuple(told.get("deletes", ()))}
+        )
 
 
 def is_due(unplanned_commits: int, every: int) -> bool:
@@ -133,7 +145,8 @@ def _whole(each: FileSlice) -> CompactionOperation | None:
         return None
     base = each.base.path if each.base is not None else None
     logs = tuple(log.path for log in each.logs)
-    return CompactionOperation(each.partition, each.group, base, logs, logs_only=False, size_bytes=each.size_bytes)
+    deletes = tuple(kept.path for kept in each.deletes)
+    return CompactionOperation(each.partition, each.group, base, logs, False, each.size_bytes, deletes)
 
 
 def _logs_alone(each: FileSlice, logs: Sequence[DataFile]) -> CompactionOperation | None:

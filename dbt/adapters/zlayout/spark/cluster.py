@@ -39,7 +39,7 @@ from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.entry import Commit
-from dbt.adapters.zlayout.timeline.file_slices import without_logs
+from dbt.adapters.zlayout.timeline.file_slices import kept_deletes, without_logs
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path, instants_in_name, is_data_path
@@ -193,7 +193,7 @@ class Clustering:
 
     def _planner(self, opened: OpenTable) -> Planner:
         # Rows of a key stay together in their file group for as long as it has logs.
-        total = len(opened.snapshot.files)
+        total = len(opened.snapshot.files) - len(kept_deletes(opened.snapshot.files))
         opened = opened.with_files(without_logs(opened.snapshot.files))
         layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
         _, max_file_bytes = self.config.file_limits(layout.config.file_sizing.target_file_bytes)

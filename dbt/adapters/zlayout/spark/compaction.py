@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.layout.compaction_plan import (
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import TableName
-from dbt.adapters.zlayout.spark.compaction_write import SliceWriter
+from dbt.adapters.zlayout.spark.compaction_write import SliceWriter, deletes_since
 from dbt.adapters.zlayout.spark.files_written import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress, short_message
@@ -35,10 +35,12 @@ from dbt.adapters.zlayout.spark.show import show_newest
 from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.file_slices import log_files, slices_with_logs
+from dbt.adapters.zlayout.timeline.file_slices import base_files, kept_deletes, log_files, slices_with_logs
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.naming import deletes_file_instant
 from dbt.adapters.zlayout.timeline.scheduled import Scheduled, list_scheduled, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -207,20 +209,28 @@ class Compaction:
             show_newest(self.spark, self.name, after)
         return replace(done, plans=(*done.plans, plan.instant), unfinished=(*done.unfinished, *after.unfinished))
 
+    def _expired(self, opened: OpenTable, layout: TableLayout, transaction: Transaction) -> tuple[str, ...]:
+        """Files of deletes that need not be kept any longer, in file groups that no plan has."""
+        since = deletes_since(transaction.instant, layout.config.table_type.retain_deletes_hours)
+        planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
+        files = kept_deletes(opened.snapshot.files)
+        expired = [each for each in files if str(deletes_file_instant(each.path)) < since]
+        return tuple(each.path for each in expired if each.group not in planned)
+
     def _committed(
         self,
         opened: OpenTable,
         layout: TableLayout,
         operations: Sequence[CompactionOperation],
         reports: Sequence[FileReport],
-        transaction: Any,
+        transaction: Transaction,
         done: CompactionSummary,
     ) -> CompactionSummary:
         adds = DataFiles.of([each.file for each in reports], layout.partition_by)
-        removes = tuple(path for each in operations for path in each.paths)
+        removes = tuple(path for each in operations for path in each.paths) + self._expired(opened, layout, transaction)
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
         told = {
-            "rows": adds.total_rows,
+            "rows": base_files(adds).total_rows,
             "files_added": len(adds),
             "files_removed": len(gone),
             "bytes_added": adds.total_bytes,
@@ -288,6 +298,7 @@ def merging_information(opened: OpenTable) -> dict[str, Any]:
         "log_files": sum(len(each.logs) for each in slices),
         "log_records": log_files(opened.snapshot.files).total_rows,
         "log_bytes": sum(each.log_bytes for each in slices),
+        "kept_deletes": kept_deletes(opened.snapshot.files).total_rows,
         "unmerged_commits": len(unmerged),
         "oldest_log": unmerged[0] if unmerged else None,
         "pending_compactions": [each.instant for each in list_scheduled(opened.store, Action.COMPACTION)],

@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.spark.record_tables import file_groups, queried, recor
 from dbt.adapters.zlayout.spark.relations import frame_of, with_file
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.workers import use_driver_python
+from dbt.adapters.zlayout.timeline.instant import instant_ms, instant_of
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class SliceWriter:
             for logs_only, write in ((False, self._bases), (True, self._logs)):
                 some = [each for each in operations if each.logs_only is logs_only]
                 if some:
-                    found += write(opened, self._files(opened, some), transaction)
+                    found += write(opened, self._files(opened, [each.paths for each in some]), transaction)
+            found += self._kept_deletes(opened, [each for each in operations if not each.logs_only], transaction)
         if self.progress is not None:
             logs, size = sum(len(each.logs) for each in operations), sum(each.file.size_bytes for each in found)
             self.progress(
@@ -71,9 +73,9 @@ class SliceWriter:
             )
         return found
 
-    def _files(self, opened: OpenTable, operations: Sequence[CompactionOperation]) -> DataFrame:
-        """The records of the slices with their file group."""
-        paths = pa.array([path for each in operations for path in each.paths], pa.string())
+    def _files(self, opened: OpenTable, slices: Sequence[Sequence[str]]) -> DataFrame:
+        """The records of files of slices with their file group."""
+        paths = pa.array([path for each in slices for path in each], pa.string())
         chosen = np.asarray(pc.is_in(opened.files["path"].combine_chunks(), value_set=paths).to_numpy(False), bool)
         catalog = Catalog(self.spark)
         return file_groups(catalog, opened, with_file(frame_of(catalog, opened, chosen)))
@@ -97,3 +99,28 @@ class SliceWriter:
         build = log_build(self.spark, self.subject, self.layout, opened.store, transaction)
         frame = plain.mapInArrow(replace(build, keeps_instants=True).__call__, REPORT_SCHEMA)
         return [FileReport.of_row(answer) for answer in run(self.spark, "compaction", self.progress, frame.collect)]
+
+    def _kept_deletes(
+        self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
+    ) -> list[FileReport]:
+        """Writes what is remembered of deletes whose rows the new base files lack; only logs are read for it."""
+        table_type = self.layout.config.table_type
+        if table_type.ordering is None or not table_type.retain_deletes_hours or not operations:
+            return []
+        files, view = self._files(opened, [each.changes for each in operations]), record_view(opened)
+        since = deletes_since(transaction.instant, table_type.retain_deletes_hours)
+        ordering = table_type.ordering
+        rows = queried(files, lambda name: view.kept_deletes(name, ordering, since, GROUP))
+        plain = plain_frame(self.layout, rows, OP, INSTANT, SEQ, GROUP)
+        build = replace(
+            log_build(self.spark, self.subject, self.layout, opened.store, transaction),
+            keeps_instants=True,
+            keeps_deletes=True,
+        )
+        frame = plain.repartition(1, plain.columns[-1]).mapInArrow(build.__call__, REPORT_SCHEMA)
+        return [FileReport.of_row(answer) for answer in run(self.spark, "compaction", self.progress, frame.collect)]
+
+
+def deletes_since(instant: str, hours: float) -> str:
+    """The instant from which on a compaction of some instant keeps deletes."""
+    return instant_of(max(0, instant_ms(instant) - int(hours * 3_600_000)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import UnsupportedError, WriteError
+from dbt.adapters.zlayout.spark.change_feed import upserts_of
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, check_not_null, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
 from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, run
@@ -60,7 +61,7 @@ class DeltaCommitting(Modifying):
 
     def _checked(self, rows: DataFrame) -> DataFrame:
         rows = rows.localCheckpoint(eager=True)
-        check_not_null(self.subject, null_counts(rows, self.wanted.not_null))
+        check_not_null(self.subject, null_counts(upserts_of(rows), self.wanted.not_null))
         return rows
 
     def _written(self, target: Target, records: Records, along: CurveModel | None, transaction: Transaction) -> Written:

@@ -11,7 +11,9 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.config.merge_rules import MergeRules
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.change_feed import says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.key_filter import Source, known_keys
+from dbt.adapters.zlayout.spark.log_columns import DELETED
 from dbt.adapters.zlayout.spark.merge import updated_columns
 from dbt.adapters.zlayout.spark.precombine import precombined
 from dbt.adapters.zlayout.spark.record_tables import queried, record_view, rows_of
@@ -22,7 +24,7 @@ from dbt.adapters.zlayout.spark.tagging import Records, Tagger
 from dbt.adapters.zlayout.spark.whole_files import filtered
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _INSTEAD = "set table_type to copy_on_write for it"
 
@@ -45,16 +47,17 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
         WriteError: Incoming rows share a key and nothing orders them, or a key is null.
     """
     tagger = _tagger(target)
-    _check_key(rules.unique_key, tagger.table_type, frame.columns, target.subject)
+    columns = upserts_of(frame).columns
+    _check_key(rules.unique_key, tagger.table_type, columns, target.subject)
     if rules.predicates:
         raise ConfigError(
             [f"predicates: a merge_on_read table has one row a key, whatever else they match; {_INSTEAD}"],
             target.subject,
         )
-    names = updated_columns(rules, frame.columns, target.subject)
+    names = updated_columns(rules, columns, target.subject)
     conditions = (rules.matched_condition, rules.not_matched_condition)
     skips = rules.skip_matched_step or rules.skip_not_matched_step
-    if names == frame.columns and conditions == (None, None) and not skips:
+    if names == columns and conditions == (None, None) and not skips:
         return tagger.upsert(frame)
     return tagger.upsert(_merged(target, precombined(frame, tagger.table_type), rules, names))
 
@@ -107,25 +110,38 @@ def _check_key(
 
 
 def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence[str]) -> DataFrame:
-    """The rows that a merge writes: updated ones with all their columns, and new ones."""
+    """The rows that a merge writes: updated ones with all their columns, and new ones; and the deletes of a feed."""
     keys = target.layout.config.table_type.unique_key
     source = Source(frame, keys)
     files = source.may_match(target.rows())
     there = queried(files, record_view(target.opened).merged)
     there = cast_to(there, target.layout.schema_json).alias(rules.target_alias)
-    come = source.hinted.alias(rules.source_alias)
+    rows = upserts_of(source.hinted)
+    come = rows.alias(rules.source_alias)
     pairs = [f"{rules.target_alias}.{quoted(key)} = {rules.source_alias}.{quoted(key)}" for key in keys]
     on = functions.expr(" and ".join(pairs))
     new = {name.lower() for name in names}
     parts: list[DataFrame] = []
     if not rules.skip_matched_step:
-        sides = {name: rules.source_alias if name.lower() in new else rules.target_alias for name in frame.columns}
+        sides = {name: rules.source_alias if name.lower() in new else rules.target_alias for name in rows.columns}
         columns = [functions.expr(f"{alias}.{quoted(name)}").alias(name) for name, alias in sides.items()]
         matched = there.join(come, on, "inner")
         parts.append((matched.where(rules.matched_condition) if rules.matched_condition else matched).select(*columns))
     if not rules.skip_not_matched_step:
         rest = come.join(there, on, "left_anti")
         parts.append(rest.where(rules.not_matched_condition) if rules.not_matched_condition else rest)
+    if says_deletes(frame):
+        parts = [each.withColumn(DELETED, functions.lit(False)) for each in parts]
+        parts.append(_deletes(source, there, on, rules))
     if not parts:
         return frame.limit(0)
     return reduce(lambda left, right: left.unionByName(right), parts)
+
+
+def _deletes(source: Source, there: DataFrame, on: Column, rules: MergeRules) -> DataFrame:
+    """The deletes of a feed, without those that match a row which the condition leaves alone."""
+    deletes = source.hinted.where(DELETED).alias(rules.source_alias)
+    if rules.matched_condition is None:
+        return deletes
+    left_alone = functions.expr(f"not coalesce(({rules.matched_condition}), false)")
+    return deletes.join(there, on & left_alone, "left_anti")

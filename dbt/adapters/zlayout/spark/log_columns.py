@@ -10,6 +10,8 @@ from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 
 # Columns that rows have only on their way: their file, and its file group.
 FILE, GROUP = "__zl_file", "__zl_group"
+# True for a row of a change feed that deletes the row of its key.
+DELETED = "__zl_deleted"
 
 LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
 

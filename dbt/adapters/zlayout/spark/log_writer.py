@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.parquet_file import ParquetFile, ParquetSettings
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.types import arrow_schema
 from dbt.adapters.zlayout.store import Store, open_store
-from dbt.adapters.zlayout.timeline.naming import log_file_path, scratch_name
+from dbt.adapters.zlayout.timeline.naming import deletes_file_path, log_file_path, scratch_name
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class LogBuild:
         log_max_bytes: A log file that has grown so large is followed by another.
         bucket_buffer_bytes: So much of one file group is held back.
         buffer_bytes: So much of all; past it the largest is written.
+        keeps_deletes: The files are those of kept deletes.
         keeps_instants: Records bring `INSTANT` and `SEQ` of their own, after `OP`; otherwise they are of this commit.
     """
 
@@ -48,6 +49,7 @@ class LogBuild:
     bucket_buffer_bytes: int
     buffer_bytes: int
     keeps_instants: bool = False
+    keeps_deletes: bool = False
 
     def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Writes the logs of one task.
@@ -172,6 +174,7 @@ class _Task:
         assert held.log is not None
         written, held.log = held.log.close(), None
         partition = tuple(zip(build.partition_by, values, strict=True))
-        path = log_file_path(partition_folder(partition) if partition else "", group, build.instant, held.logs)
+        path_of = deletes_file_path if self._how.keeps_deletes else log_file_path
+        path = path_of(partition_folder(partition) if partition else "", group, build.instant, held.logs)
         held.logs += 1
         return FileReport.of(build.put(self._store, path, written), partition, group, written, build.tracking)

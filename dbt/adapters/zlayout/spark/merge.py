@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.merge_rules import MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.change_feed import says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.key_filter import Source, known_keys
-from dbt.adapters.zlayout.spark.log_columns import FILE
+from dbt.adapters.zlayout.spark.log_columns import DELETED, FILE
 from dbt.adapters.zlayout.spark.rewriting import Rewrite, RowCounts, Target, nothing_removed
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.spark.schema_change import cast_to
@@ -35,25 +37,25 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
         ConfigError: A column of the rules is none of the table.
         WriteError: Incoming rows share a key.
     """
-    names = frame.columns
+    names = upserts_of(frame).columns
     keys = known_keys(rules.unique_key, names, target.subject)
     updated_names = updated_columns(rules, names, target.subject)
     source = Source(frame, keys)
     source.check_unique(target.subject)
     matching = _Matching(target, source, rules)
-    matched, updated = matching.files()
-    rewritten = {number: count for number, count in updated.items() if count}
+    found = matching.files()
+    rewritten = [number for number, each in found.items() if each.updated or each.deleted]
     parts: list[DataFrame] = []
     gone = target.mask(rewritten)
     if rewritten:
         parts.append(matching.updated_rows(cast_to(target.rows(gone), target.layout.schema_json), updated_names))
     if not rules.skip_not_matched_step:
-        parts.append(matching.new_rows(target.rows(target.mask(matched)) if matched else None))
-    updates = sum(rewritten.values())
+        parts.append(matching.new_rows(target.rows(target.mask(found)) if found else None))
+    updates, deletes = (sum(getattr(each, name) for each in found.values()) for name in ("updated", "deleted"))
     return Rewrite(
         rows=_union(parts),
         removes=(lambda _: target.paths(gone)) if rewritten else nothing_removed,
-        counts=lambda written, before: RowCounts(inserted=written - before, updated=updates),
+        counts=lambda written, before: RowCounts(written - before + deletes, updates, deletes),
         claims=matching.claims,
     )
 
@@ -75,16 +77,25 @@ def delete_insert(
     keys = known_keys(unique_key, frame.columns, target.subject)
     source = Source(frame, keys)
     matching = _Matching(target, source, MergeRules(keys, predicates=predicates), one_row_a_key=False)
-    matched, _ = matching.files()
+    matched = matching.files()
     gone = target.mask(matched)
     kept = matching.unmatched_rows(target.rows(gone), target.layout.schema_json) if matched else None
-    deleted = sum(matched.values())
+    deleted = sum(each.matched for each in matched.values())
     return Rewrite(
         rows=_union([source.frame] if kept is None else [kept, source.frame]),
         removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
         counts=lambda *_: RowCounts(inserted=source.rows, deleted=deleted),
         claims=matching.claims,
     )
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """How many rows of a file match, and how many of those are to be updated or deleted."""
+
+    matched: int
+    updated: int
+    deleted: int
 
 
 class _Matching:
@@ -104,18 +115,22 @@ class _Matching:
         equal = [f"{self._target_alias}.{quoted(key)} = {self._source_alias}.{name}" for key, name in pairs]
         self._on = functions.expr(" and ".join([*equal, *(f"({each})" for each in rules.predicates)]))
 
-    def files(self) -> tuple[dict[int, int], dict[int, int]]:
-        """By number of each file with a match: its matching rows, and those of them that are to be updated."""
+    def files(self) -> dict[int, _Matches]:
+        """By number of each file with a match: what becomes of its rows."""
         matches = self._matches(self._target.rows_with_file())
         wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
-        update = functions.expr(f"count_if({wanted})") if self._join == "inner" else functions.lit(0)
-        found = matches.groupBy(FILE).agg(functions.count("*").alias("matched"), update.alias("updated")).collect()
-        numbers = [self._target.file_number(row[FILE]) for row in found]
-        matched, updated = ([row[name] for row in found] for name in ("matched", "updated"))
-        return dict(zip(numbers, matched, strict=True)), dict(zip(numbers, updated, strict=True))
+        counts = [f"count_if(({wanted}) and not {self._deleted})", f"count_if(({wanted}) and {self._deleted})"]
+        acted_on = map(functions.expr, counts if self._join == "inner" else ("0", "0"))
+        found = matches.groupBy(FILE).agg(functions.count("*"), *acted_on).collect()
+        return {self._target.file_number(file): _Matches(*counted) for file, *counted in found}
+
+    @property
+    def _deleted(self) -> str:
+        """Whether an incoming row is a delete, as SQL."""
+        return f"{self._source_alias}.{DELETED}" if says_deletes(self._source.frame) else "false"
 
     def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
-        """Rows of rewritten files: those that match with their new values, the others as they are."""
+        """Rows of rewritten files that are not deleted: those that match with new values, the others as they are."""
         source = self._source.hinted.withColumn(_HIT, functions.lit(True))
         both = rows.alias(self._target_alias).join(source.alias(self._source_alias), self._on, "left")
         hit = f"{self._source_alias}.{_HIT} and ({self._rules.matched_condition or 'true'})"
@@ -125,11 +140,13 @@ class _Matching:
             now, then = (f"{alias}.{quoted(name)}" for alias in (self._source_alias, self._target_alias))
             value = f"case when {hit} then {now} else {then} end" if name.lower() in new else then
             columns.append(functions.expr(value).alias(name))
+        if says_deletes(self._source.frame):
+            both = both.where(f"not coalesce({hit} and {self._deleted}, false)")
         return both.select(*columns)
 
     def new_rows(self, matched: DataFrame | None) -> DataFrame:
         """Incoming rows that match nothing, as far as they are wanted."""
-        rows = self._source.frame.alias(self._source_alias)
+        rows = upserts_of(self._source.frame).alias(self._source_alias)
         if matched is not None:
             others = self._source.may_match(matched)
             rows = rows.join(others.alias(self._target_alias), self._on, "left_anti")

@@ -32,6 +32,8 @@ class Modification:
         column_comments: What people read about its columns, by name.
         not_null: Top-level columns that may hold no null.
         progress: Takes a line now and then.
+        deleted_when: Which rows are deletes, SQL over the columns that they come with; None for none.
+        stored_columns: Columns that only this condition reads and that are stored all the same.
         batch: Query and number of the batch of a stream that the rows are; it is taken once.
     """
 
@@ -44,4 +46,6 @@ class Modification:
     column_comments: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
     progress: Progress | None = None
+    deleted_when: str | None = None
+    stored_columns: Sequence[str] = ()
     batch: Batch | None = None

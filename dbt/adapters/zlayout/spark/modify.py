@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry
+from dbt.adapters.zlayout.spark.change_feed import upserts_of, with_deleted_column, with_deletes
 from dbt.adapters.zlayout.spark.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.files_written import statistics_of
 from dbt.adapters.zlayout.spark.index_update import IndexUpdate
@@ -91,6 +93,7 @@ class Modifying:
         self.subject = str(wanted.name)
         self.phases: dict[str, float] = {}
         self._schema_plans: dict[tuple[str, tuple[str, ...]], SchemaPlan] = {}
+        self._frames: dict[str, DataFrame] = {}
 
     def run(self, entry: Entry, opened: OpenTable) -> tuple[OpenTable, CommitSummary]:
         """Makes the change.
@@ -138,11 +141,25 @@ class Modifying:
             self._schema_plans[before] = self._plan_schema(opened)
         return self._schema_plans[before]
 
+    def _incoming(self, opened: OpenTable) -> DataFrame | None:
+        """The rows that come; those of a change feed with `DELETED`."""
+        frame, condition = self.wanted.frame, self.wanted.deleted_when
+        if frame is None or condition is None:
+            return frame
+        if opened.row_schema_json not in self._frames:
+            names = [each["name"] for each in json.loads(opened.row_schema_json)["fields"]]
+            stored = {*names, *self.wanted.stored_columns}
+            flagged = with_deletes(frame, condition, stored, self.subject, self.wanted.progress)
+            self._frames[opened.row_schema_json] = flagged
+        return self._frames[opened.row_schema_json]
+
     def _plan_schema(self, opened: OpenTable) -> SchemaPlan:
-        if self.wanted.frame is None:
+        if self.wanted.frame is not None:
+            check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
+        frame = self._incoming(opened)
+        if frame is None:
             return SchemaPlan(opened.row_schema_json)
-        check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
-        frame_json = described(str(self.wanted.frame.schema.json()), self.wanted.column_comments)
+        frame_json = described(str(upserts_of(frame).schema.json()), self.wanted.column_comments)
         partition_by = opened.partition_columns
         if self.wanted.settings is not None:
             # A column that is no folder any more may change or go like any other.
@@ -180,8 +197,12 @@ class Modifying:
         layout = self._layout(opened, schema)
         self._tell_of_other_keys(opened, layout)
         target = Target(self.catalog, self.subject, opened, layout)
-        frame = self.wanted.frame
-        rows = aligned(frame, layout.schema_json, self.subject) if frame is not None else None
+        rows = self._incoming(opened)
+        if rows is not None:
+            deletes = self.wanted.deleted_when is not None
+            rows = aligned(
+                rows, with_deleted_column(layout.schema_json) if deletes else layout.schema_json, self.subject
+            )
         outcome = self._outcome(target, rows, transaction)
         written, removes = outcome.written, outcome.removes
         files = DataFiles.of([each.file for each in written.files], layout.partition_by)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.config.table_type import INSTANT, OP, UPSERT
+from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, TOMBSTONE, UPSERT
 from dbt.adapters.zlayout.spark.schema import quoted
 
 # So many log records are sent to every task, so that base rows stay where they are read.
@@ -46,7 +46,26 @@ class RecordView:
         """The query that gives the newest log record of each key, upserts and deletes."""
         return f"{self._latest(files, 'f.*')} where f.{OP} is not null"
 
-    def _latest(self, files: str, columns: str) -> str:
+    def kept_deletes(self, files: str, ordering: str, since: str, *further: str) -> str:
+        """The query that gives what a compaction remembers of deletes: key, partition, ordering value and when.
+
+        Args:
+            files: The table of log files and kept deletes, as SQL names it.
+            ordering: The ordering column; a delete without a value in it bars nothing and is forgotten.
+            since: The instant from which on deletes are kept.
+            further: Columns of the files that are given too.
+        """
+        told = dict.fromkeys([*self.within, ordering])
+        # Null in the type of the column, which is of no use any more.
+        columns = [
+            f"f.{quoted(name)}" if name in told else f"if(false, f.{quoted(name)}, null) {quoted(name)}"
+            for name in self.columns
+        ]
+        columns += [f"'{TOMBSTONE}' {OP}", f"f.{INSTANT}", f"f.{SEQ}", *(f"f.{each}" for each in further)]
+        newest = self._latest(files, ", ".join(columns), f"{OP} is not null")
+        return f"{newest} where f.{OP} <> '{UPSERT}' and f.{quoted(ordering)} is not null and f.{INSTANT} >= {since}"
+
+    def _latest(self, files: str, columns: str, replaces: str = f"{OP} in ('{UPSERT}', '{DELETE}')") -> str:
         """The versions of rows, base rows and log records, that no later log record replaces."""
         within = self.within
         same = " and ".join(
@@ -55,7 +74,7 @@ class RecordView:
         hint = "/*+ broadcast(l) */ " if self.log_rows <= _BROADCAST_ROWS else ""
         return (
             f"select {hint}{columns} from {files} f"
-            f" left anti join (select {_listed(within)}, {INSTANT} from {files} where {OP} is not null) l"
+            f" left anti join (select {_listed(within)}, {INSTANT} from {files} where {replaces}) l"
             f" on {same} and l.{INSTANT} > coalesce(f.{INSTANT}, 0)"
         )
 

@@ -5,29 +5,34 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.file_writer import FileWriter
-from dbt.adapters.zlayout.spark.files_written import drift_of, statistics_of
+from dbt.adapters.zlayout.spark.change_feed import ChangeFeed, upserts_of, with_deletes
+from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
+from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport, drift_of, statistics_of
 from dbt.adapters.zlayout.spark.index_update import put_slices
-from dbt.adapters.zlayout.spark.jobs import Progress
-from dbt.adapters.zlayout.spark.key_filter import check_keys
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, run
+from dbt.adapters.zlayout.spark.key_filter import Source, check_keys, check_whole, known_keys
+from dbt.adapters.zlayout.spark.log_columns import DELETED, GROUP
+from dbt.adapters.zlayout.spark.log_writer import log_build
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.place import forget_old_place, place_for_writing
 from dbt.adapters.zlayout.spark.precombine import precombined
 from dbt.adapters.zlayout.spark.record_tables import check_names_are_free, table_entry
 from dbt.adapters.zlayout.spark.rows import Written
-from dbt.adapters.zlayout.spark.schema import check_names_differ, described
+from dbt.adapters.zlayout.spark.schema import check_names_differ, described, quoted
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.summary import CommitSummary
@@ -38,9 +43,9 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.giving_way import give_way
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import curve_path
+from dbt.adapters.zlayout.timeline.naming import curve_path, new_group
 from dbt.adapters.zlayout.timeline.recovery import recover
-from dbt.adapters.zlayout.timeline.row_count import row_count
+from dbt.adapters.zlayout.timeline.row_count import row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.stream_batches import batches_of
 from dbt.adapters.zlayout.timeline.transaction import Transaction
@@ -62,6 +67,7 @@ class Replacement:
         description: What people read about it.
         column_comments: What people read about its columns, by name.
         not_null: Top-level columns that may hold no null.
+        feed: Which of the rows are deletes; None where none is.
         progress: Takes a line now and then.
         of_version: The version whose rows the frame reads; whatever another writer commits after it stands against the
             write. None for a query that says itself what the table is.
@@ -74,6 +80,7 @@ class Replacement:
     description: Description = field(default_factory=Description)
     column_comments: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
+    feed: ChangeFeed | None = None
     progress: Progress | None = None
     of_version: int | None = None
     gives_way: bool = False
@@ -99,7 +106,8 @@ class _Replacing:
         self.wanted = wanted
         self.catalog = Catalog(spark)
         check_names_differ(wanted.frame.columns, spark, str(wanted.name))
-        frame_json = described(str(wanted.frame.schema.json()), wanted.column_comments)
+        self.frame = wanted.frame if wanted.feed is None else self._flagged(wanted.feed)
+        frame_json = described(str(upserts_of(self.frame).schema.json()), wanted.column_comments)
         self.layout = TableLayout.of(wanted.config, frame_json, str(wanted.name))
         self.phases: dict[str, float] = {}
 
@@ -123,23 +131,21 @@ class _Replacing:
         recover(timeline)
         before = timeline.snapshot() if timeline.latest_version() is not None else None
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
-        frame, not_null = self.wanted.frame, tuple(self.wanted.not_null)
-        if layout.config.table_type.merges_on_read:
-            frame = precombined(frame, layout.config.table_type)
-            not_null = tuple(dict.fromkeys([*not_null, *layout.config.table_type.unique_key]))
-        writer = FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
+        keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
+        not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
+        frame, writer = self._decided(), FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
         with timeline.begin(action, Operation.OVERWRITE) as transaction:
             self._check_base(transaction)
-            written = writer.write(store, transaction, frame, cuts=self._cuts(store, before))
+            written = writer.write(store, transaction, upserts_of(frame), cuts=self._cuts(store, before))
+            reports = (*written.files, *self._kept_deletes(frame, store, transaction))
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
                 # Otherwise precombining has seen to it.
                 check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
             committing = time.perf_counter()
-            statistics = statistics_of(written.files, layout.tracked)
-            summary = self._summary(
-                written, before, depth_of(statistics, layout.keys, [each.file.partition for each in written.files])
-            )
-            files = DataFiles.of([each.file for each in written.files], layout.partition_by)
+            statistics = statistics_of(reports, layout.tracked)
+            depth = depth_of(statistics, layout.keys, [each.file.partition for each in reports])
+            summary = self._summary(written, before, depth)
+            files = DataFiles.of([each.file for each in reports], layout.partition_by)
             curve = None
             if written.model is not None:
                 curve = curve_path(transaction.instant, "arrow")
@@ -153,7 +159,7 @@ class _Replacing:
                     layout.build_of(transaction.instant),
                 ),
                 curve=curve,
-                properties=batches_of(before.properties) if before is not None else {},
+                properties=_properties(before, summary["rows"] if len(reports) > len(written.files) else None),
                 summary=summary,
             )
             self._give_way(timeline, transaction)
@@ -175,8 +181,8 @@ class _Replacing:
             version=commit.version,
             instant=commit.instant,
             operation="create" if before is None else "replace",
-            rows=files.total_rows,
-            rows_inserted=files.total_rows,
+            rows=summary["rows"],
+            rows_inserted=summary["rows"],
             rows_deleted=row_count(before) if before is not None else 0,
             files_added=len(commit.adds),
             files_removed=len(commit.removes),
@@ -199,6 +205,60 @@ class _Replacing:
     def _give_way(self, timeline: Timeline, transaction: Transaction) -> None:
         if self.wanted.gives_way:
             give_way(timeline, Operation.CLUSTERING.value, transaction.instant)
+
+    def _flagged(self, feed: ChangeFeed) -> DataFrame:
+        """The rows of a change feed with `DELETED`, in the columns of the table and that one."""
+        wanted, config = self.wanted, self.wanted.config
+        paths = [*config.clustering.columns]
+        if not isinstance(config.statistics.columns, int):
+            paths += config.statistics.columns
+        ordering = config.table_type.ordering
+        stored = [*feed.stored_columns, *feed.unique_key, *wanted.not_null, *wanted.column_comments]
+        stored += [*config.partitioning.columns, *(path[0] for path in paths), *([ordering] if ordering else [])]
+        names = {name.lower() for name in stored}
+        return with_deletes(wanted.frame, feed.deleted_when, names, str(wanted.name), wanted.progress)
+
+    def _decided(self) -> DataFrame:
+        """The rows, with `ordering` one of each key; those of a change feed computed, as they are looked at twice."""
+        subject, table_type, feed = str(self.wanted.name), self.layout.config.table_type, self.wanted.feed
+        frame = precombined(self.frame, table_type) if table_type.merges_on_read else self.frame
+        if feed is None:
+            return frame
+        with failing_as_write_error(subject):
+            source = Source(frame, known_keys(feed.unique_key, frame.columns, subject))
+        if table_type.merges_on_read:
+            check_whole(source.nulls, subject)
+        if table_type.ordering is None:
+            source.check_unique(subject)
+        return source.frame
+
+    @property
+    def _keeps_deletes(self) -> bool:
+        table_type = self.layout.config.table_type
+        feed = self.wanted.feed is not None
+        return feed and table_type.ordering is not None and table_type.retain_deletes_hours > 0
+
+    def _kept_deletes(self, frame: DataFrame, store: Store, transaction: Transaction) -> tuple[FileReport, ...]:
+        """Writes what is remembered of deletes, so that older rows which come later stay out."""
+        table_type, layout = self.layout.config.table_type, self.layout
+        if not self._keeps_deletes or table_type.ordering is None:
+            return ()
+        told = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
+        barring = frame.where(f"{DELETED} and {quoted(table_type.ordering)} is not null")
+        columns = [
+            (functions.col(quoted(each.name)) if each.name in told else functions.lit(None).cast(each.dataType)).alias(
+                each.name
+            )
+            for each in upserts_of(frame).schema
+        ]
+        marks = [functions.lit(TOMBSTONE).alias(OP), functions.lit(new_group()).alias(GROUP)]
+        plain = plain_frame(layout, barring.select(*columns, *marks), OP, GROUP).coalesce(1)
+        build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
+        with failing_as_write_error(str(self.wanted.name)):
+            answers = run(
+                self.spark, "write", self.wanted.progress, plain.mapInArrow(build.__call__, REPORT_SCHEMA).collect
+            )
+        return tuple(FileReport.of_row(answer) for answer in answers)
 
     def _cuts(self, store: Store, before: Snapshot | None) -> CurveModel | None:
         """The curve of the version before, when it is a curve for this layout and its cuts still fit the data."""
@@ -229,3 +289,9 @@ class _Replacing:
             "overlap_depth": round(depth, 4),
             "seconds": dict(written.phases),
         }
+
+
+def _properties(before: Snapshot | None, rows: int | None) -> dict[str, Any]:
+    """The properties of a table that replaces another; with the number of its rows where files do not tell it."""
+    kept = batches_of(before.properties) if before is not None else {}
+    return kept if rows is None else with_more_rows(kept, rows, 0)

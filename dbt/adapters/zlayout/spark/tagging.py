@@ -18,20 +18,30 @@ from pyspark.sql.types import StructType
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.spark.buckets import Bucket, assign, slots_of
+from dbt.adapters.zlayout.spark.change_feed import says_deletes
 from dbt.adapters.zlayout.spark.key_filter import Source, check_whole
-from dbt.adapters.zlayout.spark.log_columns import FILE, GROUP
+from dbt.adapters.zlayout.spark.log_columns import DELETED, FILE, GROUP
 from dbt.adapters.zlayout.spark.precombine import first_of, precombined
 from dbt.adapters.zlayout.spark.record_tables import file_groups
 from dbt.adapters.zlayout.spark.rewriting import RowCounts, Target
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.timeline.change import Claims
 from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.naming import new_group
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_SLOT, _LIVE, _BEST, _MOVED = "__zl_slot", "__zl_live", "__zl_best", "__zl_moved"
+_SLOT, _LIVE, _BEST, _LIVE_THERE = "__zl_slot", "__zl_live", "__zl_best", "__zl_live_there"
 _PART = "__zl_part"
+# Of the records of a partition: all, rows inserted, updated and deleted, and new rows without a file group.
+_TALLY = (
+    "count(*)",
+    f"count_if(not {DELETED} and not coalesce({_LIVE}, false))",
+    f"count_if(not {DELETED} and {_LIVE})",
+    f"count_if({DELETED} and {_LIVE})",
+    f"count_if(not {DELETED} and {GROUP} is null)",
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class Tagger:
         """Tags rows that come.
 
         Args:
-            frame: In the table's future columns.
+            frame: In the table's future columns; of a change feed with `DELETED`.
             ordered: Whether a row gives way to one of the table with a greater value of the ordering column.
             deletes: Keys of rows that go where no row comes for them.
 
@@ -81,42 +91,49 @@ class Tagger:
         if self.table_type.ordering is None:
             source.check_unique(self.target.subject)
         located = self._located(source)
-        rows = self._beside_known(self._where_they_stay(source.frame, located), located)
+        feed = says_deletes(source.frame)
+        rows = source.frame if feed else source.frame.withColumn(DELETED, functions.lit(False))
+        rows = self._beside_known(self._where_they_stay(rows, located, feed), located)
         if ordered and self.table_type.ordering is not None:
-            now = quoted(self.table_type.ordering)
-            rows = rows.where(f"not coalesce({_LIVE}, false) or {_BEST} is null or coalesce({now} >= {_BEST}, false)")
+            rows = rows.where(f"{_BEST} is null or coalesce({quoted(self.table_type.ordering)} >= {_BEST}, false)")
+        if feed:
+            rows = rows.where(f"not {DELETED} or {self._worth_a_delete}")
         rows = rows.withColumn(_PART, self._part()).localCheckpoint(eager=True)
-        counts = [
-            functions.count("*"),
-            functions.count_if(functions.col(_LIVE)),
-            functions.expr(f"count_if({GROUP} is null)"),
-        ]
         tally = {
-            tuple(value or None for value in part): each for part, *each in rows.groupBy(_PART).agg(*counts).collect()
+            tuple(value or None for value in part): counted
+            for part, *counted in rows.groupBy(_PART).agg(*map(functions.expr, _TALLY)).collect()
         }
-        total, updated = (sum(each[number] for each in tally.values()) for number in (0, 1))
-        homeless = {part: count for part, (_, _, count) in tally.items() if count}
+        total, inserted, updated, deleted = (sum(each[number] for each in tally.values()) for number in range(4))
+        homeless = {part: counted[-1] for part, counted in tally.items() if counted[-1]}
         buckets = self._buckets(homeless)
         placed, new_rows = self._with_new_groups(rows, buckets), None
+        if feed:
+            # A delete of an unknown key is a log record, whatever becomes of new rows.
+            placed = placed.withColumn(
+                GROUP, functions.expr(f"if({DELETED}, coalesce({GROUP}, '{new_group()}'), {GROUP})")
+            )
         apart = sum(count for part, count in homeless.items() if part not in buckets)
         if apart:
             new_rows = self._records(placed.where(f"{GROUP} is null"), UPSERT)
             placed = placed.where(f"{GROUP} is not null")
-        parts = [self._records(placed, UPSERT)]
-        moved = self._left_behind(rows, located) if not self._stays_in_place else None
-        if moved is not None:
+        parts = [self._records(placed.where(f"not {DELETED}"), UPSERT)]
+        if feed:
+            parts.append(self._tombstones(placed.where(DELETED)))
+        moved = None
+        if not self._stays_in_place:
+            moved = self._left_behind(rows.where(f"not {DELETED}"), located)
             parts.append(moved)
-        deleted, sources = 0, [source]
+        sources = [source]
         if deletes is not None:
             others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
             sources.append(Source(others, self._keys))
             gone = self._located(sources[-1]).where(_LIVE)
-            deleted = gone.count()
+            count = gone.count()
+            total, deleted = total + count, deleted + count
             parts.append(self._tombstones(gone))
         records = reduce(lambda left, right: left.unionByName(right), parts)
-        logged = total - apart + deleted + (moved.count() if moved is not None else 0)
-        counts_of_rows = RowCounts(total - updated, updated, deleted)
-        return Records(records, logged, counts_of_rows, self._claims(sources), new_rows)
+        logged = total - apart + (moved.count() if moved is not None else 0)
+        return Records(records, logged, RowCounts(inserted, updated, deleted), self._claims(sources), new_rows)
 
     def delete(self, keys: DataFrame) -> Records:
         """Tags rows that go.
@@ -128,6 +145,15 @@ class Tagger:
         gone = self._located(source).where(_LIVE)
         count = gone.count()
         return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._claims([source]))
+
+    @property
+    def _worth_a_delete(self) -> str:
+        """Whether a delete says anything new, as SQL: it takes a row away, or bars more late rows than are barred."""
+        ordering = self.table_type.ordering
+        if ordering is None:
+            return f"coalesce({_LIVE}, false)"
+        now = quoted(ordering)
+        return f"(coalesce({_LIVE}, false) or coalesce({now} > {_BEST}, {now} is not null and {_BEST} is null))"
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -175,29 +201,37 @@ class Tagger:
         located = file_groups(self.target.catalog, self.target.opened, newest.select(*self._within, _BEST, live, FILE))
         return located.localCheckpoint(eager=True)
 
-    def _where_they_stay(self, rows: DataFrame, located: DataFrame) -> DataFrame:
-        """The rows, those of a key that lies in another partition with that partition, unless they shall move."""
+    def _where_they_stay(self, rows: DataFrame, located: DataFrame, feed: bool) -> DataFrame:
+        """The rows, some with the partition in which their key lies already in place of their own.
+
+        These are deletes, which may know no partition at all, and all rows of a table whose rows shall not move.
+        """
         moving = [name for name in self._partition_by if name not in self._keys]
-        if self.table_type.update_partition_path or not moving:
+        moves = self.table_type.update_partition_path
+        if not moving or (moves and not feed):
             return rows
         old = {name: f"__zl_old_{number}" for number, name in enumerate(moving)}
         columns = [functions.col(quoted(name)).alias(alias) for name, alias in old.items()]
-        there = located.where(_LIVE).select(*self._key_columns, *columns, functions.lit(True).alias(_MOVED))
-        joined = rows.join(there.dropDuplicates(list(self._keys)), list(self._keys), "left")
-        kept = {name: functions.expr(f"if({_MOVED}, {alias}, {quoted(name)})") for name, alias in old.items()}
-        return joined.select(*(kept.get(name, functions.col(quoted(name))).alias(name) for name in self._names))
+        # A row of the table comes before what deletes have left in other partitions.
+        there = first_of(located, self._key_columns, f"{_LIVE} desc, {_BEST} desc nulls last")
+        there = there.select(*self._key_columns, *columns, functions.col(_LIVE).alias(_LIVE_THERE))
+        joined = rows.join(there, list(self._keys), "left")
+        stays = f"{_LIVE_THERE} is not null and ({DELETED} or ({str(not moves).lower()} and {_LIVE_THERE}))"
+        kept = {name: functions.expr(f"if({stays}, {alias}, {quoted(name)})") for name, alias in old.items()}
+        named = [kept.get(name, functions.col(quoted(name))).alias(name) for name in self._names]
+        return joined.select(*named, DELETED)
 
     def _beside_known(self, rows: DataFrame, located: DataFrame) -> DataFrame:
         """The rows with what is known of their key: whether it is a row, its order, and the file group that has it.
 
-        The group is that of their partition, where there is a version of the key, be it a delete; else null.
+        A deleted row has the order of the delete. The group is that of their partition, where there is a version of
+        the key, be it a delete; else null.
         """
-        best = functions.expr(f"if({_LIVE}, {_BEST}, null)")
         if self._stays_in_place:
-            known = located.select(*self._key_columns, _LIVE, best.alias(_BEST), GROUP)
-            return rows.join(known, list(self._keys), "left")
+            return rows.join(located.select(*self._key_columns, _LIVE, _BEST, GROUP), list(self._keys), "left")
+        best = f"if(max({_LIVE}), max(if({_LIVE}, {_BEST}, null)), max({_BEST}))"
         known = located.groupBy(*self._key_columns).agg(
-            functions.max(_LIVE).alias(_LIVE), functions.max(best).alias(_BEST)
+            functions.max(_LIVE).alias(_LIVE), functions.expr(best).alias(_BEST)
         )
         rows = rows.join(known, list(self._keys), "left")
         there = located.select(*self._within, GROUP).alias("l")
@@ -239,8 +273,12 @@ class Tagger:
         moved = located.where(_LIVE).alias("l").join(rows.alias("r"), on, "left_semi")
         return self._tombstones(moved.localCheckpoint(eager=True))
 
-    def _tombstones(self, located: DataFrame) -> DataFrame:
-        return self._records(located, DELETE)
+    def _tombstones(self, rows: DataFrame) -> DataFrame:
+        """Deletes: their key and partition, and the ordering value of those that a feed brings, but no other value."""
+        ordering = self.table_type.ordering
+        kept = [*self._within, *([quoted(ordering)] if ordering and quoted(ordering) not in self._within else [])]
+        have = set(map(quoted, rows.columns))
+        return self._records(rows.select(*(name for name in kept if name in have), GROUP), DELETE)
 
     def _records(self, rows: DataFrame, op: str) -> DataFrame:
         """Rows in the table's columns, null where they have none of these, with operation and group."""

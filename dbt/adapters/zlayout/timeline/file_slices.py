@@ -1,15 +1,24 @@
-"""File groups and their newest slices: one base file, or none yet, and the log files that came after it."""
+"""File groups and their newest slices: one base file, or none yet, and the log files that came after it.
+
+Beside them lie kept deletes: what a compaction remembers of rows that it left out. Readers have no use for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.naming import LOG_NAME, parse_data_file_name, parse_log_file_name
+from dbt.adapters.zlayout.timeline.naming import (
+    DELETES_NAME,
+    LOG_NAME,
+    deletes_file_instant,
+    parse_data_file_name,
+    parse_log_file_name,
+)
 
 Partition = tuple[tuple[str, "str | None"], ...]
 
@@ -23,12 +32,14 @@ class FileSlice:
         group: The file id.
         base: The base file, or None where rows have come to the group only as logs.
         logs: Log files, oldest first.
+        deletes: Files of kept deletes.
     """
 
     partition: Partition
     group: str
     base: DataFile | None = None
     logs: tuple[DataFile, ...] = field(default=())
+    deletes: tuple[DataFile, ...] = field(default=())
 
     @property
     def base_instant(self) -> str | None:
@@ -51,14 +62,14 @@ class FileSlice:
 
     @property
     def size_bytes(self) -> int:
-        """Size of base and logs."""
-        return self.log_bytes + (self.base.size_bytes if self.base is not None else 0)
+        """Size of base, logs and kept deletes."""
+        return sum(each.size_bytes for each in (*self.logs, *self.deletes, *((self.base,) if self.base else ())))
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Its files."""
         base = () if self.base is None else (self.base.path,)
-        return (*base, *(each.path for each in self.logs))
+        return (*base, *(each.path for each in (*self.logs, *self.deletes)))
 
 
 def is_log(files: DataFiles) -> pa.BooleanArray:
@@ -73,13 +84,18 @@ def groups_with_logs(files: DataFiles) -> frozenset[str]:
 
 def without_logs(files: DataFiles) -> DataFiles:
     """The base files of file groups that have no logs."""
-    logged = pa.array(sorted(groups_with_logs(files)), pa.string())
-    return files.filter(pc.invert(pc.is_in(files["group"], value_set=logged))) if len(logged) else files
+    logged, bases = pa.array(sorted(groups_with_logs(files)), pa.string()), base_files(files)
+    return bases.filter(pc.invert(pc.is_in(bases["group"], value_set=logged))) if len(logged) else bases
 
 
 def base_files(files: DataFiles) -> DataFiles:
     """The base files among some."""
-    return files.filter(pc.invert(is_log(files)))
+    return files.filter(pc.invert(pc.or_(is_log(files), _has_deletes(files))))
+
+
+def kept_deletes(files: DataFiles) -> DataFiles:
+    """The files of kept deletes among some."""
+    return files.filter(_has_deletes(files))
 
 
 def log_files(files: DataFiles) -> DataFiles:
@@ -92,9 +108,9 @@ def slices_with_logs(files: DataFiles) -> list[FileSlice]:
     logs = log_files(files)
     if not len(logs):
         return []
-    bases = base_files(files)
-    touched = pc.is_in(bases["group"], value_set=logs["group"].combine_chunks())
-    return sorted(_slices([*bases.filter(touched), *logs]), key=lambda each: (str(each.partition), each.group))
+    others = files.filter(pc.invert(is_log(files)))
+    touched = pc.is_in(others["group"], value_set=logs["group"].combine_chunks())
+    return sorted(_slices([*others.filter(touched), *logs]), key=lambda each: (str(each.partition), each.group))
 
 
 def _slices(files: Iterable[DataFile]) -> list[FileSlice]:
@@ -102,11 +118,17 @@ def _slices(files: Iterable[DataFile]) -> list[FileSlice]:
     for each in sorted(files, key=lambda file: (_order(file), file.path)):
         key = (each.partition, each.group)
         have = found.get(key, FileSlice(*key))
-        if parse_log_file_name(each.path) is None:
-            found[key] = FileSlice(have.partition, have.group, each, have.logs)
+        if parse_log_file_name(each.path) is not None:
+            found[key] = replace(have, logs=(*have.logs, each))
+        elif deletes_file_instant(each.path) is not None:
+            found[key] = replace(have, deletes=(*have.deletes, each))
         else:
-            found[key] = FileSlice(have.partition, have.group, have.base, (*have.logs, each))
+            found[key] = replace(have, base=each)
     return list(found.values())
+
+
+def _has_deletes(files: DataFiles) -> pa.BooleanArray:
+    return pc.match_substring_regex(files["path"].combine_chunks(), DELETES_NAME)
 
 
 def _order(file: DataFile) -> tuple[str, int]:

@@ -20,10 +20,12 @@ SPARK_MANIFEST_FOLDER = "_spark_metadata"
 _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
 _LOG_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})_(?P<sequence>\d{4,})\.log\.parquet")
+_DELETES_FILE = re.compile(r"[0-9a-f]{8,32}_(?P<instant>\d{17})_\d{4,}\.deletes\.parquet")
 # The same at the end of a path, for many paths at once.
 LOG_NAME = f"(^|/){_LOG_FILE.pattern}$"
-# The file group in the name of a data or log file of this format, for Java and Python alike.
-GROUP_IN_NAME = r"([0-9a-f]{8,32})_[0-9]{17}(?:_[0-9]{4,}\.log)?\.parquet$"
+DELETES_NAME = f"(^|/){_DELETES_FILE.pattern}$"
+# The file group in the name of a file of this format, for Java and Python alike.
+GROUP_IN_NAME = r"([0-9a-f]{8,32})_[0-9]{17}(?:_[0-9]{4,}\.(?:log|deletes))?\.parquet$"
 _SCRATCH_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/\.[0-9a-f]+\.tmp(/|$)")
 _STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})(?:_[0-9a-f]+)?/|\.(\d{17})_)")
 _INSTANT_IN_NAME = re.compile(r"(?<![0-9A-Za-z])(\d{17})(?![0-9A-Za-z])")
@@ -59,6 +61,18 @@ def log_file_path(partition_folder: str, group: str, instant: str, sequence: int
     return f"{partition_folder}/{name}" if partition_folder else name
 
 
+def deletes_file_path(partition_folder: str, group: str, instant: str, sequence: int) -> str:
+    """Return where a file of deletes goes that are kept after their rows are gone; as `log_file_path`."""
+    name = f"{group}_{instant}_{sequence:04d}.deletes.parquet"
+    return f"{partition_folder}/{name}" if partition_folder else name
+
+
+def deletes_file_instant(path: str) -> str | None:
+    """Return the instant in the name of a file of kept deletes, or None for any other name."""
+    match = _DELETES_FILE.fullmatch(path.rpartition("/")[2])
+    return match["instant"] if match else None
+
+
 def parse_log_file_name(path: str) -> tuple[str, str, int] | None:
     """Return (group, instant, sequence) of a log file, or None for any other name."""
     match = _LOG_FILE.fullmatch(path.rpartition("/")[2])
@@ -72,8 +86,8 @@ def group_in_name(path: str) -> str | None:
 
 
 def is_own_name(path: str) -> bool:
-    """Tell whether a path is that of a data or log file of this format."""
-    return parse_data_file_name(path) is not None or parse_log_file_name(path) is not None
+    """Tell whether a path is that of a data file, a log or a file of kept deletes of this format."""
+    return any(parsed(path) is not None for parsed in (parse_data_file_name, parse_log_file_name, deletes_file_instant))
 
 
 def parse_data_file_name(path: str) -> tuple[str, str] | None:
