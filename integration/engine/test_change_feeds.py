@@ -48,6 +48,7 @@ def test_inserts_updates_and_deletes_of_a_batch_are_one_version(spark, table_typ
     assert (counts(done), done.version) == ((1, 2, 1), before + 1)
     kept = [(k, 1, "old") for k in (3, 4, 5)]
     assert held(table) == sorted([(0, 2, "new"), (2, 2, "null is no delete"), (8, 2, "in"), *kept])
+    assert table.history(1).column("rows_deleted").to_pylist() == [1]
     assert "op" not in spark.table(table.name).columns
     assert counts(table.merge(frame(spark, [(99, 3, "", "D")]), "k", deleted_when=DELETED)) == (0, 0, 0)
     assert ZTable.for_name(spark, table.name).version == before + 1
@@ -81,7 +82,10 @@ def events(spark, splits):
 
 
 @pytest.mark.newest_spark
-@pytest.mark.parametrize(("partition_by", "splits"), [((), range(32)), (("p",), (0, 10, 31))])
+@pytest.mark.parametrize(
+    ("partition_by", "splits"),
+    [(("p",), (0, 10, 31)), pytest.param((), range(32), marks=pytest.mark.exhaustive)],
+)
 def test_every_order_of_six_events_of_a_key_in_batches_of_every_size_ends_the_same(spark, partition_by, splits):
     name, rows = f"z.feed_orders_{len(partition_by)}", events(spark, splits)
     for batch in range(1, 7):

@@ -13,8 +13,20 @@ if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.summary import CommitSummary
     from dbt.adapters.zlayout.timeline.cleaning import CleanResult
 
-_HISTORY = ("version", "committed at", "operation", "rows", "+files", "-files", "bytes added")
-_NUMBERS = (0, 3, 4, 5, 6)
+_HISTORY = (
+    "version",
+    "committed at",
+    "operation",
+    "rows",
+    "+rows",
+    "~rows",
+    "-rows",
+    "+files",
+    "-files",
+    "bytes added",
+)
+_NUMBERS = (0, 3, 4, 5, 6, 7, 8, 9)
+_FIGURES = ("rows", "rows_inserted", "rows_updated", "rows_deleted", "files_added", "files_removed", "bytes_added")
 
 
 def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
@@ -26,7 +38,7 @@ def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bo
             str(row["version"]),
             _utc(row["committed_at"]),
             row["operation"],
-            *(_number(row[name]) for name in ("rows", "files_added", "files_removed", "bytes_added")),
+            *(_number(row[name]) for name in _FIGURES),
         )
         for row in rows
     ]

@@ -180,7 +180,10 @@ def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:
             "instant": pa.array([each.instant for each in headers], pa.string()),
             "action": pa.array([each.action.value for each in headers], pa.string()),
             "operation": pa.array([each.operation for each in headers], pa.string()),
-            "rows": pa.array([_number(each, "rows") for each in headers], pa.int64()),
+            **{
+                name: pa.array([_number(each, name) for each in headers], pa.int64())
+                for name in ("rows", "rows_inserted", "rows_updated", "rows_deleted")
+            },
             "files_added": pa.array([each.files_added for each in headers], pa.int64()),
             "files_removed": pa.array([each.files_removed for each in headers], pa.int64()),
             "bytes_added": pa.array([_number(each, "bytes_added") for each in headers], pa.int64()),

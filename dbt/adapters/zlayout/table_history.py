@@ -44,8 +44,9 @@ class TableHistory:
             limit: At most so many; None for all.
 
         Returns:
-            ``version`` int64, ``instant`` string, ``action`` string, ``operation`` string, ``rows`` int64,
-            ``files_added`` int64, ``files_removed`` int64, ``bytes_added`` int64, ``committed_at`` timestamp in UTC.
+            ``version`` int64, ``instant`` string, ``action`` string, ``operation`` string; int64 ``rows`` (written),
+            ``rows_inserted``, ``rows_updated``, ``rows_deleted``, ``files_added``, ``files_removed``, ``bytes_added``;
+            ``committed_at`` timestamp in UTC.
         """
         return commit_history(Timeline(self._opened.store).history(limit))
 

@@ -21,12 +21,15 @@ _ROWS = [
         "action": "commit",
         "operation": operation,
         "rows": rows,
+        "rows_inserted": rows,
+        "rows_updated": 7,
+        "rows_deleted": 8,
         "files_added": 1,
         "files_removed": 0,
         "bytes_added": 123_456,
         "committed_at": dt.datetime(2024, 1, 1, 12, 0, 0, 1000 * version, dt.timezone.utc),
     }
-    for version, operation, rows in ((10, "insert_overwrite", None), (9, "append", 1200))
+    for version, operation, rows in ((10, "overwrite", None), (9, "append", 1200))
 ]
 _TABLE = ZlayoutRelation.create(schema="s", identifier="t")
 
@@ -34,9 +37,9 @@ _TABLE = ZlayoutRelation.create(schema="s", identifier="t")
 def test_history_is_a_table() -> None:
     assert history_report("s.t", _ROWS, as_json=False).splitlines() == [
         "s.t",
-        "version  committed at                 operation          rows  +files  -files  bytes added",
-        "     10  2024-01-01 12:00:00.010 UTC  insert_overwrite      -       1       0      123,456",
-        "      9  2024-01-01 12:00:00.009 UTC  append            1,200       1       0      123,456",
+        "version  committed at                 operation   rows  +rows  ~rows  -rows  +files  -files  bytes added",
+        "     10  2024-01-01 12:00:00.010 UTC  overwrite      -      -      7      8       1       0      123,456",
+        "      9  2024-01-01 12:00:00.009 UTC  append     1,200  1,200      7      8       1       0      123,456",
     ]
 
 
