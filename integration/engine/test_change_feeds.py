@@ -117,7 +117,8 @@ def test_a_delete_keeps_its_order_through_compactions_for_as_long_as_the_table_s
             table.upsert(frame(spark, late), deleted_when=DELETED).version == ZTable.for_name(spark, table.name).version
         )
         assert held(table) == kept
-        assert table.compact().groups in (0, 1)
+        # The delete of a key that the table never had lies in a file group of its own.
+        assert table.compact().groups in (0, 2)
     told = table.information()
     assert (told["rows"], told["kept_deletes"], told["log_files"], told["slices_with_logs"]) == (2, 3, 0, 0)
     assert table.compact().version == table.version
