@@ -99,12 +99,13 @@ class AfterCommit:
 def unfinished_work(opened: OpenTable) -> list[str]:
     """What earlier commits left to the next writer, a sentence each."""
     store, found = opened.store, []
-    published = published_version(store) if opened.managed else opened.version
-    if published != opened.version:
-        seen = "no version" if published is None else f"version {published}"
-        found.append(f"sessions that do not skip files see {seen} and not version {opened.version}")
-    elif opened.managed and not shows(store, opened.snapshot):
-        found.append(f"the manifest of version {opened.version} lists other files than its log entry")
+    if opened.managed:
+        newest, published = Timeline(store).snapshot(), published_version(store)
+        if published != newest.version:
+            seen = "no version" if published is None else f"version {published}"
+            found.append(f"sessions that do not skip files see {seen} and not version {newest.version}")
+        elif not shows(store, newest):
+            found.append(f"the manifest of version {newest.version} lists other files than its log entry")
     try:
         cleaned = newest_state(list(read_records(store).values()))
     except CorruptError as error:

@@ -46,13 +46,15 @@ def stale_files(opened: OpenTable) -> pa.Table:
         found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts)
         behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
         return found.set_column(1, "reason", behind)
-    lost = {each.path for each in orphans(Timeline(store))}
+    timeline = Timeline(store)
+    lost = {each.path for each in orphans(timeline)}
     retained = {each.path for each in stored} - lost
     found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
-    if shows(store, opened.snapshot):
+    # Sessions that skip files read the log, all others the manifest: both must say the same of the newest version.
+    newest = timeline.snapshot()
+    if shows(store, newest):
         return found
-    # Sessions that skip files read the log, all others the manifest: both must say the same.
-    other = {"path": [manifest_path(opened.version)], "reason": [_OTHER_MANIFEST]}
+    other = {"path": [manifest_path(newest.version)], "reason": [_OTHER_MANIFEST]}
     return pa.concat_tables([found, pa.table(other, found.schema)])
 
 
