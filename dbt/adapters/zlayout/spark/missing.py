@@ -15,10 +15,8 @@ from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.record_tables import table_entry
-from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.time_travel import at_snapshot
+from dbt.adapters.zlayout.spark.time_travel import show_committed
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -74,12 +72,7 @@ def drop_missing(spark: SparkSession, name: TableName, opened: OpenTable, progre
         nothing = base.files[:0]
         update = IndexUpdate(timeline.store, transaction.instant, nothing, footer_table([], [], tracked), missing)
         commit = transaction.commit(Change(nothing, missing, summary=summary), index=update)
-    catalog, after = Catalog(spark), AfterCommit(commit.version, progress)
-    with after.needed("readers may not see it yet"):
-        entry = table_entry(catalog, name)
-        if entry is not None:
-            opened = at_snapshot(opened, timeline.snapshot(commit.version))
-            show(catalog, name, entry, opened, Description.of(entry), None, after)
+    show_committed(Catalog(spark), name, opened, AfterCommit(commit.version, progress))
     return len(missing)
 
 

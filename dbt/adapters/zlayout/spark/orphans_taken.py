@@ -20,10 +20,8 @@ from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.listing import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.record_tables import table_entry
-from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.time_travel import at_snapshot
+from dbt.adapters.zlayout.spark.time_travel import show_committed
 from dbt.adapters.zlayout.spark.types import fields_of, split_partition_columns
 from dbt.adapters.zlayout.store import qualified
 from dbt.adapters.zlayout.timeline.action import Action, Operation
@@ -84,12 +82,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progre
         }
         update = IndexUpdate(timeline.store, transaction.instant, files, collected.column_stats)
         commit = transaction.commit(Change(files, summary=summary), index=update)
-    after = AfterCommit(commit.version, progress)
-    with after.needed("readers may not see it yet"):
-        entry = table_entry(catalog, name)
-        if entry is not None:
-            opened = at_snapshot(opened, timeline.snapshot(commit.version))
-            show(catalog, name, entry, opened, Description.of(entry), None, after)
+    show_committed(catalog, name, opened, AfterCommit(commit.version, progress))
     return len(files)
 
 

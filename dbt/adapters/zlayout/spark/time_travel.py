@@ -101,6 +101,25 @@ def at_snapshot(opened: OpenTable, snapshot: Snapshot) -> OpenTable:
     return replace(opened, snapshot=snapshot, entry_file=opened.store.stat(log_path(snapshot.version)))
 
 
+def show_committed(catalog: Catalog, name: TableName, opened: OpenTable, after: AfterCommit) -> None:
+    """Shows a version that was committed just now, with the columns and description that the table has already.
+
+    Args:
+        catalog: The session's catalog.
+        name: Of the table; one that the catalog has no more is left alone.
+        opened: The table at any version.
+        after: The steps after that commit.
+
+    Raises:
+        CommittedError: Readers may not see the version yet.
+    """
+    with after.needed("readers may not see it yet"):
+        entry = table_entry(catalog, name)
+        if entry is not None:
+            opened = at_snapshot(opened, Timeline(opened.store).snapshot(after.version))
+            show(catalog, name, entry, opened, Description.of(entry), None, after)
+
+
 def rows_at(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> DataFrame:
     """The rows of an older version, in the columns that it had."""
     return rows_of(catalog, opened_at(catalog, opened, name, past))
