@@ -14,10 +14,10 @@ from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
 from dbt.adapters.zlayout.spark.catalog import Catalog
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
-from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, run
+from dbt.adapters.zlayout.spark.files_written import FileReport
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, written_files
 from dbt.adapters.zlayout.spark.log_columns import GROUP
-from dbt.adapters.zlayout.spark.log_writer import log_build
+from dbt.adapters.zlayout.spark.log_writer import LogBuild, log_build
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.relations import frame_of, with_file
@@ -97,8 +97,7 @@ class SliceWriter:
         plain = plain_frame(self.layout, queried(files, record_view(opened).newest), OP, INSTANT, SEQ, GROUP)
         plain = plain.repartition(int(self.spark.sparkContext.defaultParallelism), plain.columns[-1])
         build = log_build(self.spark, self.subject, self.layout, opened.store, transaction)
-        frame = plain.mapInArrow(replace(build, keeps_instants=True).__call__, REPORT_SCHEMA)
-        return [FileReport.of_row(answer) for answer in run(self.spark, "compaction", self.progress, frame.collect)]
+        return self._written(plain, replace(build, keeps_instants=True))
 
     def _kept_deletes(
         self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
@@ -117,8 +116,10 @@ class SliceWriter:
             keeps_instants=True,
             keeps_deletes=True,
         )
-        frame = plain.repartition(1, plain.columns[-1]).mapInArrow(build.__call__, REPORT_SCHEMA)
-        return [FileReport.of_row(answer) for answer in run(self.spark, "compaction", self.progress, frame.collect)]
+        return self._written(plain.repartition(1, plain.columns[-1]), build)
+
+    def _written(self, plain: DataFrame, build: LogBuild) -> list[FileReport]:
+        return list(written_files(self.spark, "compaction", self.progress, plain, build.__call__))
 
 
 def deletes_since(instant: str, hours: float) -> str:

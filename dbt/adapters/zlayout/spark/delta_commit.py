@@ -10,8 +10,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.change_feed import upserts_of
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, check_not_null, needs_spark, plain_frame
-from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, run
+from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, written_files
 from dbt.adapters.zlayout.spark.key_filter import null_counts
 from dbt.adapters.zlayout.spark.log_columns import GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
@@ -85,9 +84,7 @@ class DeltaCommitting(Modifying):
         with failing_as_write_error(self.subject), Timed(phases, "write"):
             tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
             spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, plain.columns[-1])
-            frame = spread.mapInArrow(build.__call__, REPORT_SCHEMA)
-            answers = run(self.spark, "write", self.wanted.progress, frame.collect)
-        files = tuple(FileReport.of_row(answer) for answer in answers)
+            files = written_files(self.spark, "write", self.wanted.progress, spread, build.__call__)
         if sum(each.file.row_count for each in files) != count:
             raise WriteError(f"{self.subject}: {count:,} records were read and others written; nothing was committed")
         return Written(files, None, 1, phases)

@@ -20,9 +20,9 @@ from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.change_feed import ChangeFeed, upserts_of, with_deletes
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
-from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport, drift_of, statistics_of
+from dbt.adapters.zlayout.spark.files_written import FileReport, drift_of, statistics_of
 from dbt.adapters.zlayout.spark.index_update import put_slices
-from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, run
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, written_files
 from dbt.adapters.zlayout.spark.key_filter import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.spark.log_columns import DELETED, GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
@@ -255,10 +255,7 @@ class _Replacing:
         plain = plain_frame(layout, barring.select(*columns, *marks), OP, GROUP).coalesce(1)
         build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
         with failing_as_write_error(str(self.wanted.name)):
-            answers = run(
-                self.spark, "write", self.wanted.progress, plain.mapInArrow(build.__call__, REPORT_SCHEMA).collect
-            )
-        return tuple(FileReport.of_row(answer) for answer in answers)
+            return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
 
     def _cuts(self, store: Store, before: Snapshot | None) -> CurveModel | None:
         """The curve of the version before, when it is a curve for this layout and its cuts still fit the data."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,8 +16,8 @@ from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.columns import key_table
-from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, handed_over, rewrite_session, run
+from dbt.adapters.zlayout.spark.files_written import FileReport
+from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, handed_over, rewrite_session, run, written_files
 from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, InOrder, Route, by_partition, staged_batches
 from dbt.adapters.zlayout.spark.slots import slot_keys
 from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, put_staged
@@ -214,8 +214,7 @@ class RowWriter:
             session = rewrite_session(self.spark)
             blobs = handed_over(routed, session).repartition(slots, "slot")
             blobs = blobs.sortWithinPartitions("part", "file", "share", "leaf")
-            frame = blobs.mapInArrow(build.__call__, REPORT_SCHEMA)
-            return _reports(run(session, "write", self.progress, frame.collect))
+            return written_files(session, "write", self.progress, blobs, build.__call__)
 
     def _with_model(self, model: CurveModel) -> Build:
         return replace(self.build, model=model.to_bytes(), row_group_rows=self.row_group_rows or model.row_group_rows)
@@ -232,7 +231,3 @@ def _slots(bins: Sequence[tuple[str, int, int]]) -> tuple[dict[tuple[str, int, i
     """For each ``(partition text, file, share)`` the int that sends it to its reduce task; and those of all tasks."""
     slots = tuple(slot_keys(max(1, min(_MOST_SLOTS, len(bins)))).tolist())
     return {each: slots[number % len(slots)] for number, each in enumerate(bins)}, slots
-
-
-def _reports(answers: Iterable[Any]) -> tuple[FileReport, ...]:
-    return tuple(FileReport.of_row(answer) for answer in answers)
