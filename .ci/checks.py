@@ -82,7 +82,7 @@ class Checks:
     def named(self, run: str) -> list[Check]:
         """The checks of a run, the longest first, so that the lanes end together."""
         if run == "test":
-            return [self.lint(), self.types(), self.unit(), *map(self.suite, SUITES)]
+            return [self.lint(), self.types(), *map(self.suite, SUITES), self.unit(), self.protocol()]
         if run == "others":
             return [
                 *(self.engine_on(spark, "not exhaustive and not newest_spark") for spark in OTHER_SPARKS),
@@ -96,7 +96,8 @@ class Checks:
             self.types(),
             *(self.engine_on(spark, "not newest_spark") for spark in OTHER_SPARKS),
             *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
-            self.unit(*every, ZLAYOUT_PROTOCOL="full"),
+            self.unit(*every),
+            self.protocol(*every, ZLAYOUT_PROTOCOL="full"),
             self.wheel(),
             self.documentation(),
             self.mutants(),
@@ -111,12 +112,17 @@ class Checks:
         """The type checker."""
         return Check("types", [Command([PYTHON, "-m", "mypy", "--strict"])])
 
-    def unit(self, *options: str, **environment: str) -> Check:
+    def unit(self, *options: str) -> Check:
         """Tests without Spark; CI also measures how much of the core they cover, by branch."""
         measured = [f"--cov=dbt/adapters/zlayout/{part}" for part in CORE]
         coverage = [*measured, "--cov-branch", "--cov-report=term:skip-covered"] if "CI" in os.environ else []
-        environment = {"COVERAGE_FILE": str(self.reports / ".coverage"), **environment}
-        return Check("unit tests and laws", [self._pytest("tests", "unit", *coverage, *options, **environment)])
+        environment = {"COVERAGE_FILE": str(self.reports / ".coverage")}
+        command = self._pytest("tests", "unit", "--ignore=tests/protocol", *coverage, *options, **environment)
+        return Check("unit tests and laws", [command])
+
+    def protocol(self, *options: str, **environment: str) -> Check:
+        """Orders of the effects of several writers; on its own, since measuring coverage would double its time."""
+        return Check("protocol", [self._pytest("tests/protocol", "protocol", *options, **environment)])
 
     def suite(self, name: str, *options: str, **environment: str) -> Check:
         """A suite on a real Spark, the newest."""
