@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,11 @@ class SnapshotFileIndex(ZlayoutFileIndex):
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
         """``Seq[Path]`` of the table's folder."""
+        return self._root_paths
+
+    @cached_property
+    def _root_paths(self) -> Any:
+        """Made once: Spark asks several times a query, also for texts that nobody reads."""
         return self._jvm.seq([self._jvm.root.org.apache.hadoop.fs.Path(self.opened.location)])
 
     def inputFiles(self) -> Any:  # noqa: N802 - Spark's name
