@@ -85,8 +85,9 @@ class Checks:
             return [self.lint(), self.types(), *map(self.suite, SUITES), self.unit(), self.protocol()]
         if run == "others":
             return [
-                *(self.engine_on(spark, "not exhaustive and not newest_spark") for spark in OTHER_SPARKS),
+                *(self.engine_on(spark, *self.share(number)) for number, spark in enumerate(OTHER_SPARKS, 1)),
                 self.suite("faults", "-m", "", "--faults", "sample"),
+                self.suite("adapter", "-m", "slow and not exhaustive"),
                 self.wheel(),
                 self.documentation(),
             ]
@@ -94,7 +95,7 @@ class Checks:
         return [
             self.lint(),
             self.types(),
-            *(self.engine_on(spark, "not newest_spark") for spark in OTHER_SPARKS),
+            *(self.engine_on(spark, "-m", "not newest_spark") for spark in OTHER_SPARKS),
             *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
             self.unit(*every),
             self.protocol(*every, ZLAYOUT_PROTOCOL="full"),
@@ -128,7 +129,12 @@ class Checks:
         """A suite on a real Spark, the newest."""
         return Check(f"integration/{name}", [self._pytest(f"integration/{name}", name, *options, **environment)])
 
-    def engine_on(self, spark: str, marks: str) -> Check:
+    @staticmethod
+    def share(number: int) -> tuple[str, ...]:
+        """Of what is not exhaustive, slow tests included, each test on one of the other Sparks."""
+        return "-m", "not exhaustive and (slow or not newest_spark)", "--share", f"{number}/{len(OTHER_SPARKS)}"
+
+    def engine_on(self, spark: str, *options: str) -> Check:
         """The engine's suite on another Spark, in an environment of its own: the lock with only Spark replaced."""
         folder = ROOT / f".venv-{spark}"
         python = str(folder / "bin" / "python")
@@ -140,7 +146,7 @@ class Checks:
             Command([*UV, "venv", "-q", "--clear", "--python", PYTHON, str(folder)]),
             Command([*install, "--require-hashes", "-r", str(lock), "-r", spark_lock]),
             Command([*install, "--editable", "."]),
-            self._pytest("integration/engine", f"engine-{spark}", "-m", marks, python=python),
+            self._pytest("integration/engine", f"engine-{spark}", *options, python=python),
         ]
         return Check(f"integration/engine on Spark {spark}", commands)
 

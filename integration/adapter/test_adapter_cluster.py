@@ -26,6 +26,7 @@ def runs(dbt, model, count, rows=2_000, **variables):
         yield outcome
 
 
+@pytest.mark.slow
 def test_a_run_clusters_what_its_rows_made_worth_it(dbt, spark):
     outcomes = list(runs(dbt, "clustered_inline", 6))
     done = [outcome.response("clustered_inline").get("clustered") for outcome in outcomes]
@@ -45,6 +46,7 @@ def test_every_so_many_commits(dbt, spark):
     assert "clustering" in ZTable.for_name(spark, "main.clustered_inline").history().column("operation").to_pylist()
 
 
+@pytest.mark.slow
 def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
     outcomes = list(runs(dbt, "clustered_later", 6))
     assert any("zlayout_cluster with pending: true" in outcome.log for outcome in outcomes)
@@ -74,7 +76,7 @@ def test_a_hook_packs_small_files_of_any_model_and_the_line_of_the_run_tells_it(
         assert line.endswith(f", {done['files_removed']} files clustered into {done['files_added']}")
 
 
-@pytest.mark.parametrize("size", ["128mb", "16kb"])
+@pytest.mark.parametrize("size", [pytest.param("128mb", marks=pytest.mark.slow), "16kb"])
 def test_a_hook_after_a_fresh_build_has_nothing_to_do(dbt, spark, size):
     # Later builds use the cuts of the first, and hold fewer rows, then more.
     for rows in (60_000, 25_000, 100_000):
@@ -87,6 +89,7 @@ def test_a_hook_after_a_fresh_build_has_nothing_to_do(dbt, spark, size):
         assert table.version == outcome.response("rebuilt_with_hook")["version"]
 
 
+@pytest.mark.slow
 def test_another_partition_by_takes_a_model_s_rows_to_other_folders(dbt, spark):
     assert dbt("run", "--select", "moves").success
     again = {"from": 50, "to": 80, "times": 2}
@@ -106,6 +109,7 @@ def test_another_partition_by_takes_a_model_s_rows_to_other_folders(dbt, spark):
     assert sorted(tuple(row) for row in spark.table("main.moves").select("id", "told").collect()) == expected
 
 
+@pytest.mark.slow
 def test_the_operation_tells_the_groups_that_failed_and_lands_the_others(dbt, spark):
     assert dbt("run", "--select", "moves", folders=["part"]).success
     assert dbt("run", "--select", "moves", folders=["part"], **{"from": 60, "to": 90}).success

@@ -39,6 +39,7 @@ def kept(dbt, table, predicate):
     return explained["kept_files"], explained["total_files"]
 
 
+@pytest.mark.slow
 def test_hooks_bring_the_indexes_of_a_source_and_of_the_model_up_to_date(dbt, spark, feed):
     assert dbt("run", "--select", "looked_after").success
     assert kept(dbt, "main.feed", "id = 250") == (1, 4)

@@ -89,6 +89,7 @@ def test_what_people_read_of_the_model_is_on_the_table(dbt, spark, table):
     assert list(columns) == ["id", "part", "told", "amount", "seen", "came_later"]
 
 
+@pytest.mark.slow
 def test_compaction_is_planned_then_carried_out_and_a_test_holds_its_lag(dbt, spark, table, arrived):
     run(dbt, "upserted", round=2)
     assert dbt("test", "--select", "logs_are_few").success
@@ -121,7 +122,7 @@ def test_compaction_is_planned_then_carried_out_and_a_test_holds_its_lag(dbt, sp
     assert (report["groups"], report["scheduled"]) == (0, False)
 
 
-@pytest.mark.parametrize("flags", [(), ("--full-refresh",)])
+@pytest.mark.parametrize("flags", [(), pytest.param(("--full-refresh",), marks=pytest.mark.slow)])
 def test_a_run_converts_a_table_to_the_type_of_its_model(dbt, spark, table, arrived, flags):
     run(dbt, "upserted", round=2)
     outcome = run(dbt, "upserted", *flags, kind="copy_on_write", strategy="merge", round=3)

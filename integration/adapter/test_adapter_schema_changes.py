@@ -43,6 +43,7 @@ def test_a_new_column_is_left_out_refused_or_added(dbt, spark, rows):
         ]
 
 
+@pytest.mark.slow
 def test_a_column_that_is_gone_or_wider_is_refused_or_becomes_null_or_follows(dbt, spark, rows):
     outcome = dbt("run", "--select", "tag:columns", columns="other")
     for policy in ("ignore", "fail"):

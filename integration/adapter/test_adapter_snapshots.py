@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 KEPT = ("kept_ignore", "kept_invalidate", "kept_legacy", "kept_new_record", "kept_check", "kept_check_at")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
+
 from dbt.adapters.zlayout import ZTable
 
 
@@ -24,6 +26,7 @@ def test_a_plain_table_is_replaced_or_taken_under_management(dbt, spark, rows):
     assert "managed" in dbt.operation("zlayout_info", model="append_plain").printed
 
 
+@pytest.mark.slow
 def test_another_writer_is_waited_out_by_running_the_query_again(dbt, spark, rows):
     assert dbt("run", "--select", "slow", "--full-refresh").success
     theirs = spark.sql("select 1L as id, 'other' as made_by, false as slept")

@@ -76,6 +76,7 @@ def _writers(spark):
     yield records, records.compact
 
 
+@pytest.mark.slow
 def test_every_writer_whose_version_cannot_be_published_says_that_it_is_committed(spark, monkeypatch):
     refused = OSError(13, "Permission denied")
 

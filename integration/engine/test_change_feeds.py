@@ -81,6 +81,7 @@ def events(spark, splits):
     ).localCheckpoint()
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 @pytest.mark.parametrize(
     ("partition_by", "splits"),
@@ -104,6 +105,7 @@ def test_every_order_of_six_events_of_a_key_in_batches_of_every_size_ends_the_sa
     assert table.information()["rows"] == 720 * len(splits)
 
 
+@pytest.mark.slow
 def test_a_delete_keeps_its_order_through_compactions_for_as_long_as_the_table_says(spark):
     table = made(spark, "kept", [(k, 5, "old") for k in range(4)], ordering="o")
     done = table.upsert(
@@ -142,6 +144,7 @@ def forgetting(table):
     return replace(config, table_type=replace(config.table_type, retain_deletes_hours=0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_columns_that_only_the_condition_reads_are_not_stored(spark):
     rows = [(1, 1, "a", "I"), (2, 1, "b", "D")]
@@ -216,6 +219,7 @@ def test_a_batch_of_a_stream_is_taken_once_and_deletes_need_no_value(spark):
     assert held(table) == [(1, 2, "new")]
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_clustering_takes_no_notice_of_kept_deletes(spark):
     table = made(spark, "clustered", [(k, 1, "old") for k in range(50)], ordering="o", target_file_size="1kb")

@@ -57,6 +57,7 @@ def test_a_table_that_was_just_written_has_nothing_to_gain(spark):
     assert files_of(ZTable.for_name(spark, "z.cl_fresh")) == files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -105,6 +106,7 @@ def test_a_budget_is_kept(spark):
     assert done.files_read_after < done.files_read_before
 
 
+@pytest.mark.slow
 def test_every_type_is_the_same_afterwards_and_so_are_comments_and_columns(spark):
     name = "z.cl_types"
     settings = {"comment": "all kinds", "column_comments": {"k": "the key"}}
@@ -122,6 +124,7 @@ def test_every_type_is_the_same_afterwards_and_so_are_comments_and_columns(spark
     assert now["Comment"] == kept["Comment"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", [pytest.param("arrow", marks=pytest.mark.exhaustive), "spark"])
 def test_small_files_are_put_together_within_their_partition(spark, writer):
     name = f"z.cl_small_{writer}"
@@ -136,6 +139,7 @@ def test_small_files_are_put_together_within_their_partition(spark, writer):
     assert table.cluster().bytes_rewritten == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [pytest.param([], marks=pytest.mark.exhaustive), ["part"]])
 def test_files_of_a_table_without_keys_have_the_wanted_size(spark, partition_by):
     name = f"z.cl_without_keys_{len(partition_by)}"
@@ -155,6 +159,7 @@ def test_files_of_a_table_without_keys_have_the_wanted_size(spark, partition_by)
     assert same_rows(spark.table(name), spark.sql(query))
 
 
+@pytest.mark.slow
 def test_where_chooses_the_partitions(spark):
     name = "z.cl_where"
     table = in_small_files(spark, name)
@@ -211,6 +216,7 @@ def test_rows_beyond_the_stored_boundaries_get_new_ones(spark):
     assert (again.bytes_rewritten, again.resampled) == (0, ())
 
 
+@pytest.mark.slow
 def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
     name = "z.cl_race"
     table = in_small_files(spark, name)
@@ -309,6 +315,7 @@ def test_a_group_that_fails_stops_no_other(spark, harm, settings, max_commits):
     assert (ZTable.for_name(spark, name).version, orphans_of(table)) == (done.version, [])
 
 
+@pytest.mark.slow
 def test_files_of_a_group_that_fails_late_are_gone(spark, monkeypatch):
     table = in_six_parts(spark, "z.cl_leftover")
 
@@ -324,6 +331,7 @@ def test_files_of_a_group_that_fails_late_are_gone(spark, monkeypatch):
     assert spark.table("z.cl_leftover").count() == 120
 
 
+@pytest.mark.slow
 def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):
     table = appended(spark, table_of(spark, "z.cl_deferred", ROWS.format(60_000)), 8)
     version = table.version
@@ -430,6 +438,7 @@ def test_large_groups_are_read_by_arrow_and_hold_the_same_rows(spark, partition_
     assert table.verify(data=True).num_rows == 0
 
 
+@pytest.mark.slow
 def test_files_that_lack_a_column_are_rewritten_too(spark):
     table = table_of(spark, "z.cl_lacks", ROWS.format(20_000))
     wider = spark.sql(SHIFTED.format(20_000, 40_000)).selectExpr("*", "id * 2 as twice")

@@ -93,6 +93,7 @@ def test_an_empty_batch_makes_no_version(spark):
     assert spark.table("z.mor_nothing__ro").count() == 3
 
 
+@pytest.mark.slow
 def test_the_greater_ordering_wins_wherever_it_lies(spark):
     table = made(spark, "ordered", "select id k, 5 o, 'base' v from range(4)", ordering="o")
     batch = (
@@ -164,6 +165,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
         plain.compact()
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_merges_with_columns_and_conditions_write_whole_rows(spark):
     table = made(spark, "merged", ROWS.format(0, 10))
@@ -176,6 +178,7 @@ def test_merges_with_columns_and_conditions_write_whole_rows(spark):
     assert rows(spark, "select v from z.mor_merged where k in (8, 9)") == [("new",), ("v9",)]
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_delete_insert_and_replace_where_go_through_logs(spark):
     table = made(spark, "replaced", ROWS.format(0, 20))
@@ -187,6 +190,7 @@ def test_delete_insert_and_replace_where_go_through_logs(spark):
     assert spark.table("z.mor_replaced").count() == 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moves", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
     name = f"moving_{int(moves)}"
@@ -207,6 +211,7 @@ def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
     assert rows(spark, f"select p, v from z.mor_{name} where k = 4") == [("even", "back")]
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_few_new_rows_fill_small_file_groups_and_many_become_base_files(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
@@ -243,6 +248,7 @@ def test_logs_come_in_blocks_and_roll_over(spark):
     assert same_rows(spark.table("z.mor_blocks"), spark.sql(query.format(45_000)))
 
 
+@pytest.mark.slow
 def test_compactions_are_planned_and_carried_out_apart_while_writers_go_on(spark):
     table = made(spark, "apart", ROWS.format(0, 100))
     upsert(spark, table, "select id k, 1L a, 'one' v from range(10)")
@@ -310,6 +316,7 @@ def test_a_compaction_that_fails_leaves_table_and_plan(spark):
     assert table.compact(execute_only=True).groups == 1
 
 
+@pytest.mark.slow
 def test_log_compaction_leaves_the_base_and_one_log(spark):
     table = made(spark, "logs_only", ROWS.format(0, 10))
     for number in range(3):
@@ -326,6 +333,7 @@ def test_log_compaction_leaves_the_base_and_one_log(spark):
     assert table.compact(logs_only=True).groups == 0
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_clustering_leaves_groups_with_logs_alone(spark):
     table = made(spark, "clustered", ROWS.format(0, 3000), target_file_size="4kb", small_file_limit="1kb")
@@ -341,6 +349,7 @@ def test_clustering_leaves_groups_with_logs_alone(spark):
     assert rows(spark, "select * from z.mor_clustered") == before
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_inline_compaction_comes_after_so_many_commits(spark):
     table = made(spark, "inline", ROWS.format(0, 10), compaction="inline", compact_every=2)
@@ -356,6 +365,7 @@ def test_inline_compaction_comes_after_so_many_commits(spark):
     assert len(waiting(later)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
@@ -376,6 +386,7 @@ def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
     assert same_rows(spark.table("z.mor_pays"), spark.sql(query.format(0, 5000)))
 
 
+@pytest.mark.slow
 def test_the_type_of_a_table_changes_both_ways_in_one_commit(spark):
     table = ZTable.write(spark, "z.mor_converted", spark.sql(ROWS.format(0, 50)), zorder=["k"], comment="of records")
     version = table.version
@@ -396,6 +407,7 @@ def test_the_type_of_a_table_changes_both_ways_in_one_commit(spark):
     assert not spark.catalog.tableExists("z.mor_converted__ro")
 
 
+@pytest.mark.slow
 def test_the_past_and_its_changes_are_rows_and_not_records(spark):
     table = made(spark, "past", ROWS.format(0, 10))
     first = table.version
@@ -410,6 +422,7 @@ def test_the_past_and_its_changes_are_rows_and_not_records(spark):
     assert table.count("k < 3") == 3
 
 
+@pytest.mark.slow
 def test_columns_that_come_later_are_null_in_older_rows(spark):
     table = made(spark, "wider", ROWS.format(0, 4))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
@@ -476,6 +489,7 @@ def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     assert table.clustering_information(predicate="a = -5").predicate.kept_files == len(logs)
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, monkeypatch):
     table = made(spark, "rivals", ROWS.format(0, 100))
@@ -534,6 +548,7 @@ def test_a_clustering_under_way_leaves_groups_that_get_a_log(spark, monkeypatch)
     assert rows(spark, "select count(*), count(distinct k) from z.mor_overtaken") == [(3000, 3000)]
 
 
+@pytest.mark.slow
 def test_a_stream_comes_in_exactly_once(spark, tmp_path):
     table = made(spark, "streamed", ROWS.format(0, 10), ordering="a")
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
@@ -611,6 +626,7 @@ def test_information_tells_of_logs_and_plans(spark):
     assert told["pending_compactions"] == list(planned.plans)
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 @pytest.mark.parametrize(
     "nothing",

@@ -64,6 +64,7 @@ def test_a_thousand_neighbouring_keys_read_three_files_at_most(spark, keyed, rec
     assert max(scans.files) <= 3
 
 
+@pytest.mark.slow
 def test_ten_thousand_keys_in_two_stretches_read_twenty_files_at_most(spark, keyed, recorded):
     far = changed(spark, (20_000, 5_000), (70_000, 5_000))
     with Scans(spark) as scans:
@@ -80,6 +81,7 @@ def test_ten_thousand_keys_in_two_stretches_read_twenty_files_at_most(spark, key
     assert max(scans.files) <= 20
 
 
+@pytest.mark.slow
 def test_a_key_with_the_partition_column_reads_its_partition(spark, keyed, recorded_in_partitions):
     partition = changed(spark, (42_000, 10))
     with Scans(spark) as scans:
@@ -104,6 +106,7 @@ def test_incremental_predicates_skip_files(spark, keyed, predicate):
 PLACES = "array('a%20b', 'x {y}+1', 'ü~ß', 'a/b', 'a\\'\\\"\\\\c[1]', null)[id % 6]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table_type", ["copy_on_write", "merge_on_read"])
 def test_files_are_told_apart_whatever_their_folders_and_columns_are_called(spark, tmp_path, table_type):
     rows, key = f"select id k, id _metadata, 0 file_path, {PLACES} place from range(24)", ["_metadata"]
@@ -122,6 +125,7 @@ def test_files_are_told_apart_whatever_their_folders_and_columns_are_called(spar
     assert same_rows(spark.table(name), spark.sql(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_values", [5_000, 2], ids=["values", "ranges"])
 def test_keys_that_readers_of_parquet_take_for_others_are_found(spark, monkeypatch, most_values):
     monkeypatch.setattr("dbt.adapters.zlayout.spark.key_filter._MOST_VALUES", most_values)

@@ -57,7 +57,8 @@ def test_rows_of_every_type_come_change_and_go(spark, partition_by):
 @pytest.mark.parametrize(
     "key",
     [
-        *("k", "d", "dec", "ts", "t", "st"),
+        *("k", "st"),
+        *(pytest.param(key, marks=pytest.mark.slow) for key in ("d", "dec", "ts", "t")),
         *(pytest.param(key, marks=pytest.mark.exhaustive) for key in ("b", "s", "l", "f", "day", "ntz", "bin", "flag")),
     ],
 )
@@ -102,6 +103,7 @@ def test_a_merge_leaves_other_files_as_they_are(spark):
     assert same_rows(spark.table("z.few"), spark.sql(expected))
 
 
+@pytest.mark.slow
 def test_a_merge_updates_only_the_columns_that_it_shall(spark):
     query = "select id k, 'a' x, 'a' y from range(4)"
     new = "select id + 2 k, 'b' x, 'b' y from range(4)"
@@ -321,6 +323,7 @@ def test_an_append_lies_on_the_stored_curve(spark):
     assert table.snapshot().curve == curve
 
 
+@pytest.mark.slow
 def test_many_appends_keep_the_index_together(spark):
     table = table_of(spark, "z.often", "select id k, id % 2 p from range(10)", partition_by=["p"])
     for number in range(1, 25):
@@ -346,6 +349,7 @@ def test_what_is_no_managed_table_is_refused(spark):
     assert sorted(row.a for row in spark.table("z.others").collect()) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_two_merges_on_other_files_both_land_and_on_the_same_file_the_later_fails(spark, monkeypatch):
     from dbt.adapters.zlayout.spark import modify
 

@@ -89,7 +89,11 @@ def session(spark):
         spark.conf.set(name, value)
 
 
-@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+# The unit tests take every fixture without Spark.
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=() if path.stem == "numbers" else pytest.mark.slow) for path in FIXTURES],
+)
 def test_predicates_skip_the_files_that_the_fixture_says(session, path):
     fixture, name = Fixture.read(path), f"z.fixture_{path.stem}"
     for key, value in fixture.settings.items():

@@ -74,8 +74,13 @@ def some_rows(rng, ordered, extra):
     return [(k, rng.choice(PLACES), rng.choice(orders), f"v{rng.randrange(1000)}", rng.choice(further)) for k in keys]
 
 
-@pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("partitioned", [True, False])
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("partitioned", "ordered"),
+    [(True, True), *(pytest.param(*each, marks=slow) for each in ((True, False), (False, True), (False, False)))],
+)
 def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
     name = f"z.law_{int(partitioned)}{int(ordered)}"
     print(f"ZLAYOUT_SEED={SEED}")

@@ -107,6 +107,7 @@ def test_an_index_is_brought_to_a_partitioned_table_with_new_partitions(spark, n
     assert counted(spark, name, "id >= 200 and `day` is null")[0] == 10
 
 
+@pytest.mark.slow
 def test_what_footers_leave_open_comes_from_the_data(spark, name, tmp_path):
     folder = tmp_path / "t"
     columns = (
@@ -342,7 +343,11 @@ OTHERS = [
 
 @pytest.mark.parametrize(
     ("damage", "partition"),
-    [*REPRESENTATIVE, *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in OTHERS)],
+    [
+        REPRESENTATIVE[0],
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in REPRESENTATIVE[1:]),
+        *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in OTHERS),
+    ],
 )
 def test_any_state_of_the_index_gives_the_same_rows_and_is_repaired(spark, name, damage, partition):
     name = f"{name}_{damage.__name__}_{partition.replace('*', 'all')}"

@@ -93,6 +93,7 @@ def test_a_column_that_comes_with_the_write_can_be_a_folder_and_one_that_was_a_f
     )
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_a_merge_on_read_table_goes_to_other_folders_with_its_logs(spark):
     keyed = {"table_type": "merge_on_read", "unique_key": ["id"]}

@@ -79,7 +79,7 @@ def expected(spark, before, action, new, condition, partitioned):
     return kept if more is None else kept.union(more)
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_ten_changes_give_what_plain_spark_gives(spark, partitioned):
     counter = iter(range(10**6))
 

@@ -84,6 +84,7 @@ def test_dynamic_partition_pruning_goes_on_working(spark, source):
     assert spark.sql(sql).collect()[0][0] == 4000
 
 
+@pytest.mark.slow
 def test_many_threads_plan_at_once(spark, source):
     from concurrent.futures import ThreadPoolExecutor
 

@@ -101,6 +101,7 @@ def test_the_table_by_its_name_stays_the_newest_version(spark, past):
     assert spark.sql(counts).collect()[0] == (sum(rows[0].values()), 50)
 
 
+@pytest.mark.slow
 def test_a_version_is_found_by_its_instant_and_by_the_time(spark, past):
     rows, _ = past
     table = ZTable.for_name(spark, "z.past")
@@ -156,6 +157,7 @@ def test_what_cannot_be_found_is_told_with_what_can(spark, past, asked, error, m
         ZTable.for_name(spark, "z.past").read(**asked)
 
 
+@pytest.mark.slow
 def test_another_process_reads_an_older_version(spark, past, tmp_path):
     rows, _ = past
     location = ZTable.for_name(spark, "z.past").location
@@ -334,6 +336,7 @@ def test_changes_are_the_rows_that_differ(spark):
     assert changes_of(table, 3, 4) == sorted(net)
 
 
+@pytest.mark.slow
 def test_a_rewrite_of_the_same_rows_changes_nothing(spark):
     folded = "s c" if spark.version.startswith("3.") else "s collate UTF8_LCASE c"
     rows = spark.sql(FIRST + " union all " + FIRST).selectExpr(

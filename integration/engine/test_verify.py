@@ -68,6 +68,7 @@ def test_a_table_as_it_was_written_has_no_wrong_cell(spark, name, writer):
     assert table.verify(data=True).to_pylist() == []
 
 
+@pytest.mark.slow
 def test_an_indexed_table_of_another_writer_has_no_wrong_cell(spark, name, old_times):
     spark.sql(EVERY_TYPE).withColumn("p", pc_day()).write.partitionBy("p").saveAsTable(name, format="parquet")
     table = ZTable.adopt(spark, name, stats_columns=100)

@@ -54,6 +54,7 @@ def test_every_orderable_type_is_a_key_of_a_table_of_one_file(spark, key):
     assert same_rows(as_plain_spark_reads(spark, f"z.one_{key.lower()}"), source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("curve", "keys"),
     [
@@ -87,6 +88,7 @@ def test_a_second_build_reuses_the_cuts_and_takes_one_pass(spark):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "size", "keys"),
     [(0, "1mb", ["i"]), (1, "1mb", ["i"]), (300, "1mb", ["d", "str"]), (30_000, "256kb", KEYS[:8])],
@@ -107,6 +109,7 @@ def test_sparks_own_writer_gives_the_same_checksum(spark, rows, size, keys):
     assert table.index_status().num_rows == 0
 
 
+@pytest.mark.slow
 def test_sparks_own_writer_cuts_at_every_type_of_key(spark):
     query = ALL_TYPES.format(rows=20_000)
     for keys in (KEYS[8:12], KEYS[12:]):
@@ -115,6 +118,7 @@ def test_sparks_own_writer_cuts_at_every_type_of_key(spark):
         assert same_checksum(spark.table("z.spark_keys").drop("dti"), source.drop("dti"))
 
 
+@pytest.mark.slow
 def test_sparks_own_writer_fills_partition_folders(spark):
     query = "select id, case when id % 3 = 0 then '01' when id % 3 = 1 then null else 'a b/c=%' end p, id % 2 q, id * 1.5 v from range(30000)"
     options = {"zorder": ["v"], "partition_by": ["p", "q"], "target_file_size": "32kb", "writer": "spark"}
@@ -126,6 +130,7 @@ def test_sparks_own_writer_fills_partition_folders(spark):
         ZTable.write(spark, "z.spark_parts", source, not_null=["p"], **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [[], ["p"]])
 def test_sparks_own_writer_keeps_every_row_of_a_table_without_keys(spark, partition_by):
     name = f"z.spark_keyless_{len(partition_by)}"
@@ -161,6 +166,7 @@ def test_keys_that_are_null_everywhere(spark):
     assert same_rows(spark.table("z.nulls").select("id"), source.select("id"))
 
 
+@pytest.mark.slow
 def test_one_value_in_nine_rows_of_ten(spark):
     query = "select case when id % 10 < 9 then 5 else id end a, id % 1000 b, uuid() u from range(200000)"
     source, table = written(spark, "z.heavy", query, zorder=["a", "b"], target_file_size="512kb")
@@ -169,6 +175,7 @@ def test_one_value_in_nine_rows_of_ten(spark):
     assert same_rows(spark.table("z.heavy").select("a", "b"), source.select("a", "b"))
 
 
+@pytest.mark.slow
 def test_a_heavy_value_in_the_only_key_is_dealt_over_several_files(spark):
     query = "select case when id % 10 < 9 then 5 else id end a, uuid() u from range(200000)"
     source, table = written(spark, "z.heavy1", query, zorder=["a"], target_file_size="512kb")
@@ -176,6 +183,7 @@ def test_a_heavy_value_in_the_only_key_is_dealt_over_several_files(spark):
     assert same_rows(spark.table("z.heavy1"), source)
 
 
+@pytest.mark.slow
 def test_a_thousand_columns(spark):
     query = "select id, " + ", ".join(f"id * {n} c{n}" for n in range(1000)) + " from range(500)"
     source, _ = written(spark, "z.wide", query, zorder=["c3", "c999"])
