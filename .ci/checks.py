@@ -32,6 +32,7 @@ UV = (str(Path(PYTHON).with_name("uv")), "--no-config")
 OTHER_SPARKS = ("3.5", "4.0")
 CORE = ("config", "curve", "predicate", "pruning", "layout", "timeline", "index", "publish", "store")
 SUITES = ("engine", "conformance", "adapter", "faults", "stores", "tpch")
+LAWS = ("tests/properties", "tests/protocol")
 LANES = 2
 _LINES_OF_A_FAILURE = 25
 
@@ -82,12 +83,14 @@ class Checks:
     def named(self, run: str) -> list[Check]:
         """The checks of a run, the longest first, so that the lanes end together."""
         if run == "test":
-            return [self.lint(), self.types(), *map(self.suite, SUITES), self.unit(), self.protocol()]
+            suites = (self.suite(name) for name in SUITES if name != "tpch")
+            return [self.lint(), self.types(), *suites, self.unit(), self.laws()]
         if run == "others":
             return [
                 *(self.engine_on(spark, *self.share(number)) for number, spark in enumerate(OTHER_SPARKS, 1)),
-                self.suite("faults", "-m", "", "--faults", "sample"),
-                self.suite("adapter", "-m", "slow and not exhaustive"),
+                self.suite("faults", "-m", "exhaustive or slow", "--faults", "sample"),
+                *(self.suite(name, "-m", "slow and not exhaustive") for name in ("adapter", "conformance", "stores")),
+                self.suite("tpch"),
                 self.wheel(),
                 self.documentation(),
             ]
@@ -98,7 +101,7 @@ class Checks:
             *(self.engine_on(spark, "-m", "not newest_spark") for spark in OTHER_SPARKS),
             *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
             self.unit(*every),
-            self.protocol(*every, ZLAYOUT_PROTOCOL="full"),
+            self.laws(*every, ZLAYOUT_PROTOCOL="full"),
             self.wheel(),
             self.documentation(),
             self.mutants(),
@@ -118,12 +121,12 @@ class Checks:
         measured = [f"--cov=dbt/adapters/zlayout/{part}" for part in CORE]
         coverage = [*measured, "--cov-branch", "--cov-report=term:skip-covered"] if "CI" in os.environ else []
         environment = {"COVERAGE_FILE": str(self.reports / ".coverage")}
-        command = self._pytest("tests", "unit", "--ignore=tests/protocol", *coverage, *options, **environment)
-        return Check("unit tests and laws", [command])
+        without = (f"--ignore={each}" for each in LAWS)
+        return Check("unit tests", [self._pytest("tests", "unit", *without, *coverage, *options, **environment)])
 
-    def protocol(self, *options: str, **environment: str) -> Check:
-        """Orders of the effects of several writers; on its own, since measuring coverage would double its time."""
-        return Check("protocol", [self._pytest("tests/protocol", "protocol", *options, **environment)])
+    def laws(self, *options: str, **environment: str) -> Check:
+        """Laws, and orders of the effects of several writers: apart, since measuring coverage doubles their time."""
+        return Check("laws", [self._pytest(LAWS[0], "laws", *LAWS[1:], *options, **environment)])
 
     def suite(self, name: str, *options: str, **environment: str) -> Check:
         """A suite on a real Spark, the newest."""

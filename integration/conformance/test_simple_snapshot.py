@@ -23,6 +23,9 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
 _NO_DATABASE = {"{{target.database}}.": ""}
 
 
+pytestmark = pytest.mark.slow
+
+
 class TestSimpleSnapshot(BaseSimpleSnapshot):
     pass
 

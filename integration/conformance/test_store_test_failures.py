@@ -14,6 +14,8 @@ from dbt.tests.adapter.store_test_failures_tests.test_store_test_failures import
     BaseStoreTestFailuresLimit,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.exhaustive
 class TestStoreTestFailuresAsInteractions(StoreTestFailuresAsInteractions):

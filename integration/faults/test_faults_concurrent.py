@@ -4,6 +4,7 @@ import random
 from itertools import permutations
 
 import fault_actions
+import pytest
 from fault_checks import check_whole
 from fault_rows import Rows
 from fault_runs import Runs
@@ -90,6 +91,7 @@ def _outcome(answer: dict) -> str:
     return f"version {answer['version']}" if "version" in answer else answer.get("error") or "killed"
 
 
+@pytest.mark.slow
 def test_writers_at_once_give_the_rows_of_a_serial_order(bench, seed, request):
     runs = Runs(request.config, "schedule")
     rng = random.Random(seed)

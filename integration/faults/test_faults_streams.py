@@ -84,6 +84,7 @@ def streams(tmp_path_factory):
     return Streams(tmp_path_factory.mktemp("streams"))
 
 
+@pytest.mark.slow
 def test_a_killed_stream_goes_on_and_takes_every_batch_once(streams, seed, request):
     runs = Runs(request.config, "stream")
     rng = random.Random(seed)

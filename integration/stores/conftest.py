@@ -16,6 +16,14 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 import servers  # noqa: E402 - beside this file
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    # Each file of HDFS is some calls through Spark's JVM, and each process of a test a JVM of its own.
+    for item in items:
+        if item.path.stem in ("test_stores_timeline", "test_stores_table") and "hdfs" in item.name:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_configure(config):
     # Py4J leaves the sockets of finished threads to the garbage collector, which complains in whatever test comes next.
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
