@@ -1,10 +1,12 @@
 """A table whose metadata is damaged: an error that names the file, and a full refresh that makes the table anew."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError
+from dbt.adapters.zlayout.publish import spark_manifest
 from dbt.adapters.zlayout.table import ZTable
 
 LOG = ".zlayout/timeline/log/00000000000000000000.json"
@@ -46,3 +48,68 @@ def test_what_a_newer_release_has_written_is_not_made_anew(spark):
         with pytest.raises(NewerFormatError, match=f"{LOG}: unknown operation 'vacuum'.*upgrade"):
             write()
     assert content(folder) == before
+
+
+@pytest.mark.parametrize("left", ["nothing", "identity"])
+def test_a_table_whose_log_is_gone_is_told_and_saved_from_its_manifest(spark, left):
+    name = f"z.lost_{left}"
+    table = ZTable.write(spark, name, rows(spark, 5), retain_hours=0)
+    for _ in range(7):
+        table.append(rows(spark, 5))
+    table.delete("k < 2")
+    folder = Path(table.location.removeprefix("file://"))
+    (folder / "stray.parquet").write_bytes(next(folder.glob("*.parquet")).read_bytes())
+    shutil.rmtree(folder / (".zlayout" if left == "nothing" else ".zlayout/timeline"))
+    fresh = spark.newSession()
+    for write in (
+        lambda: ZTable.for_name(fresh, name),
+        lambda: ZTable.for_name(fresh, name).append(rows(spark, 1)),
+    ):
+        with pytest.raises(
+            CorruptError, match=r"8\.compact is left: .* version 8, \d+ files.*ZTable.adopt.*full-refresh"
+        ):
+            write()
+    assert fresh.table(name).count() == 24
+    saved = ZTable.adopt(fresh, name, zorder=["k"], managed=True)
+    assert saved.version == 0
+    assert [path.name for path in (folder / "_spark_metadata").glob("*.compact")] == ["0.compact"]
+    saved.append(rows(spark, 1))
+    assert fresh.table(name).count() == spark.newSession().table(name).count() == 25
+    assert saved.verify(data=True).num_rows == 0
+
+
+def test_a_full_refresh_leaves_a_folder_whose_log_is_gone(spark):
+    table = ZTable.write(spark, "z.lost_anew", rows(spark))
+    folder = Path(table.location.removeprefix("file://"))
+    shutil.rmtree(folder / ".zlayout")
+    before, lines = content(folder), []
+    anew = ZTable.write(spark, "z.lost_anew", rows(spark, 7), progress=lines.append)
+    assert any("0.compact is left" in line and anew.location in line for line in lines)
+    assert spark.table("z.lost_anew").count() == 7
+    assert content(folder) == before
+
+
+def test_a_manifest_that_lists_files_that_are_gone_is_not_adopted(spark):
+    table = ZTable.write(spark, "z.lost_files", rows(spark))
+    folder = Path(table.location.removeprefix("file://"))
+    shutil.rmtree(folder / ".zlayout")
+    lost = next(folder.glob("*.parquet"))
+    lost.unlink()
+    with pytest.raises(CorruptError, match=f"lists 1 files that are gone, {lost.name}"):
+        ZTable.adopt(spark, "z.lost_files", managed=True)
+
+
+def test_each_step_down_of_a_manifest_can_be_read(spark, tmp_path):
+    folder = tmp_path / "t"
+    table = ZTable.write(spark, "z.steps_down", rows(spark), location_root=str(folder))
+    manifests = Path(table.location.removeprefix("file://"), "_spark_metadata")
+    content = (manifests / "0.compact").read_bytes()
+    (manifests / "0.compact").unlink()
+    top = 76
+    (manifests / f"{top}.compact").write_bytes(content)
+    for version in spark_manifest._steps_down(top, 0):
+        (manifests / f"{version}.compact").write_bytes(content)
+        assert spark.read.parquet(table.location).count() == 10, (version, top)
+        (manifests / f"{top}.compact").unlink()
+        assert spark.read.parquet(table.location).count() == 10, version
+        top = version

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.publish.spark_manifest import (
     catch_up,
+    listed_paths,
     manifest_path,
     publish,
     published_version,
@@ -161,3 +163,55 @@ def test_the_check_of_freshness_names_a_manifest_that_lists_other_files(store) -
             "reason": "Spark's manifest is missing, or lists other files than the newest version",
         }
     ]
+
+
+def test_a_log_that_begins_anew_takes_the_manifest_down_in_steps_that_spark_can_read(store, monkeypatch) -> None:
+    timeline = _overwrite(store, PATHS)
+    for version in (1233, 1234, 1235):
+        store.put(manifest_path(version), b"v1")
+    seen, put, delete = [], store.put, store.delete
+
+    def _look() -> None:
+        versions = sorted((int(name.partition(".")[0]) for name in _names(store)), reverse=True)
+        seen.append(len(versions))
+        # As Spark does: the newest is read as compacted only where the interval divides its number plus one.
+        assert len(versions) == 1 or (versions[0] + 1) % (versions[0] - versions[1]) == 0
+
+    monkeypatch.setattr(store, "put", lambda *args: (put(*args), _look()))
+    monkeypatch.setattr(store, "delete", lambda paths: [(delete([path]), _look()) for path in paths])
+    assert catch_up(store, timeline) == 0
+    assert _names(store) == ["0.compact"]
+    assert len(seen) < 50
+
+
+def test_the_files_that_a_manifest_shows_are_read_back(store) -> None:
+    assert listed_paths(store) is None
+    catch_up(store, _overwrite(store, PATHS))
+    assert listed_paths(store) == (0, PATHS)
+    catch_up(store, _overwrite(store, []))
+    assert listed_paths(store) == (1, [])
+
+
+def test_the_manifest_of_a_streaming_query_is_not_taken_for_ours(store) -> None:
+    catch_up(store, _overwrite(store, PATHS))
+    store.put("_spark_metadata/1", b"v1")
+    assert listed_paths(store) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"v2",
+        b"",
+        b"\xff",
+        b"v1\n{",
+        b'v1\n{"size": 3}',
+        b"v1\n[]",
+        b'v1\n{"path": 3}',
+        b'v1\n{"path": "file:///elsewhere/a"}',
+    ],
+)
+def test_a_manifest_that_cannot_be_understood_is_named(store, content) -> None:
+    store.put(manifest_path(3), content)
+    with pytest.raises(CorruptError, match=r"3\.compact"):
+        listed_paths(store)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import FileMissingError, StoreError
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import escaped, qualified
 from dbt.adapters.zlayout.timeline.log import Timeline
@@ -15,6 +18,7 @@ from dbt.adapters.zlayout.timeline.naming import SPARK_MANIFEST_FOLDER
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 
 _MANIFEST = re.compile(r"(\d+)\.compact")
+_OF_A_STREAM = re.compile(r"\d+")
 _HEADER = "v1"
 _BLOCK_SIZE_BYTES = 128 * 1024 * 1024
 
@@ -60,6 +64,32 @@ def publish(store: Store, snapshot: Snapshot) -> None:
         store.put(path, content)
 
 
+def listed_paths(store: Store) -> tuple[int, list[str]] | None:
+    """Return the version that Spark sees and the paths of its files, relative to the root.
+
+    None where there is no manifest, or a streaming query of Spark's has written it, which has an entry for each batch.
+
+    Raises:
+        CorruptError: The manifest cannot be understood, or lists files outside the folder.
+    """
+    names = _names(store)
+    versions = [int(match[1]) for match in map(_MANIFEST.fullmatch, names) if match]
+    if not versions or any(map(_OF_A_STREAM.fullmatch, names)):
+        return None
+    path = manifest_path(max(versions))
+    root = unquote(store.root_uri).rstrip("/") + "/"
+    try:
+        header, *lines = store.read(path).decode().splitlines()
+        uris = [unquote(json.loads(line)["path"]) for line in lines]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptError(f"{path} is no manifest of Spark ({error})") from error
+    outside = [uri for uri in uris if not uri.startswith(root)]
+    if header != _HEADER or outside:
+        problem = f"lists {outside[0]}, which is not below {root}" if outside else f"begins with {header!r}, not 'v1'"
+        raise CorruptError(f"{path} {problem}")
+    return max(versions), [uri.removeprefix(root) for uri in uris]
+
+
 def shows(store: Store, snapshot: Snapshot) -> bool:
     """Tell whether the newest manifest lists the files of a snapshot, and nothing else."""
     if published_version(store) != snapshot.version:
@@ -87,13 +117,37 @@ def catch_up(store: Store, timeline: Timeline) -> int | None:
     newest = timeline.latest_version()
     if newest is None:
         return None
-    lost = sorted((version for version in published if version > newest), reverse=True)
+    lost = sorted(version for version in published if version > newest)
     # Without any manifest the newest alone will do: there is no older one for Spark to compare it with.
     first = min(newest, max((version for version in published if version <= newest), default=newest - 1) + 1)
+    if lost:
+        _go_down(store, lost, timeline.snapshot())
     for version in range(first, newest + 1):
         publish(store, timeline.snapshot(None if version == newest else version))
-    store.delete(manifest_path(version) for version in lost)
     return newest
+
+
+def _go_down(store: Store, lost: list[int], snapshot: Snapshot) -> None:
+    """Publish a snapshot, then delete the manifests beyond it; whatever Spark meets on the way, it can read."""
+    top = lost[-1]
+    for version in _steps_down(top, snapshot.version):
+        store.put(manifest_path(version), manifest_bytes(store.root_uri, snapshot))
+        # The newest last: the distance to the one below it is not right before.
+        store.delete(manifest_path(each) for each in lost if version < each < top)
+        store.delete([manifest_path(top)])
+        top = version
+
+
+def _steps_down(top: int, bottom: int) -> Iterator[int]:
+    """Return versions from below `top` down to `bottom`, each in a distance that Spark can read.
+
+    Spark takes the distance of the two newest manifests for its interval of compaction, which must divide the newest
+    one's number plus one.
+    """
+    while top > bottom:
+        half = (top - 1) // 2
+        top = half if top % 2 and half >= bottom else top - 1
+        yield top
 
 
 def retire(store: Store, keep: int = 3) -> None:
@@ -111,8 +165,11 @@ def unpublish(store: Store) -> None:
 
 
 def _published(store: Store) -> list[int]:
+    return [int(match[1]) for match in map(_MANIFEST.fullmatch, _names(store)) if match]
+
+
+def _names(store: Store) -> list[str]:
     try:
-        names = [file.path.rpartition("/")[2] for file in store.list(SPARK_MANIFEST_FOLDER)]
+        return [file.path.rpartition("/")[2] for file in store.list(SPARK_MANIFEST_FOLDER)]
     except FileMissingError:
         return []
-    return [int(match[1]) for match in map(_MANIFEST.fullmatch, names) if match]

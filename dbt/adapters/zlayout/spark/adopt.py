@@ -5,8 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
-from dbt.adapters.zlayout.errors import AlreadyExistsError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost, holds_row_changes
+from dbt.adapters.zlayout.publish.spark_manifest import listed_paths, manifest_path
 from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.collected import collect
@@ -62,7 +67,13 @@ def adopt_table(
     store = open_store(location)
     table_file = read_table_file(store)
     # A catalog that does not know yet is what an adoption that was interrupted leaves: it is done again.
-    if table_file is not None and table_file.level is Level.MANAGED and entry.table_id == table_file.table_id:
+    timeline = Timeline(store)
+    if (
+        table_file is not None
+        and table_file.level is Level.MANAGED
+        and entry.table_id == table_file.table_id
+        and timeline.latest_version() is not None
+    ):
         raise UnsupportedError(f"{name} is managed already; there is nothing to adopt")
     check_not_inside_a_table(location)
     if managed:
@@ -70,10 +81,10 @@ def adopt_table(
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
     files = listed_files(store, entry.partition_by)
     if managed:
+        files = _of_manifest(store, files)
         _check_listing(catalog, name, store, files)
     level = Level.MANAGED if managed else Level.INDEXED
     table_file = _claim(store, name, level, table_file)
-    timeline = Timeline(store)
     keys = config.clustering.columns
     if not managed:
         wait_a_tick(store, files)
@@ -138,6 +149,23 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
             f"{name} is stored as {entry.provider}; only Parquet tables (using parquet) can be adopted"
         )
     return entry
+
+
+def _of_manifest(store: Store, files: DataFiles) -> DataFiles:
+    """Of the files in a folder whose log was lost, those that its manifest shows; else all of them."""
+    left = listed_paths(store)
+    if left is None:
+        return files
+    version, paths = left
+    if holds_row_changes(paths):
+        check_log_not_lost(store)
+    gone = set(paths).difference(files["path"].to_pylist())
+    if gone:
+        raise CorruptError(
+            f"{store.root_uri}: {manifest_path(version)} lists {len(gone):,} files that are gone, {min(gone)} for one; "
+            "restore them, or build the table anew (--full-refresh)"
+        )
+    return files.filter(pc.is_in(files["path"], value_set=pa.array(paths, pa.string())))
 
 
 def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError
 from dbt.adapters.zlayout.index.remembered import RememberedStatistics
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan, plan_scan
 from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport, report_scan
+from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost
 from dbt.adapters.zlayout.spark.log_columns import merges_on_read, with_log_columns
 from dbt.adapters.zlayout.spark.types import fields_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
@@ -56,13 +57,19 @@ class OpenTable:
 
         Raises:
             TableNotFoundError: No version has been committed yet.
-            CorruptError: The log cannot be understood.
+            CorruptError: The log cannot be understood, or is gone.
         """
         store = open_store(location)
         table_file = read_table_file(store)
         if table_file is None:
+            check_log_not_lost(store)
             return None
-        return cls.at(store, table_file, location, Timeline(store).snapshot(), timezone)
+        try:
+            snapshot = Timeline(store).snapshot()
+        except TableNotFoundError:
+            check_log_not_lost(store)
+            raise
+        return cls.at(store, table_file, location, snapshot, timezone)
 
     @classmethod
     def at(cls, store: Store, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str) -> OpenTable:

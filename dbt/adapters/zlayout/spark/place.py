@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
+from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost
 from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName, check_table_name
 from dbt.adapters.zlayout.spark.table_layout import config_of
 from dbt.adapters.zlayout.store import Store, open_store
@@ -93,7 +94,9 @@ def _sound_table_file(store: Store) -> tuple[TableFile | None, str | None]:
     try:
         table_file = read_table_file(store)
         timeline = Timeline(store)
-        if table_file is not None and timeline.latest_version() is not None:
+        if table_file is None or timeline.latest_version() is None:
+            check_log_not_lost(store)
+        else:
             config_of(timeline.snapshot())
     except NewerFormatError:
         raise
