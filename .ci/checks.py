@@ -1,7 +1,7 @@
 """The checks of a change, two at a time; says at the end which failed, what each took and how many tests ran.
 
     checks.py test       what a change can break: lint, types, unit tests, the suites on the newest Spark
-    checks.py others     the engine's suite on older Sparks, the documentation, the wheel
+    checks.py others     a share of what takes longer: older Sparks, slow tests; the wheel, the documentation
     checks.py all        every test on every Spark, every order of writers, every fault, mutants; takes hours
     checks.py summary    adds up the reports of the runs before
 
@@ -34,6 +34,7 @@ CORE = ("config", "curve", "predicate", "pruning", "layout", "timeline", "index"
 SUITES = ("engine", "conformance", "adapter", "faults", "stores", "tpch")
 LAWS = ("tests/properties", "tests/protocol")
 LANES = 2
+SHARES = 8
 _LINES_OF_A_FAILURE = 25
 
 # Short queries, thousands of them: Java's second compiler and its parallel collector cost more than they win back.
@@ -86,10 +87,15 @@ class Checks:
             suites = (self.suite(name) for name in SUITES if name != "tpch")
             return [self.lint(), self.types(), *suites, self.unit(), self.laws()]
         if run == "others":
+            share = share_of_commit()
+            print(
+                f"share {share} of {SHARES}; ZLAYOUT_SHARE={share} make test-others runs these tests again", flush=True
+            )
+            slow = ("-m", "slow and not exhaustive", *of_slow(share))
             return [
-                *(self.engine_on(spark, *self.share(number)) for number, spark in enumerate(OTHER_SPARKS, 1)),
-                self.suite("faults", "-m", "exhaustive or slow", "--faults", "sample"),
-                *(self.suite(name, "-m", "slow and not exhaustive") for name in ("adapter", "conformance", "stores")),
+                *(self.engine_on(spark, *of_engine(share, number)) for number, spark in enumerate(OTHER_SPARKS)),
+                *(self.suite(name, *slow) for name in ("engine", "adapter", "conformance", "stores")),
+                self.suite("faults", "-m", "exhaustive or slow", "--faults", "sample", *of_slow(share)),
                 self.suite("tpch"),
                 self.wheel(),
                 self.documentation(),
@@ -131,11 +137,6 @@ class Checks:
     def suite(self, name: str, *options: str, **environment: str) -> Check:
         """A suite on a real Spark, the newest."""
         return Check(f"integration/{name}", [self._pytest(f"integration/{name}", name, *options, **environment)])
-
-    @staticmethod
-    def share(number: int) -> tuple[str, ...]:
-        """Of what is not exhaustive, slow tests included, each test on one of the other Sparks."""
-        return "-m", "not exhaustive and (slow or not newest_spark)", "--share", f"{number}/{len(OTHER_SPARKS)}"
 
     def engine_on(self, spark: str, *options: str) -> Check:
         """The engine's suite on another Spark, in an environment of its own: the lock with only Spark replaced."""
@@ -190,6 +191,29 @@ class Checks:
             arguments += ["-W", "default", "-W", "ignore:unclosed:ResourceWarning"]
             environment = {"PYTHONPATH": str(ROOT / path), **_JAVA, **environment}
         return Command([*arguments, f"--junitxml={self.reports / report}.xml", *options, path], environment)
+
+
+def share_of_commit() -> int:
+    """Which share of the slower tests runs, from 1 to `SHARES`: one for all runs of a commit, chance among commits."""
+    if wanted := os.environ.get("ZLAYOUT_SHARE"):
+        if wanted not in map(str, range(1, SHARES + 1)):
+            sys.exit(f"ZLAYOUT_SHARE={wanted} must be a number from 1 to {SHARES}")
+        return int(wanted)
+    git = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    # Without git, as in an unpacked archive, the first.
+    return int(git.stdout.strip() or "0", 16) % SHARES + 1
+
+
+def of_engine(share: int, number: int) -> tuple[str, ...]:
+    """What runs of the engine's suite on the other Spark of that number: on each Spark another share."""
+    turned = (share - 1 + number * SHARES // len(OTHER_SPARKS)) % SHARES + 1
+    return "-m", "not exhaustive and (slow or not newest_spark)", "--share", f"{turned}/{SHARES}"
+
+
+def of_slow(share: int) -> tuple[str, ...]:
+    """What runs of slow tests, which are fewer: twice the share."""
+    of = SHARES // 2
+    return "--share", f"{(share - 1) % of + 1}/{of}"
 
 
 def without_spark(lock: str) -> Iterator[str]:

@@ -8,18 +8,6 @@ import pytest
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-def pytest_addoption(parser):
-    parser.addoption("--share", default="1/1", help="K/N: every Nth of the tests, from the Kth on")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config, items):
-    first, every = map(int, config.getoption("--share").split("/"))
-    chosen = items[first - 1 :: every]
-    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = chosen
-
-
 def pytest_configure(config):
     # Py4J leaves the sockets of finished threads to the garbage collector, which complains in whatever test comes next.
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")

@@ -1,0 +1,26 @@
+"""A share of a suite's tests: `make test-others` runs another one for every commit."""
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--share", default="1/1", help="K/N: every Nth of the tests, from the Kth on; a class is one of them"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    first, every = map(int, config.getoption("--share").split("/"))
+    # What a class prepares takes longer than its tests: a class is not torn apart.
+    units = list(dict.fromkeys(map(_unit, items)))
+    # Never none: of fewer classes than shares, each is in more than one.
+    chosen = set(units[(first - 1) % max(len(units), 1) :: every])
+    left = [item for item in items if _unit(item) not in chosen]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if _unit(item) in chosen]
+
+
+def _unit(item):
+    owner = item.getparent(pytest.Class)
+    return owner.nodeid if owner else item.nodeid
