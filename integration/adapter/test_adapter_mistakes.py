@@ -147,3 +147,17 @@ def _locked(path):
         holder.stdout.readline()
         yield
         holder.stdin.close()
+
+
+def test_folders_that_spell_instants_in_local_time_are_told_of_in_each_later_run(dbt, spark):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        first, second = dbt("run", "--select", "hourly"), dbt("run", "--select", "hourly")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert first.success
+    assert second.success
+    told = "folders spell partition column `ts` in local time: a session of another zone than Europe/Berlin"
+    assert told not in first.log
+    assert told in second.log

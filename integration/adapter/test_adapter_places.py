@@ -28,6 +28,15 @@ def test_a_models_own_location_root_goes_first(rooted, lake, rows):
     assert not (lake / "own" / "place" / "elsewhere").exists()
 
 
+def test_an_alias_that_leads_out_of_the_root_is_refused_before_anything_is_written(rooted, lake):
+    own = lake / "own" / "deep" / "down"
+    outcome = rooted("run", "--select", "elsewhere", elsewhere=str(own), alias="../../escaped")
+    assert not outcome.success
+    assert "table name '../../escaped': allowed are letters a to z, digits and '_'; give another name" in outcome.log
+    assert not list(lake.rglob("escaped*"))
+    assert not own.exists()
+
+
 @pytest.mark.parametrize("identifier", ["clustered", "reader", "rates"])
 def test_a_dropped_relation_leaves_no_folder(rooted, lake, identifier):
     assert rooted("build", "--select", "+reader", "rates").success

@@ -14,7 +14,13 @@ from dbt.adapters.zlayout.cluster_reports import failed_lines
 from dbt.adapters.zlayout.conflict_retry import until_committed
 from dbt.adapters.zlayout.dbt_errors import as_dbt_errors, spark_message
 from dbt.adapters.zlayout.incremental_write import managed_table, write_increment
-from dbt.adapters.zlayout.model_warnings import key_warning, model_warnings, partition_warning, unused_settings
+from dbt.adapters.zlayout.model_warnings import (
+    key_warning,
+    model_warnings,
+    partition_warning,
+    unused_settings,
+    zone_warning,
+)
 from dbt.adapters.zlayout.model_write import ModelWrite, contract_is_enforced, read_model, subject_of, write_model
 from dbt.adapters.zlayout.python_model import python_frame
 from dbt.adapters.zlayout.recluster import recluster
@@ -92,6 +98,9 @@ class Materializing(SessionHolder):
 
         def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             table = managed_table(self.session(), relation.catalog_name, wanted, progress)
+            zone, snapshot = str(self.session().conf.get("spark.sql.session.timeZone")), table.snapshot()
+            if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
+                _warn(f"{relation}: {sentence}")
             return write_increment(table, self._rows_of(code, model), wanted, model.get("batch"), progress)
 
         return self._committed(relation, model, add, clusters=True)

@@ -9,12 +9,14 @@ from typing import Any
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.model_write import ModelWrite, subject_of
+from dbt.adapters.zlayout.spark.types import fields_of
 
 # Keys that speak of one table's files; others, such as retain_hours, may be set for a whole folder of models.
 _OF_FILES = ("zorder", "curve", "partition_by", "table_type", "ordering", "clustering")
 # dbt-spark writes partitions, too.
 _OF_OTHER_FORMATS = ("partition_by",)
 _BY_KEY = ("merge", "delete+insert")
+_NEVER_TURNED = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _MANY_FILES, _FEW_ROWS = 100, 10
 
 
@@ -89,4 +91,26 @@ def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
     return (
         f"partition_by {named} spreads {rows:,} rows over {files:,} files, {rows / files:.1f} rows a file; partition by"
         f" columns of few values, or leave partition_by out and set zorder to {named}, which skips files as well"
+    )
+
+
+def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> str | None:
+    """A sentence about folders that spell instants in local time.
+
+    Args:
+        schema_json: Spark's JSON of the table's columns.
+        partition_by: Its partition columns.
+        zone: The session's time zone.
+    """
+    instants = [
+        f"`{each.name}`"
+        for each in fields_of(schema_json)
+        if each.name in partition_by and each.spark_type == "timestamp"
+    ]
+    if not instants or zone in _NEVER_TURNED:
+        return None
+    return (
+        f"folders spell partition column {', '.join(instants)} in local time: a session of another zone than {zone}"
+        " reads other instants, and rows that an earlier release wrote in the hour that clocks show twice come back an"
+        " hour early; partition by a date or by text, or keep spark.sql.session.timeZone at UTC"
     )

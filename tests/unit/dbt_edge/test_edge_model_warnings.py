@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.model_warnings import key_warning, model_warnings, partition_warning, unused_settings
+from dbt.adapters.zlayout.model_warnings import (
+    key_warning,
+    model_warnings,
+    partition_warning,
+    unused_settings,
+    zone_warning,
+)
 from dbt.adapters.zlayout.model_write import ModelWrite, read_model
 
 
@@ -80,3 +87,27 @@ def test_a_misspelled_key_on_a_view_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"model m: 1 configuration problem\n  - `zordr`: did you mean `zorder`"):
         unused_settings(node(materialized="view", zordr=["id"]))
     assert unused_settings(node(materialized="view", tags=["x"], owner_team="y")) == []
+
+
+def of_columns(**types: str) -> str:
+    fields = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in types.items()]
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def test_folders_that_spell_instants_in_local_time_are_told() -> None:
+    told = zone_warning(of_columns(id="long", ts="timestamp"), ["ts"], "Europe/Berlin")
+    assert told is not None
+    assert told.startswith("folders spell partition column `ts` in local time: a session of another zone than Europe")
+
+
+@pytest.mark.parametrize(
+    ("type_", "columns", "zone"),
+    [
+        ("timestamp", ["ts"], "UTC"),
+        ("timestamp", [], "Europe/Berlin"),
+        ("timestamp_ntz", ["ts"], "Europe/Berlin"),
+        ("date", ["ts"], "Europe/Berlin"),
+    ],
+)
+def test_folders_that_say_one_thing_are_no_matter(type_: str, columns: list[str], zone: str) -> None:
+    assert zone_warning(of_columns(ts=type_), columns, zone) is None
