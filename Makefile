@@ -40,7 +40,7 @@ demo: check-machine venv ## TPC-H built with dbt, then files read and seconds wi
 test: check-machine venv ## all that a change can break: lint, types, unit tests, suites on the newest Spark; 15 minutes on 2 cores
 	@$(BIN)/python .ci/checks.py test
 
-test-others: check-machine venv ## what CI runs besides: half of the engine on each older Spark, slow tests, the wheel, the documentation
+test-others: check-machine venv ## what CI runs besides: a share of older Sparks and slow tests that the commit decides, the wheel, the documentation
 	@$(BIN)/python .ci/checks.py others
 
 test-all: check-machine venv ## every test on every Spark, every order of writers, every fault, mutants; hours

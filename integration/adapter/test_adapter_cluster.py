@@ -63,6 +63,7 @@ def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
     assert (report["table"], report["bytes_rewritten"], report["dry_run"]) == ("main.clustered_later", 0, False)
 
 
+@pytest.mark.slow
 def test_a_hook_packs_small_files_of_any_model_and_the_line_of_the_run_tells_it(dbt, spark):
     outcomes = list(runs(dbt, "clustered_by_hook", 4, rows=10))
     table = ZTable.for_name(spark, "main.clustered_by_hook")
@@ -126,6 +127,7 @@ def test_the_operation_tells_the_groups_that_failed_and_lands_the_others(dbt, sp
     assert "no group could be clustered" in str(failed.exception) + failed.log
 
 
+@pytest.mark.slow
 def test_the_operation_names_a_wrong_setting_and_a_table_that_others_write(dbt, spark):
     assert dbt("run", "--select", "clustered_inline").success
     wrong = dbt.operation("zlayout_cluster", model="clustered_inline", max_bytes="much")

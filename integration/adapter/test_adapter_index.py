@@ -85,6 +85,7 @@ def test_orphans_are_taken_when_the_operation_says_so(dbt, spark):
     (folder / "orphan2.parquet").unlink()
 
 
+@pytest.mark.slow
 def test_verify_names_wrong_cells_and_the_test_fails_on_them(dbt, spark, feed):
     assert dbt("run", "--select", "looked_after").success
     outcome = dbt.operation("zlayout_verify", model="looked_after", data=True)

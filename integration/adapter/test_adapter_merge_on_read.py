@@ -192,6 +192,7 @@ def test_rows_move_between_partitions_and_plans_are_left_for_a_job(dbt, spark, a
     assert clustered.success, clustered.log
 
 
+@pytest.mark.slow
 def test_a_batch_that_runs_again_replaces_itself(dbt, spark):
     days = ("--event-time-start", "2024-03-01", "--event-time-end", "2024-03-03")
     run(dbt, "events")

@@ -42,6 +42,7 @@ def test_a_batch_that_runs_again_replaces_itself(dbt, rows):
     assert days(rows) == [(1, "first", 24), (2, "changed", 24), (3, "first", 24)]
 
 
+@pytest.mark.slow
 def test_batches_that_failed_are_retried_and_nothing_doubles(dbt, rows):
     assert dbt("run", "--select", "events", variant="failing").success
     failed = dbt("run", "--select", "by_day", *SPAN, variant="failing")

@@ -93,6 +93,7 @@ def test_no_values_match_no_row(dbt: Any) -> None:
     assert condition(dbt, "v", "select cast(null as int) as v") == "false"
 
 
+@pytest.mark.slow
 def test_a_model_reads_few_files_and_the_right_rows(dbt: Any, rows: Any) -> None:
     assert dbt("run", "--select", "clustered").success
     for most in (1000, 2):

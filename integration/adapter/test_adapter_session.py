@@ -59,6 +59,7 @@ def test_show_prints_rows(dbt):
     assert dbt("show", "--inline", "select 41 + 1 as answer").success
 
 
+@pytest.mark.slow
 def test_an_incremental_model_goes_on_where_a_zordered_table_was(dbt, rows):
     assert dbt("run", "--select", "grows", "--full-refresh", variant="clustered").success
     outcome = dbt("run", "--select", "grows")

@@ -10,6 +10,7 @@ import pytest
 from dbt.adapters.zlayout import ZTable
 
 
+@pytest.mark.slow
 def test_a_plain_table_is_replaced_or_taken_under_management(dbt, spark, rows):
     spark.sql("create schema if not exists main")
     for model in ("append_plain", "reader"):

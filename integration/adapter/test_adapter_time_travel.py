@@ -108,6 +108,7 @@ def failure(outcome):
     return str(outcome.exception) + outcome.log
 
 
+@pytest.mark.slow
 def test_a_rollback_brings_a_version_back(dbt, rows):
     outcome = operation(dbt, "zlayout_rollback", model="versions", version=0)
     assert outcome.success, outcome.log
@@ -125,6 +126,7 @@ def test_a_rollback_brings_a_version_back(dbt, rows):
     ).replace("version: }", "version")
 
 
+@pytest.mark.slow
 def test_clean_removes_what_the_dry_run_told(dbt):
     arguments = {"model": "versions", "retain_versions": 1}
     told = operation(dbt, "zlayout_clean", dry_run=True, json=True, **arguments)

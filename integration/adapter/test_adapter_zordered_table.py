@@ -98,6 +98,7 @@ def test_docs_know_columns_comments_and_sizes(dbt):
     assert node["stats"]["rows"]["value"] == 10
 
 
+@pytest.mark.slow
 def test_a_contract_orders_columns_and_enforces_not_null_and_types(dbt, spark, rows):
     outcome = dbt("run", "--select", "contracted")
     assert outcome.success, outcome.log
@@ -150,6 +151,7 @@ def test_an_empty_run_makes_an_empty_table(dbt, rows):
     assert rows("select count(*) from main.reader") == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_clone_is_a_view_on_the_other_target(dbt, project_at, rows, tmp_path):
     assert dbt("run", "--select", "clustered").success
     state = tmp_path / "state"

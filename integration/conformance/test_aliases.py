@@ -12,6 +12,7 @@ from dbt.tests.adapter.aliases.test_aliases import (
 _LITERAL = {"::text": ""}
 
 
+@pytest.mark.slow
 class TestAliases(BaseAliases):
     in_spark = _LITERAL
 

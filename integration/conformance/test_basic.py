@@ -105,6 +105,7 @@ class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
 
+@pytest.mark.slow
 class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 

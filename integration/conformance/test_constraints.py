@@ -71,6 +71,7 @@ class _SparkTypes:
         ]
 
 
+@pytest.mark.slow
 class TestTableConstraintsColumnsEqual(_SparkTypes, BaseTableConstraintsColumnsEqual):
     pass
 

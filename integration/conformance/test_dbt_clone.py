@@ -11,6 +11,7 @@ from dbt.tests.adapter.dbt_clone.test_dbt_clone import (
 )
 
 
+@pytest.mark.slow
 class TestCloneNotPossible(BaseCloneNotPossible):
     @pytest.fixture(autouse=True)
     def clean_up(self, project: Any) -> Iterator[None]:

@@ -19,22 +19,27 @@ class TestMergeExcludeColumns(BaseMergeExcludeColumns):
     pass
 
 
+@pytest.mark.slow
 class TestMicrobatch(BaseMicrobatch):
     pass
 
 
+@pytest.mark.slow
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     pass
 
 
+@pytest.mark.slow
 class TestIncrementalPredicates(BaseIncrementalPredicates):
     pass
 
 
+@pytest.mark.slow
 class TestPredicatesDeleteInsert(BasePredicatesDeleteInsert):
     pass
 
 
+@pytest.mark.slow
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dbt.tests.adapter.persist_docs.test_persist_docs import (
 )
 
 
+@pytest.mark.slow
 class TestPersistDocs(BasePersistDocs):
     pass
 

@@ -9,6 +9,7 @@ from dbt.tests.adapter.simple_copy.test_simple_copy import EmptyModelsArentRunBa
 from spark_project import profile_target
 
 
+@pytest.mark.slow
 class TestSimpleCopy(SimpleCopyBase):
     pass
 

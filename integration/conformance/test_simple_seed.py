@@ -34,10 +34,12 @@ class _ViewsStay:
         super()._check_relation_end_state(run_result, project, True)  # type: ignore[misc] # of the base
 
 
+@pytest.mark.slow
 class TestBasicSeeds(_ViewsStay, BaseBasicSeedTests):
     pass
 
 
+@pytest.mark.slow
 class TestSeedConfigFullRefreshOn(_ViewsStay, BaseSeedConfigFullRefreshOn):
     pass
 

@@ -27,6 +27,7 @@ class TestUnitTestQuotedReservedWordColumnNames(BaseUnitTestQuotedReservedWordCo
     in_spark = _BACKQUOTED
 
 
+@pytest.mark.slow
 class TestUnitTestingTypes(BaseUnitTestingTypes):
     @pytest.fixture
     def data_types(self) -> list[list[str]]:

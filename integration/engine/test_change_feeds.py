@@ -207,6 +207,7 @@ def test_what_is_wrong_with_a_feed_is_said_with_the_next_step(spark):
     assert table.version == ZTable.for_name(spark, table.name).version
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_a_batch_of_a_stream_is_taken_once_and_deletes_need_no_value(spark):
     table = made(spark, "stream", [(k, 1, "old") for k in range(3)], ordering="o")

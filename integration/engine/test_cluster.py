@@ -75,6 +75,7 @@ def test_later_builds_along_the_same_cuts_have_nothing_to_gain_either(spark, set
         assert (done.groups, done.version, done.depth_after) == ((), table.version, done.depth_before), rows
 
 
+@pytest.mark.slow
 def test_appends_are_put_in_their_places_and_a_second_run_does_nothing(spark):
     table = appended(spark, table_of(spark, "z.cl_appends", ROWS.format(60_000)), 8)
     before, files = spark.table("z.cl_appends").localCheckpoint(), len(table.snapshot().files)
@@ -289,6 +290,7 @@ def test_partial_progress_runs_groups_at_the_same_time_and_commits_them_as_they_
     assert orphans_of(table) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "settings", "max_commits"),
     [

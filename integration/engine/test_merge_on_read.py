@@ -55,6 +55,7 @@ def test_an_upsert_updates_and_inserts_through_logs(spark):
     assert table.history(1).column("action").to_pylist() == ["deltacommit"]
 
 
+@pytest.mark.slow
 def test_a_session_without_this_package_reads_the_same_rows(spark):
     table = made(spark, "plain", ROWS.format(0, 50))
     upsert(spark, table, "select id k, -1L a, 'new' v from range(40, 60)")
@@ -69,6 +70,7 @@ def test_a_session_without_this_package_reads_the_same_rows(spark):
     assert other.table("z.mor_plain").count() == 55
 
 
+@pytest.mark.slow
 def test_deletes_go_to_the_logs_and_a_row_may_come_again(spark):
     table = made(spark, "gone", ROWS.format(0, 100), ordering="a")
     done = table.delete("k < 10")
@@ -115,6 +117,7 @@ def test_the_greater_ordering_wins_wherever_it_lies(spark):
     assert rows(spark, "select v from z.mor_ordered where k = 1") == [("y",)]
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_keys_that_are_null_or_come_twice_are_refused(spark):
     table = made(spark, "refused", ROWS.format(0, 10))
@@ -134,6 +137,7 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
     assert table.version == ZTable.for_name(spark, "z.mor_refused").version
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_keys_are_checked_wherever_a_table_lies(spark, tmp_path):
     root, query = f"{tmp_path}/a b%20{{c", "select id % {} k, concat('p {{=', id % 2) p from range(4)"
@@ -286,6 +290,7 @@ def test_several_plans_wait_and_one_may_be_chosen(spark):
     assert rows(spark, "select k from z.mor_several__ro where v = 'log'") == [(1,), (11,)]
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     table = made(spark, "stale", ROWS.format(0, 10))
@@ -447,6 +452,7 @@ EVERY_TYPE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key",
     [
@@ -473,6 +479,7 @@ def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, 
     assert table.verify(data=True).num_rows == 0
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_logs_and_bases_are_skipped_by_what_the_index_says_of_them(spark):
     table = made(spark, "skipping", ROWS.format(0, 20_000), target_file_size="8kb", small_file_limit="1kb")

@@ -93,6 +93,7 @@ def test_a_key_with_the_partition_column_reads_its_partition(spark, keyed, recor
     assert max(scans.partitions) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("predicate", ["DBT_INTERNAL_DEST.p = 50", "k between 50000 and 50999"])
 def test_incremental_predicates_skip_files(spark, keyed, predicate):
     rows = changed(spark, (50_000, 3))

@@ -83,6 +83,7 @@ def test_a_merge_matches_by_keys_of_every_type_and_never_by_null(spark, key):
     assert done.rows_inserted == nulls
 
 
+@pytest.mark.slow
 def test_a_merge_leaves_other_files_as_they_are(spark):
     table = table_of(spark, "z.few", "select id k, id * 7 v from range(20000)", zorder=["k"])
     before, kept = content(table), len(files_of(table))
@@ -174,6 +175,7 @@ def test_overwrite_replaces_the_partitions_that_come(spark):
     assert [row.id for row in spark.table("z.unparted").collect()] == [9]
 
 
+@pytest.mark.slow
 def test_replace_where_and_delete(spark):
     query = "select id k, timestamp_seconds(id * 3600) ts from range(240)"
     table = table_of(spark, "z.hours", query, zorder=["ts"], target_file_size="1kb")

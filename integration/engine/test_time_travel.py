@@ -56,6 +56,7 @@ def past(spark):
     return rows, schemas
 
 
+@pytest.mark.slow
 def test_each_version_has_the_rows_and_columns_that_it_had(spark, past):
     rows, schemas = past
     table = ZTable.for_name(spark, "z.past")
@@ -179,6 +180,7 @@ for version in range({len(rows)}):
     assert [int(count) for _, _, count in counted] == [sum(each.values()) for each in rows]
 
 
+@pytest.mark.slow
 def test_a_rollback_is_a_new_version_equal_to_the_old_one(spark):
     options = {"retain_versions": 100, "target_file_size": "16kb"}
     first = spark.sql(FIRST).cache()
@@ -307,6 +309,7 @@ def changes_of(table, *versions):
     return sorted((row._commit_version, row._change_type, *list(row)[:-2]) for row in rows)
 
 
+@pytest.mark.slow
 def test_changes_are_the_rows_that_differ(spark):
     spark.sql("select id, string(id) v from range(2000)").createOrReplaceTempView("two_thousand")
     table = ZTable.write(

@@ -45,6 +45,7 @@ def folder_of(table):
     return Path(unquote(urlsplit(table.location).path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", ["arrow", pytest.param("spark", marks=pytest.mark.exhaustive)])
 def test_a_table_as_it_was_written_has_no_wrong_cell(spark, name, writer):
     name = f"{name}_{writer}"

@@ -76,6 +76,7 @@ def test_tables_of_many_files_hold_the_rows_of_the_query(spark, curve, keys):
     assert same_checksum(as_plain_spark_reads(spark, name), source)
 
 
+@pytest.mark.slow
 def test_a_second_build_reuses_the_cuts_and_takes_one_pass(spark):
     query = "select id k, id * 7919 % 100003 v, uuid() u from range(200000)"
     ZTable.write(spark, "z.again", spark.sql(query), zorder=["k", "v"], target_file_size="512kb")
@@ -159,6 +160,7 @@ def test_empty_and_tiny_results(spark, rows):
     assert same_rows(as_plain_spark_reads(spark, f"z.tiny_{rows}"), source)
 
 
+@pytest.mark.slow
 def test_keys_that_are_null_everywhere(spark):
     query = "select cast(null as int) a, cast(null as string) b, id, uuid() u from range(100000)"
     source, _ = written(spark, "z.nulls", query, zorder=["a", "b"], target_file_size="512kb")
@@ -198,6 +200,7 @@ def test_names_with_dots_spaces_upper_case_and_letters_of_all_scripts(spark):
     assert spark.table("z.names").where("`a.b` = 5 and `日付` = '5' and `S.t`.`x y` = 5").count() == 1
 
 
+@pytest.mark.slow
 def test_the_query_runs_exactly_once(spark):
     counter = spark.sparkContext.accumulator(0)
 
@@ -236,6 +239,7 @@ def test_a_rebuild_may_add_drop_retype_and_reorder_columns(spark):
     assert same_rows(as_plain_spark_reads(spark, "z.evolves"), source)
 
 
+@pytest.mark.slow
 def test_partition_folders_hold_typed_values(spark):
     query = """select id, case when id % 4 = 0 then '01' when id % 4 = 1 then null when id % 4 = 2 then 'a b/c=%' else '' end p,
       date_add(date'2024-01-01', cast(id % 3 as int)) d, id * 1.5 v from range(20000)"""

@@ -34,6 +34,7 @@ class TestHadoopOnLocalFiles(StoreContract):
     def store(self, spark, tmp_path):
         return HadoopStore(spark, f"file://{tmp_path}/table%20x")
 
+    @pytest.mark.slow
     def test_two_renames_at_once_can_both_succeed(self, store):
         assert any(_both_renames_succeed(store, number) for number in range(MOST_ROUNDS)), (
             "a rename has become exclusive: file: could be served through Hadoop"
