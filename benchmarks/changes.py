@@ -1,12 +1,21 @@
-"""What a small append costs beside Spark's INSERT, and a merge of a thousand keys beside rewriting the table."""
+"""What a merge costs beside Delta's MERGE, and a small append beside Spark's INSERT.
+
+make bench-changes ARGS="--lab /somewhere/with/10/GB"
+"""
 
 import argparse
+import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from clustering import ROOT, environment, jars_of
+
+ENGINES = ["copy_on_write", "merge_on_read", "delta", "delta_vectors"]
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
@@ -67,47 +76,44 @@ def appends(spark, rounds):
     print(f"ratio append : INSERT = {ratio:.2f}")
 
 
-def merges(spark, rounds, total):
-    """A thousand keys of one stretch of the table, and a thousand from all over it, against rewriting all of it."""
-    from dbt.adapters.zlayout.table import ZTable
-
-    a_day = total // 200
-    query = ROWS.format(a_day=a_day, start=0, end=total)
-    settings = {"zorder": ["order_id"], "target_file_size": "200kb"}
-    table = ZTable.write(spark, "bench.merged", spark.sql(query), **settings)
-    files = len(table.snapshot().files)
-    stretch, everywhere, rewrite = [], [], []
-    changed = "select * except (price), cast(-1 as decimal(18, 2)) price from"
-    for number in range(rounds):
-        low = (number + 1) * total // (rounds + 2)
-        near = spark.sql(f"{changed} ({ROWS.format(a_day=a_day, start=low, end=low + 1000)})")
-        far = spark.sql(f"{changed} ({query}) where order_id % {total // 1000} = {number}")
-        stretch.append(seconds(lambda near=near: table.merge(near, ["order_id"])))
-        touched = table.last_commit.files_removed
-        near.createOrReplaceTempView("near")
-        whole = spark.sql(
-            "select o.order_id, o.customer_id, o.day, coalesce(n.price, o.price) price, o.note, o.paid "
-            "from bench.merged o left join near n on o.order_id = n.order_id"
-        )
-        rewrite.append(seconds(lambda whole=whole: ZTable.write(spark, "bench.merged", whole, **settings)))
-        everywhere.append(seconds(lambda far=far: table.merge(far, ["order_id"])))
-        print(
-            f"  round {number}: {touched} of {files} files in the stretch, {table.last_commit.files_removed} all over"
-        )
-    near_ms = told("merge of 1,000 keys in a stretch", stretch)
-    told("merge of 1,000 keys all over", everywhere)
-    print(f"ratio rewriting : merging a stretch = {told('rewriting the table', rewrite) / near_ms:.2f}")
+def merges(given):
+    """Merges of a few thousand keys, by each engine in a process of its own on Spark 3.5."""
+    answers = {}
+    for engine in given.engines:
+        command = [environment(given.lab), ROOT / "benchmarks/changes_engines.py", engine, "--lab", given.lab]
+        command += ["--rows", str(given.rows), "--rounds", str(given.rounds)]
+        command += ["--jars", ",".join(jars_of(engine.partition("_")[0], given.lab))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+        if not lines:
+            raise SystemExit(f"{engine} failed:\n{done.stderr[-4000:]}")
+        found = json.loads(lines[-1].removeprefix("RESULT "))
+        answers[engine] = found["answer"]
+        for kind, rounds in found["kinds"].items():
+            seconds, written, removed = (statistics.median(each) for each in zip(*rounds, strict=True))
+            print(
+                f"| {kind} | {engine} | {seconds:.2f} | {written / 1e6:.2f} | {removed:.0f} of {found['files']} |",
+                flush=True,
+            )
+    if len(set(map(tuple, answers.values()))) > 1:
+        raise SystemExit(f"the tables differ: {answers}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--lab", type=Path, default=ROOT / "build" / "bench-changes", help="where data and jars go")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
     parser.add_argument("--rows", type=int, default=3_000_000, help="of the table that is merged into")
     given = parser.parse_args()
+    given.lab = given.lab.absolute()
+    given.lab.mkdir(parents=True, exist_ok=True)
+    print("| change | engine | seconds | MB written | files replaced |")
+    print("|---|---|---|---|---|", flush=True)
+    merges(given)
     with tempfile.TemporaryDirectory() as name:
         spark = session(Path(name))
         appends(spark, given.rounds)
-        merges(spark, max(2, given.rounds // 3), given.rows)
         spark.stop()
 
 

@@ -24,7 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROOT = Path(__file__).parents[1]
-LAB = ROOT / "build" / "bench-clustering"
+sys.path.append(str(ROOT / ".ci"))
+import checks  # noqa: E402 - CI installs other Sparks in the same way
+
 MAVEN = "https://repo1.maven.org/maven2"
 JARS = {
     "delta": [
@@ -42,6 +44,9 @@ ENGINES = ["ours", "delta", "iceberg", "hudi"]
 WAYS_FROM_A_QUERY = {"first build": "first", "with its cuts": "again"}
 MASTER_PORT = 17_077
 EVENTS_A_FILE = 1_000_000
+# A text that does not compress.
+NOTE_LETTERS = 48
+LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-", "S1")
 
 
 def environment(lab):
@@ -50,10 +55,7 @@ def environment(lab):
     if not python.exists():
         uv = [sys.executable, "-m", "uv", "--no-config"]
         others = lab / "others.lock"
-        with others.open("w") as sink:
-            subprocess.run(
-                [sys.executable, ROOT / ".ci/without_spark.py", ROOT / "requirements.lock"], stdout=sink, check=True
-            )
+        others.write_text("\n".join(checks.without_spark((ROOT / "requirements.lock").read_text("utf-8"))), "utf-8")
         subprocess.run([*uv, "venv", "-q", "--python", sys.executable, lab / "env"], check=True)
         install = [*uv, "pip", "install", "-q", "--compile-bytecode", "--no-deps", "--python", python]
         subprocess.run([*install, "--require-hashes", "-r", others, "-r", ROOT / ".ci/pyspark-3.5.lock"], check=True)
@@ -128,7 +130,9 @@ def make_events(lab, count):
                 "region": pa.array(regions[rng.choice(12, rows, p=shares)]),
                 "kind": pa.array(np.array(["view", "cart", "buy", "back"])[rng.integers(0, 4, rows)]),
                 "session_id": pa.array(rng.integers(0, 1 << 40, rows)),
-                "note": pa.array([f"{each:x}" for each in rng.integers(0, 1 << 62, rows).tolist()]),
+                "note": pa.array(
+                    LETTERS[rng.integers(0, len(LETTERS), (rows, NOTE_LETTERS))].view(f"S{NOTE_LETTERS}")[:, 0]
+                ).cast(pa.string()),
             }
         )
         pq.write_table(table, folder / "rows" / f"{start // EVENTS_A_FILE:03d}.parquet")

@@ -16,13 +16,12 @@ from pathlib import Path
 from clustering import ROOT, environment, jars_of
 
 ENGINES = ["copy_on_write", "merge_on_read", "delta", "hudi"]
-READS = ["0", "5", "10", "compacted"]
 
 
 def run(engine, given):
     command = [environment(given.lab), ROOT / "benchmarks/merge_on_read_engines.py", engine, "--lab", given.lab]
-    for name in ("rows", "share", "rounds", "tries"):
-        command += [f"--{name}", str(getattr(given, name))]
+    for name in ("rows", "share", "rounds", "tries", "read_every"):
+        command += [f"--{name.replace('_', '-')}", str(getattr(given, name))]
     command += ["--jars", ",".join(jars_of(engine, given.lab))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
@@ -33,14 +32,18 @@ def run(engine, given):
 
 def compare(given):
     print(f"\n**{given.share:.2%}** of {given.rows:,} rows a round, {given.rounds} rounds\n")
-    columns = ["seconds a round", "MB a round", *(f"read at {each}" for each in READS), "compaction s", "table MB"]
+    reads = [*(str(each) for each in range(0, given.rounds + 1, given.read_every)), "compacted"]
+    columns = ["seconds a round", "MB a round", "times the logs", *(f"read at {each}" for each in reads)]
+    columns += ["compaction s", "table MB"]
     print("| engine |", " | ".join(columns), "|")
     print("|---" * (len(columns) + 1) + "|", flush=True)
     for engine in given.engines:
         found = run(engine, given)
         seconds = sorted(found["seconds"])[len(found["seconds"]) // 2]
         cells = [engine, f"{seconds:.1f}", f"{sum(found['bytes']) / len(found['bytes']) / 1e6:.2f}"]
-        cells += [f"{found['reads'][each]:.2f}" if each in found["reads"] else "" for each in READS]
+        logs = sum(found["log_bytes"])
+        cells += [f"{sum(found['bytes']) / logs:.1f}" if logs else ""]
+        cells += [f"{found['reads'][each]:.2f}" for each in reads]
         cells += [f"{found['compaction']:.1f}", f"{found['table_bytes'] / 1e6:.0f}"]
         print("|", " | ".join(cells), "|", flush=True)
 
@@ -52,6 +55,7 @@ def main():
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.0001], help="of the rows, a round")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--tries", type=int, default=2, help="of each read, of which the best counts")
+    parser.add_argument("--read-every", type=int, default=5, help="rounds between two full reads")
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
     given = parser.parse_args()
     given.lab = given.lab.absolute()

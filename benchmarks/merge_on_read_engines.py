@@ -11,7 +11,7 @@ from pathlib import Path
 from clustering_engines import session, timed
 
 ROWS = "select id k, cast(id % 1000 as int) a, id * 7 % 100003 b, sha2(cast(id as string), 256) v from range({rows})"
-READ_AFTER = (0, 5, 10)
+CHANGES = (".log.parquet", ".deletes.parquet")
 
 
 def changes(spark, work, number):
@@ -134,6 +134,7 @@ def main():
     parser.add_argument("--share", type=float, required=True)
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--tries", type=int, required=True)
+    parser.add_argument("--read-every", type=int, required=True)
     parser.add_argument("--lab", type=Path, required=True)
     parser.add_argument("--jars", default="")
     work = parser.parse_args()
@@ -141,7 +142,7 @@ def main():
     shutil.rmtree(work.out, ignore_errors=True)
     spark = session(work)
     engine = ENGINES[work.engine](spark, work)
-    told = {"seconds": [], "bytes": [], "reads": {}}
+    told = {"seconds": [], "bytes": [], "log_bytes": [], "reads": {}}
     told["reads"]["0"], answer = full_read(engine, work.tries)
     for number in range(1, work.rounds + 1):
         # Computed before the clock starts.
@@ -150,8 +151,10 @@ def main():
         seconds, _ = timed(lambda rows=frame: engine.upsert(rows))
         after = on_disk(engine.folder)
         told["seconds"].append(round(seconds, 2))
-        told["bytes"].append(sum(size for path, size in after.items() if before.get(path) != size))
-        if number in READ_AFTER:
+        came = {path: size for path, size in after.items() if before.get(path) != size}
+        told["bytes"].append(sum(came.values()))
+        told["log_bytes"].append(sum(size for path, size in came.items() if path.name.endswith(CHANGES)))
+        if number % work.read_every == 0:
             told["reads"][str(number)], answer = full_read(engine, work.tries)
     told["compaction"], _ = timed(engine.compact)
     told["reads"]["compacted"], compacted = full_read(engine, work.tries)

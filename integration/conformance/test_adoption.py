@@ -28,7 +28,7 @@ def test_a_base_class_is_adopted_once_and_with_all_of_its_tests() -> None:
         missing = set(names_of_tests(bases[str(adopted[name])])) - set(names_of_tests(kind))
         assert not missing, f"{name} leaves out {sorted(missing)}"
         marks = {mark.name for mark in getattr(kind, "pytestmark", ())}
-        assert marks <= {"exhaustive"}, f"{name} is marked; what cannot pass belongs into `cannot`"
+        assert marks <= {"exhaustive", "slow"}, f"{name} is marked; what cannot pass belongs into `cannot`"
 
 
 def test_what_cannot_pass_is_a_test_of_its_class() -> None:
