@@ -1,7 +1,9 @@
 """Nobody but the session's own JVM is answered by the port on which Spark asks for files."""
 
+import gc
 import os
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -123,3 +125,27 @@ def test_linux_says_whose_a_connection_is():
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         owners = {peer: uid for table in callbacks._SOCKET_TABLES for peer, uid in callbacks._owners(table)}
         assert owners[callbacks._peer(*client.getsockname())] == os.getuid()
+
+
+def test_indexes_of_sessions_that_are_gone_are_let_go(spark, table):
+    def indexes():
+        return [each for each in pool.values() if isinstance(each, ZlayoutFileIndex)]
+
+    def in_a_new_session():
+        session = spark.newSession()
+        enable(session)
+        assert session.sql("select * from z.asked where id = 5").count() == 1
+
+    pool, jvm = spark.sparkContext._gateway.gateway_property.pool.dict, Catalog(spark).jvm
+    for _ in range(30):
+        in_a_new_session()
+    for _ in range(50):
+        in_a_new_session()
+        gc.collect()
+        jvm.lang.System.gc()
+        jvm.lang.System.runFinalization()
+        time.sleep(0.1)
+        if len(indexes()) <= 5:
+            break
+    assert len(indexes()) <= 5
+    assert files_read(spark, "id = 7") == 1

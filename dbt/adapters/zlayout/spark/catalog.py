@@ -223,6 +223,10 @@ class Catalog:
         """Takes the plan out of the relation cache; the next query loads the table as Spark does."""
         self._native.invalidateCachedTable(self._qualified_name(name))
 
+    def relation_cache(self) -> Any:
+        """What keeps the session's relations: Spark's ``SessionCatalog`` (Py4J object)."""
+        return self._native
+
     def data_type(self, type_json: str) -> Any:
         """Spark's ``DataType`` of its JSON, ``StructType`` for a schema."""
         return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(type_json)

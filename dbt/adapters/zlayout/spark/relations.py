@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +108,11 @@ def _cache(catalog: Catalog, entry: Entry, index: ZlayoutFileIndex, partition_sc
         index, partition_schema, data_schema, jvm.none(), parquet, options, session
     )
     catalog.cache_relation(entry.name, jvm.companion(_SOURCES + "LogicalRelation").apply(relation, entry.native))
-    _INSTALLED[_key(catalog.spark, entry.name)] = index
+    key = _key(catalog.spark, entry.name)
+    _INSTALLED[key] = index
+    holders, _ = _SESSIONS.setdefault(key[0], (WeakSet(), catalog.relation_cache()))
+    holders.add(catalog.spark)
+    _let_go_of_others()
 
 
 def installed(catalog: Catalog, name: TableName) -> ZlayoutFileIndex | None:
@@ -125,10 +130,22 @@ def uninstall(catalog: Catalog, name: TableName) -> None:
     catalog.forget_relation(name)
 
 
+def _let_go_of_others() -> None:
+    """Forgets the relations of sessions that nobody in this process holds any more; Java never does of itself."""
+    for session in [each for each, (holders, _) in list(_SESSIONS.items()) if not holders]:
+        gone = _SESSIONS.pop(session, None)
+        if gone is not None:
+            for key in [each for each in list(_INSTALLED) if each[0] == session]:
+                _INSTALLED.pop(key, None)
+            gone[1].invalidateAllCachedTables()
+
+
 def _key(spark: SparkSession, name: TableName) -> tuple[str, str, str]:
     session: Any = spark._jsparkSession
     return str(session.sessionUUID()), name.schema.lower(), name.identifier.lower()
 
 
+# By the id of a session: who holds it, and its relation cache (Py4J object).
+_SESSIONS: dict[str, tuple[WeakSet[SparkSession], Any]] = {}
 # Py4J hands a proxy back as the Python object only while this side holds it: the indexes live as long as their session.
 _INSTALLED: dict[tuple[str, str, str], ZlayoutFileIndex] = {}
