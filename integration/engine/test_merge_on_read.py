@@ -4,14 +4,17 @@ import contextlib
 import threading
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from comparing import same_rows
+from scanned import Scans
 
 from dbt.adapters.zlayout.cluster_reports import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
+from dbt.adapters.zlayout.spark.columns import key_table
 from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting
-from dbt.adapters.zlayout.spark.table_layout import config_of
+from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.table import ZTable, explain_query
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_files, slices_with_logs
@@ -651,3 +654,41 @@ def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, n
     nothing(ZTable.for_name(spark, "z.mor_unpublished"))
     assert manifest.exists()
     assert spark.newSession().table("z.mor_unpublished__ro").count() == 9
+
+
+MANY = "select cast(id % 997 as decimal(20, 2)) k, date_add(date'2024-01-01', cast(id div 997 as int)) d, {} a, {} v, array(id) l"
+
+
+@pytest.mark.parametrize("key", ["k", "f"])
+def test_a_compaction_merges_each_slice_in_its_task_where_arrow_knows_equal_keys(spark, key):
+    unlike = f"if(k = 0, -0.0D, cast(k as double)) f, * from ({MANY.format('id', 'concat(id % 31)')} from range(20000))"
+    table = made(
+        spark,
+        f"in_tasks_{key}",
+        f"select {unlike}",
+        unique_key=[key, "d"],
+        zorder=["a", "d"],
+        row_group_rows=1_000,
+        target_file_size="60kb",
+    )
+    assert len(table.snapshot().files) > 2
+    for turn in (1, 2):
+        changes = MANY.format(f"-{turn} * id", f"'turn {turn}'")
+        come = f"{changes} from range(0, 25000, {turn + 6})"
+        upsert(spark, table, f"select cast(k as double) f, * from ({come})")
+    table.delete("a < 0 and a > -500")
+    expected = spark.table(f"z.mor_in_tasks_{key}").localCheckpoint()
+    with Scans(spark) as scans:
+        done = table.compact()
+    assert done.groups > 2
+    assert (scans.files == []) is (key == "k")
+    assert same_rows(spark.table(f"z.mor_in_tasks_{key}__ro"), expected)
+    assert table.verify(data=True).num_rows == 0
+    if key == "k":
+        opened = ZTable.for_name(spark, table.name)._opened
+        layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, table.name)
+        model = layout.stored_model(opened.store, opened.snapshot)
+        for path in opened.files["path"].to_pylist():
+            keys = key_table(pq.read_table(opened.store.local_path(path)), layout.keys)
+            places = model.curve_values(keys.columns)
+            assert (places[1:] >= places[:-1]).all(), path

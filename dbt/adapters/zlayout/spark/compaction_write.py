@@ -11,17 +11,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
+from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
+from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
+from dbt.adapters.zlayout.spark.file_writer import FileWriter, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.files_written import FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, written_files
-from dbt.adapters.zlayout.spark.log_columns import GROUP
+from dbt.adapters.zlayout.spark.jobs import (
+    Progress,
+    a_task_each,
+    failing_as_write_error,
+    rewrite_session,
+    written_files,
+)
+from dbt.adapters.zlayout.spark.log_columns import GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.log_writer import LogBuild, log_build
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.relations import frame_of, with_file
+from dbt.adapters.zlayout.spark.slice_merge import SliceMerge, tells_apart
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.types import arrow_schema
 from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.timeline.instant import instant_ms, instant_of
 from dbt.adapters.zlayout.timeline.transaction import Transaction
@@ -32,6 +42,10 @@ if TYPE_CHECKING:
 # A file group stays one file however large it has grown: new rows go to others long before.
 _ONE_FILE_BYTES = 1 << 40
 _ROW_GROUP_ROWS = 1 << 17
+# A task holds the newest log records of a slice in memory.
+_MOST_LOG_BYTES = 64 << 20
+_TASK_BYTES = 64 << 20
+_TASKS_A_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -60,12 +74,17 @@ class SliceWriter:
         """
         use_driver_python(self.spark)
         found: list[FileReport] = []
+        whole = [each for each in operations if not each.logs_only]
+        logs_only = [each.paths for each in operations if each.logs_only]
         with failing_as_write_error(self.subject):
-            for logs_only, write in ((False, self._bases), (True, self._logs)):
-                some = [each for each in operations if each.logs_only is logs_only]
-                if some:
-                    found += write(opened, self._files(opened, [each.paths for each in some]), transaction)
-            found += self._kept_deletes(opened, [each for each in operations if not each.logs_only], transaction)
+            found += self._merged_in_tasks(opened, whole, transaction)
+            done = {each.file.group for each in found}
+            rest = [each.paths for each in whole if each.group not in done]
+            if rest:
+                found += self._bases(opened, self._files(opened, rest), transaction)
+            if logs_only:
+                found += self._logs(opened, self._files(opened, logs_only), transaction)
+            found += self._kept_deletes(opened, whole, transaction)
         if self.progress is not None:
             logs, size = sum(len(each.logs) for each in operations), sum(each.file.size_bytes for each in found)
             self.progress(
@@ -80,18 +99,56 @@ class SliceWriter:
         catalog = Catalog(self.spark)
         return file_groups(catalog, opened, with_file(frame_of(catalog, opened, chosen)))
 
+    def _merged_in_tasks(
+        self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
+    ) -> list[FileReport]:
+        """Writes slices that tasks can merge one by one; those that are left, Spark merges."""
+        layout, model = self.layout, self.layout.stored_model(opened.store, opened.snapshot)
+        keys = layout.config.table_type.unique_key
+        in_order = model is not None or not layout.keys
+        if not in_order or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_schema):
+            return []
+        files = opened.files
+        sizes = dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
+        some = [each for each in operations if sum(sizes[path] for path in each.logs) <= _MOST_LOG_BYTES]
+        if not some:
+            return []
+        # The largest come first, so that the tasks end together.
+        some.sort(key=lambda each: -each.size_bytes)
+        least = _TASKS_A_CORE * int(self.spark.sparkContext.defaultParallelism)
+        tasks = min(len(some), max(least, sum(each.size_bytes for each in some) // _TASK_BYTES))
+        merge = SliceMerge(
+            build=replace(
+                self._grouped(FileWriter(self.spark, self.subject, layout).build(opened.store, transaction)),
+                model=None if model is None else model.to_bytes(),
+                row_group_rows=self._row_group_rows(model),
+            ),
+            keys=tuple(name for name in keys if name in layout.data_schema.names),
+            log_schema=arrow_schema(with_log_columns(layout.data_json)),
+            slices=tuple(some),
+            tasks=tasks,
+        )
+        numbers = a_task_each(rewrite_session(self.spark), tasks)
+        return list(written_files(self.spark, "compaction", self.progress, numbers, merge.__call__))
+
     def _bases(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         view = record_view(opened)
         rows = queried(files, replace(view, columns=[*view.columns, GROUP]).merged)
         writer = FileWriter(self.spark, self.subject, self.layout, progress=self.progress)
-        build = writer.build(opened.store, transaction)
-        rows_writer = writer.arrow_writer(
-            replace(build, partition_by=(*build.partition_by, GROUP), grouped=True, target_file_bytes=_ONE_FILE_BYTES)
-        )
+        rows_writer = writer.arrow_writer(self._grouped(writer.build(opened.store, transaction)))
         model = self.layout.stored_model(opened.store, opened.snapshot)
-        if rows_writer.row_group_rows is None:
-            rows_writer.row_group_rows = model.row_group_rows if model is not None else _ROW_GROUP_ROWS
+        rows_writer.row_group_rows = self._row_group_rows(model)
         return list(rows_writer.write(plain_frame(self.layout, rows, GROUP), along=model).files)
+
+    @staticmethod
+    def _grouped(build: Build) -> Build:
+        """The same for one file a file group."""
+        partition_by = (*build.partition_by, GROUP)
+        return replace(build, partition_by=partition_by, grouped=True, target_file_bytes=_ONE_FILE_BYTES)
+
+    def _row_group_rows(self, model: CurveModel | None) -> int:
+        wanted = self.layout.config.file_sizing.row_group_rows
+        return wanted or (model.row_group_rows if model is not None else _ROW_GROUP_ROWS)
 
     def _logs(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         plain = plain_frame(self.layout, queried(files, record_view(opened).newest), OP, INSTANT, SEQ, GROUP)

@@ -1,0 +1,134 @@
+"""File slices merged one by one inside the tasks: base rows stay in their order, and no row passes through the JVM.
+
+It gives the rows of `RecordView.merged`. What Arrow would tell apart in another way than Spark is left to that query.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, UPSERT
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
+from dbt.adapters.zlayout.spark.arrow_source import ArrowSource, typed
+from dbt.adapters.zlayout.spark.build import Build
+from dbt.adapters.zlayout.spark.columns import key_table
+from dbt.adapters.zlayout.store import Store, open_store
+
+_ROW = "__zl_row"
+
+
+def tells_apart(keys: Sequence[str], schema: pa.Schema) -> bool:
+    """Whether Arrow holds the same record keys for equal as Spark does.
+
+    Args:
+        keys: Names of the key's columns; those that are no data columns have one value in a slice.
+        schema: Arrow types of the data columns.
+    """
+    kinds = [schema.field(name).type for name in keys if name in schema.names]
+    # Not so for -0.0 and NaN.
+    return bool(kinds) and not any(pa.types.is_floating(kind) or kind.num_fields for kind in kinds)
+
+
+@dataclass(frozen=True)
+class SliceMerge:
+    """What a task needs to know to merge slices.
+
+    Attributes:
+        build: How files are written, one a file group; its last partition column is the group.
+        keys: Record key, the data columns of it.
+        log_schema: Arrow types of the columns of logs.
+        slices: All slices; a task takes every so many of them.
+        tasks: How many tasks there are.
+    """
+
+    build: Build
+    keys: tuple[str, ...]
+    log_schema: pa.Schema
+    slices: tuple[CompactionOperation, ...]
+    tasks: int
+
+    def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the files of one task; incoming rows are numbers of tasks. A slice that it cannot read has no file."""
+        numbers = (number for batch in incoming for number in batch.column(0).to_pylist())
+        store = open_store(self.build.root_uri)
+        model = CurveModel.from_bytes(self.build.model) if self.build.model is not None else None
+        for number in numbers:
+            for each in self.slices[number :: self.tasks]:
+                target = (json.dumps([*(value for _, value in each.partition), each.group]), 0, 0)
+                merged = (rows for rows in self._merged(store, each, model) if rows.num_rows)
+                # The rows come in the order of the curve.
+                files = replace(self.build, model=None).files((target, leaf, rows) for leaf, rows in enumerate(merged))
+                yield from (report.to_batch() for report in files)
+
+    def _merged(self, store: Store, slice_: CompactionOperation, model: CurveModel | None) -> Iterator[pa.Table]:
+        """The rows of a slice in tables of about a row group; none where Spark has to read it."""
+        logs = ArrowSource.of(store, slice_.logs, self.log_schema, ())
+        base = ArrowSource.of(store, [slice_.base], self.build.schema, ()) if slice_.base is not None else None
+        if logs is None or (base is None and slice_.base is not None):
+            return
+        newest = self._newest(logs)
+        came = newest.filter(pc.equal(newest[OP], UPSERT)).select(self.build.schema.names)
+        if base is not None:
+            yield from self._with_base(base, newest.select(self.keys), typed(came, base.schema), model)
+        else:
+            yield from self._in_row_groups(self._in_order(came, model)[0])
+
+    def _newest(self, logs: ArrowSource) -> pa.Table:
+        """The newest record of each key that is an upsert or a delete."""
+        rows = pa.concat_tables(logs.tables(range(len(logs.units)))).unify_dictionaries()
+        rows = typed(rows, self.log_schema)
+        rows = rows.filter(pc.is_in(rows[OP], value_set=pa.array([UPSERT, DELETE])))
+        rows = rows.sort_by(INSTANT)
+        numbered = rows.select(self.keys).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
+        last = numbered.group_by(list(self.keys)).aggregate([(_ROW, "max")])
+        return rows.take(last[f"{_ROW}_max"].combine_chunks())
+
+    def _with_base(
+        self, base: ArrowSource, replaced: pa.Table, came: pa.Table, model: CurveModel | None
+    ) -> Iterator[pa.Table]:
+        came, places = self._in_order(came, model)
+        done = 0
+        for rows in base.tables(range(len(base.units))):
+            kept, end = rows.filter(self._keeps(rows, replaced)), done
+            if model is not None and rows.num_rows:
+                # What comes up to the last of these rows is put among them; without a curve it is put last.
+                last = self._places(rows.slice(rows.num_rows - 1), model)[0]
+                end = max(done, int(np.searchsorted(places, last, "right")))
+            new, done = came.slice(done, end - done), end
+            yield self._in_order(pa.concat_tables([kept, new]).unify_dictionaries(), model)[0] if len(new) else kept
+        yield from self._in_row_groups(came.slice(done))
+
+    def _keeps(self, rows: pa.Table, replaced: pa.Table) -> pa.ChunkedArray | pa.Array:
+        """Which base rows no record replaces; bool, one a row."""
+        keys = typed(rows.select(self.keys), replaced.schema)
+        if len(self.keys) == 1:
+            return pc.invert(pc.is_in(keys[0], value_set=replaced[0].combine_chunks()))
+        numbered = keys.append_column(_ROW, pa.array(np.arange(rows.num_rows)))
+        left = numbered.join(replaced, list(self.keys), join_type="left anti")[_ROW].to_numpy()
+        found = np.zeros(rows.num_rows, bool)
+        found[left] = True
+        return pa.array(found)
+
+    def _places(self, rows: pa.Table, model: CurveModel | None) -> npt.NDArray[np.uint64]:
+        """Position of each row on the curve; zeros without one."""
+        if model is None:
+            return np.zeros(rows.num_rows, np.uint64)
+        return model.curve_values(key_table(rows, self.build.keys).columns)
+
+    def _in_order(self, rows: pa.Table, model: CurveModel | None) -> tuple[pa.Table, npt.NDArray[np.uint64]]:
+        """The rows along the curve, and their positions on it."""
+        places = self._places(rows, model)
+        order = np.argsort(places, kind="stable")
+        return rows.take(pa.array(order)), places[order]
+
+    def _in_row_groups(self, rows: pa.Table) -> Iterator[pa.Table]:
+        for start in range(0, rows.num_rows, self.build.row_group_rows):
+            yield rows.slice(start, self.build.row_group_rows)
