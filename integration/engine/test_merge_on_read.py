@@ -659,13 +659,17 @@ def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, n
 MANY = "select cast(id % 997 as decimal(20, 2)) k, date_add(date'2024-01-01', cast(id div 997 as int)) d, {} a, {} v, array(id) l"
 
 
-@pytest.mark.parametrize("key", ["k", "f"])
+@pytest.mark.parametrize("key", ["k", "f", "t"])
 def test_a_compaction_merges_each_slice_in_its_task_where_arrow_knows_equal_keys(spark, key):
-    unlike = f"if(k = 0, -0.0D, cast(k as double)) f, * from ({MANY.format('id', 'concat(id % 31)')} from range(20000))"
+    if key == "t" and spark.version.startswith("3."):
+        pytest.skip("Spark 3.5 has no collations")
+    alike = "collate(concat({}, k), 'UTF8_LCASE')" if key == "t" else "concat({}, k)"
+    of_base, of_change = (f"{alike.format(repr(text))} t" for text in ("K", "k"))
+    double = "cast(k as double)"
     table = made(
         spark,
         f"in_tasks_{key}",
-        f"select {unlike}",
+        f"select if(k = 0, -0.0D, {double}) f, {of_base}, * from ({MANY.format('id', 'concat(id % 31)')} from range(20000))",
         unique_key=[key, "d"],
         zorder=["a", "d"],
         row_group_rows=1_000,
@@ -675,7 +679,7 @@ def test_a_compaction_merges_each_slice_in_its_task_where_arrow_knows_equal_keys
     for turn in (1, 2):
         changes = MANY.format(f"-{turn} * id", f"'turn {turn}'")
         come = f"{changes} from range(0, 25000, {turn + 6})"
-        upsert(spark, table, f"select cast(k as double) f, * from ({come})")
+        upsert(spark, table, f"select {double} f, {of_change}, * from ({come})")
     table.delete("a < 0 and a > -500")
     expected = spark.table(f"z.mor_in_tasks_{key}").localCheckpoint()
     with Scans(spark) as scans:

@@ -106,7 +106,7 @@ class SliceWriter:
         layout, model = self.layout, self.layout.stored_model(opened.store, opened.snapshot)
         keys = layout.config.table_type.unique_key
         in_order = model is not None or not layout.keys
-        if not in_order or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_schema):
+        if not in_order or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_json):
             return []
         files = opened.files
         sizes = dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))

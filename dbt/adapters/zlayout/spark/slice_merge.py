@@ -20,21 +20,28 @@ from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource, typed
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.columns import key_table
+from dbt.adapters.zlayout.spark.types import fields_of
 from dbt.adapters.zlayout.store import Store, open_store
 
 _ROW = "__zl_row"
 
 
-def tells_apart(keys: Sequence[str], schema: pa.Schema) -> bool:
-    """Whether Arrow holds the same record keys for equal as Spark does.
+def tells_apart(keys: Sequence[str], data_json: str) -> bool:
+    """Whether Arrow takes the same record keys for equal as Spark does.
 
     Args:
         keys: Names of the key's columns; those that are no data columns have one value in a slice.
-        schema: Arrow types of the data columns.
+        data_json: Spark's JSON of the data columns.
     """
-    kinds = [schema.field(name).type for name in keys if name in schema.names]
-    # Not so for -0.0 and NaN.
-    return bool(kinds) and not any(pa.types.is_floating(kind) or kind.num_fields for kind in kinds)
+    fields = [field for field in fields_of(data_json) if field.name in keys]
+    # Not so for -0.0 and NaN, nor for texts that a collation takes for one.
+    return bool(fields) and not any(
+        field.collated
+        or field.arrow_type is None
+        or field.arrow_type.num_fields
+        or pa.types.is_floating(field.arrow_type)
+        for field in fields
+    )
 
 
 @dataclass(frozen=True)
