@@ -194,7 +194,7 @@ class Checks:
 
 
 def share_of_commit() -> int:
-    """Which share of the slower tests runs, from 1 to `SHARES`: one for all runs of a commit, chance among commits."""
+    """Which share of the slower tests runs, from 1 to `SHARES`; the commit decides, so that a rerun tests the same."""
     if wanted := os.environ.get("ZLAYOUT_SHARE"):
         if wanted not in map(str, range(1, SHARES + 1)):
             sys.exit(f"ZLAYOUT_SHARE={wanted} must be a number from 1 to {SHARES}")

@@ -88,11 +88,11 @@ def merges(given):
         if not lines:
             raise SystemExit(f"{engine} failed:\n{done.stderr[-4000:]}")
         found = json.loads(lines[-1].removeprefix("RESULT "))
-        answers[engine] = found["answer"]
+        answers[engine] = found["answers"]
         for kind, rounds in found["kinds"].items():
-            seconds, written, removed = (statistics.median(each) for each in zip(*rounds, strict=True))
+            seconds, written, removed, files = (statistics.median(each) for each in zip(*rounds, strict=True))
             print(
-                f"| {kind} | {engine} | {seconds:.2f} | {written / 1e6:.2f} | {removed:.0f} of {found['files']} |",
+                f"| {kind} | {engine} | {seconds:.2f} | {written / 1e6:.2f} | {removed:.0f} of {files:.0f} |",
                 flush=True,
             )
     if len(set(map(tuple, answers.values()))) > 1:

@@ -37,17 +37,19 @@ def kinds(total, number, rounds):
 class Ours:
     """This adapter, copy-on-write."""
 
-    def __init__(self, spark, work, **settings):
+    def __init__(self, spark, work, name, **settings):
         from dbt.adapters.zlayout.table import ZTable
 
-        spark.sql(f"create schema b location '{work.out}/b'")
+        spark.sql(f"create schema if not exists b location '{work.out}/b'")
         frame = spark.sql(rows(0, work.rows))
         # First as large as files come, to know what a hundredth is.
         whole = ZTable.write(spark, "b.sized", frame, zorder=["order_id"])
         a_file = sum(whole.snapshot().files["size_bytes"].to_pylist()) // FILES
         settings = {"zorder": ["order_id"], "target_file_size": a_file, **settings}
-        self.folder, self.table = f"{work.out}/b/t", ZTable.write(spark, "b.t", frame, **settings)
-        self.files = len(self.table.snapshot().files)
+        self.folder, self.table = f"{work.out}/b/{name}", ZTable.write(spark, f"b.{name}", frame, **settings)
+
+    def files(self):
+        return len(self.table.snapshot().files)
 
     def merge(self, frame):
         return self.table.merge(frame, ["order_id"]).files_removed
@@ -59,17 +61,20 @@ class Ours:
 class MergeOnRead(Ours):
     """The same with logs."""
 
-    def __init__(self, spark, work):
-        super().__init__(spark, work, table_type="merge_on_read", unique_key="order_id")
+    def __init__(self, spark, work, name):
+        super().__init__(spark, work, name, table_type="merge_on_read", unique_key="order_id")
 
 
 class Delta:
     """Delta; files of neighbouring keys."""
 
-    def __init__(self, spark, work, deletion_vectors="false"):
-        self.spark, self.folder, self.files = spark, f"{work.out}/t", FILES
+    def __init__(self, spark, work, name, deletion_vectors="false"):
+        self.spark, self.folder = spark, f"{work.out}/{name}"
         spark.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", deletion_vectors)
         spark.sql(rows(0, work.rows)).repartitionByRange(FILES, "order_id").write.format("delta").save(self.folder)
+
+    def files(self):
+        return self.spark.sql(f"describe detail delta.`{self.folder}`").first().numFiles
 
     def merge(self, frame):
         frame.createOrReplaceTempView("changes")
@@ -87,8 +92,8 @@ class Delta:
 class DeltaWithVectors(Delta):
     """The same with deletion vectors."""
 
-    def __init__(self, spark, work):
-        super().__init__(spark, work, "true")
+    def __init__(self, spark, work, name):
+        super().__init__(spark, work, name, "true")
 
 
 ENGINES = {"copy_on_write": Ours, "merge_on_read": MergeOnRead, "delta": Delta, "delta_vectors": DeltaWithVectors}
@@ -107,19 +112,21 @@ def main():
     name = work.engine
     work.engine = name.partition("_")[0]
     spark = session(work)
-    engine = ENGINES[name](spark, work)
-    told = {"files": engine.files, "kinds": {}}
-    # The first round warms Java up.
-    for number in range(work.rounds + 1):
-        for kind, query in kinds(work.rows, number, work.rounds + 1).items():
-            frame, before = spark.sql(query).localCheckpoint(), on_disk(engine.folder)
-            seconds, removed = timed(lambda rows=frame: engine.merge(rows))
+    told = {"kinds": {}, "answers": []}
+    for position, kind in enumerate(kinds(work.rows, 0, work.rounds + 1)):
+        # A table for each kind: what one merge writes, the next one reads.
+        engine = ENGINES[name](spark, work, f"t{position}")
+        for number in range(work.rounds + 1):
+            frame = spark.sql(kinds(work.rows, number, work.rounds + 1)[kind]).localCheckpoint()
+            before, files = on_disk(engine.folder), engine.files()
+            seconds, removed = timed(lambda rows=frame, engine=engine: engine.merge(rows))
             after = on_disk(engine.folder)
             written = sum(size for path, size in after.items() if before.get(path) != size)
+            # The first round warms Java up.
             if number:
-                told["kinds"].setdefault(kind, []).append((seconds, written, removed))
-    sums = engine.prices().selectExpr("count(*)", "sum(price)", "sum(order_id)").first()
-    told["answer"] = [str(each) for each in sums]
+                told["kinds"].setdefault(kind, []).append((seconds, written, removed, files))
+        sums = engine.prices().selectExpr("count(*)", "sum(price)", "sum(order_id)").first()
+        told["answers"] += [str(each) for each in sums]
     print("RESULT " + json.dumps(told))
 
 

@@ -33,8 +33,8 @@ def run(engine, given):
 def compare(given):
     print(f"\n**{given.share:.2%}** of {given.rows:,} rows a round, {given.rounds} rounds\n")
     reads = [str(each) for each in range(0, given.rounds + 1, given.read_every)]
-    columns = ["seconds a round", "MB a round", "times the logs", *(f"read at {each}" for each in reads), "read compacted"]
-    columns += ["compaction s", "table MB"]
+    columns = ["seconds a round", "MB a round", "times the logs", *(f"read at {each}" for each in reads)]
+    columns += ["read compacted", "compaction s", "table MB"]
     print("| engine |", " | ".join(columns), "|")
     print("|---" * (len(columns) + 1) + "|", flush=True)
     for engine in given.engines:

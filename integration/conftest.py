@@ -14,7 +14,7 @@ def pytest_collection_modifyitems(config, items):
     first, every = map(int, config.getoption("--share").split("/"))
     # What a class prepares takes longer than its tests: a class is not torn apart.
     units = list(dict.fromkeys(map(_unit, items)))
-    # Never none: of fewer classes than shares, each is in more than one.
+    # At least one always runs; where there are fewer than shares, shares overlap.
     chosen = set(units[(first - 1) % max(len(units), 1) :: every])
     left = [item for item in items if _unit(item) not in chosen]
     config.hook.pytest_deselected(items=left)

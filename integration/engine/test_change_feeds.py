@@ -234,3 +234,26 @@ def test_clustering_takes_no_notice_of_kept_deletes(spark):
         assert (len(held(table)), held(table)[:2]) == (43, [(1, 1, "old"), (10, 1, "old")])
         assert (7, 3, "again") in held(table)
         table.compact()
+
+
+def test_deletes_of_unknown_keys_in_several_partitions_take_no_other_row(spark):
+    rows = [(2, "a", 1, "stays"), (3, "b", 1, "stays")]
+    columns = "k long, p string, o int, v string"
+    settings = {"table_type": "merge_on_read", "unique_key": ["k", "p"], "ordering": "o", "compaction": "off"}
+    table = ZTable.write(spark, "z.feed_parts", frame(spark, rows, columns), partition_by=["p"], **settings)
+    feed = [
+        (1, "a", 3, "", "D"),
+        (2, "b", 3, "", "D"),
+        (3, "a", 3, "", "D"),
+        (2, "c", 3, "", "D"),
+        (4, "b", 3, "", "D"),
+    ]
+    table.upsert(frame(spark, feed, f"{columns}, op string"), deleted_when=DELETED)
+    assert held(table, "*") == [(2, 1, "stays", "a"), (3, 1, "stays", "b")]
+    groups = [(each.group, each.partition) for each in ZTable.for_name(spark, table.name).snapshot().files]
+    assert len(dict(groups)) == len(set(groups))
+    for _ in range(2):
+        late = [(2, "b", 2, "late", "U"), (2, "c", 4, "in", "U")]
+        table.upsert(frame(spark, late, f"{columns}, op string"), deleted_when=DELETED)
+        assert held(table, "k, p, v") == [(2, "a", "stays"), (2, "c", "in"), (3, "b", "stays")]
+        table.compact()

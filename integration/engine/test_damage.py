@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError
+from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError, UnsupportedError
 from dbt.adapters.zlayout.publish import spark_manifest
 from dbt.adapters.zlayout.table import ZTable
 
@@ -95,7 +95,7 @@ def test_a_manifest_that_lists_files_that_are_gone_is_not_adopted(spark):
     shutil.rmtree(folder / ".zlayout")
     lost = next(folder.glob("*.parquet"))
     lost.unlink()
-    with pytest.raises(CorruptError, match=f"lists 1 files that are gone, {lost.name}"):
+    with pytest.raises(CorruptError, match=f"the manifest lists 1 files that are gone, {lost.name}"):
         ZTable.adopt(spark, "z.lost_files", managed=True)
 
 
@@ -113,3 +113,26 @@ def test_each_step_down_of_a_manifest_can_be_read(spark, tmp_path):
         (manifests / f"{top}.compact").unlink()
         assert spark.read.parquet(table.location).count() == 10, version
         top = version
+
+
+def test_a_column_that_was_dropped_stays_dropped_in_a_table_that_is_saved(spark):
+    table = ZTable.write(spark, "z.lost_dropped", spark.sql("select id k, 'old' v from range(5)"))
+    table.append(rows(spark, 1), on_schema_change="sync_all_columns")
+    shutil.rmtree(Path(table.location.removeprefix("file://"), ".zlayout"))
+    saved = ZTable.adopt(spark, "z.lost_dropped", managed=True)
+    saved.append(spark.sql("select 9L k, 'new' v"), on_schema_change="append_new_columns")
+    assert sorted(row.v for row in spark.table("z.lost_dropped").where("v is not null").collect()) == ["new"]
+
+
+def test_the_files_of_a_merge_on_read_table_are_not_adopted(spark):
+    settings = {"table_type": "merge_on_read", "unique_key": ["k"], "compaction": "off"}
+    table = ZTable.write(spark, "z.lost_records", rows(spark), **settings)
+    table.upsert(rows(spark, 2))
+    shutil.rmtree(Path(table.location.removeprefix("file://"), ".zlayout"))
+    with pytest.raises(
+        CorruptError, match=r"logs of a merge_on_read table, which cannot be adopted: rebuild with --full"
+    ):
+        ZTable.for_name(spark, "z.lost_records")
+    with pytest.raises(UnsupportedError, match="holds the files of a merge_on_read table"):
+        ZTable.adopt(spark, "z.lost_records__files", managed=True)
+    assert spark.table("z.lost_records").count() == 10

@@ -696,3 +696,17 @@ def test_a_compaction_merges_each_slice_in_its_task_where_arrow_knows_equal_keys
             keys = key_table(pq.read_table(opened.store.local_path(path)), layout.keys)
             places = model.curve_values(keys.columns)
             assert (places[1:] >= places[:-1]).all(), path
+
+
+def test_a_compaction_in_tasks_leaves_the_slices_that_it_cannot_read_to_spark(spark):
+    table = made(spark, "by_both", "select id k, cast(id % 2 as string) p, 'v' v from range(100)", partition_by="p")
+    upsert(spark, table, "select 1L k, '1' p, 'old' v")
+    # Logs of one partition lack the column.
+    more = spark.sql("select 2L k, '0' p, 'new' v, 'more' w")
+    table.upsert(more, on_schema_change="append_new_columns")
+    expected = spark.table("z.mor_by_both").localCheckpoint()
+    with Scans(spark) as scans:
+        assert table.compact().groups == 2
+    assert scans.files
+    assert expected.count() == 100
+    assert same_rows(spark.table("z.mor_by_both__ro"), expected)

@@ -16,7 +16,7 @@ _OF_FILES = ("zorder", "curve", "partition_by", "table_type", "ordering", "clust
 # dbt-spark writes partitions, too.
 _OF_OTHER_FORMATS = ("partition_by",)
 _BY_KEY = ("merge", "delete+insert")
-_NEVER_TURNED = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
+_UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Zulu", "Z", "+00:00"})
 _MANY_FILES, _FEW_ROWS = 100, 10
 
 
@@ -107,10 +107,9 @@ def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> st
         for each in fields_of(schema_json)
         if each.name in partition_by and each.spark_type == "timestamp"
     ]
-    if not instants or zone in _NEVER_TURNED:
+    if not instants or zone in _UTC_NAMES:
         return None
     return (
-        f"folders spell partition column {', '.join(instants)} in local time: a session of another zone than {zone}"
-        " reads other instants, and rows that an earlier release wrote in the hour that clocks show twice come back an"
-        " hour early; partition by a date or by text, or keep spark.sql.session.timeZone at UTC"
+        f"partition column {', '.join(instants)} is stored in local time ({zone}), so that sessions in another time"
+        " zone read other instants; partition by a date or by text, or set spark.sql.session.timeZone to UTC"
     )

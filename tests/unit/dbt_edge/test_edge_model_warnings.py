@@ -97,7 +97,7 @@ def of_columns(**types: str) -> str:
 def test_folders_that_spell_instants_in_local_time_are_told() -> None:
     told = zone_warning(of_columns(id="long", ts="timestamp"), ["ts"], "Europe/Berlin")
     assert told is not None
-    assert told.startswith("folders spell partition column `ts` in local time: a session of another zone than Europe")
+    assert told.startswith("partition column `ts` is stored in local time (Europe/Berlin)")
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.publish.spark_manifest import (
+    _steps_down,
     catch_up,
     listed_paths,
     manifest_path,
@@ -215,3 +217,11 @@ def test_a_manifest_that_cannot_be_understood_is_named(store, content) -> None:
     store.put(manifest_path(3), content)
     with pytest.raises(CorruptError, match=r"3\.compact"):
         listed_paths(store)
+
+
+@pytest.mark.parametrize(("top", "bottom"), [(1, 0), (7, 0), (1999, 1000), (100_000, 60_000), (9_972, 9_971)])
+def test_the_way_down_is_short_wherever_it_ends(top, bottom) -> None:
+    steps = list(_steps_down(top, bottom))
+    assert steps[-1] == bottom
+    assert len(steps) < 40
+    assert all((above + 1) % (above - below) == 0 for above, below in pairwise([top, *steps]))

@@ -1,4 +1,4 @@
-"""A folder whose log is gone while the manifest still shows a version: told, and what can be saved."""
+"""Detects a folder whose log is gone but whose manifest remains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dbt.adapters.zlayout.publish.spark_manifest import listed_paths, manifest_p
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.naming import METADATA_FOLDER, deletes_file_instant, parse_log_file_name
 
-_REBUILD = "Build the table anew (--full-refresh), which leaves the folder as it is"
+_REBUILD = "rebuild with --full-refresh, which leaves this folder untouched"
+_ADOPT = (
+    "To keep them, run ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True): they begin a new log. Or "
+    + _REBUILD
+)
+_HAS_LOGS = "Some of them are logs of a merge_on_read table, which cannot be adopted: " + _REBUILD
 
 
 def check_log_not_lost(store: Store) -> None:
@@ -17,21 +22,30 @@ def check_log_not_lost(store: Store) -> None:
         CorruptError: It has; what is left is named, and how to go on.
     """
     left = listed_paths(store)
+    if left is not None:
+        raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS if _has_logs(left[1]) else _ADOPT}")
+
+
+def paths_to_adopt(store: Store) -> list[str] | None:
+    """Return the files that the manifest of a folder without a log shows; None where there is no manifest.
+
+    Raises:
+        CorruptError: There are logs of rows among them, which are no files of their own.
+    """
+    left = listed_paths(store)
     if left is None:
-        return
-    version, paths = left
-    problem = (
+        return None
+    if _has_logs(left[1]):
+        raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS}")
+    return left[1]
+
+
+def _problem(store: Store, version: int, paths: list[str]) -> str:
+    return (
         f"{store.root_uri}: the log in {METADATA_FOLDER} is gone, and the history with it. "
         f"{manifest_path(version)} is left: queries still read version {version}, {len(paths):,} files"
     )
-    if holds_row_changes(paths):
-        raise CorruptError(f"{problem}, some of them changes that belong to rows of others. {_REBUILD}")
-    raise CorruptError(
-        f"{problem}. ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True) begins a new log with them; "
-        f"{_REBUILD[0].lower()}{_REBUILD[1:]}"
-    )
 
 
-def holds_row_changes(paths: list[str]) -> bool:
-    """Tell whether there are log files among the files of a table: it merges on read."""
+def _has_logs(paths: list[str]) -> bool:
     return any(parse_log_file_name(path) or deletes_file_instant(path) for path in paths)

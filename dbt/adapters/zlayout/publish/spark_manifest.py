@@ -124,14 +124,15 @@ def catch_up(store: Store, timeline: Timeline) -> int | None:
         _go_down(store, lost, timeline.snapshot())
     for version in range(first, newest + 1):
         publish(store, timeline.snapshot(None if version == newest else version))
-    return newest
+    # Whoever committed meanwhile may have been overwritten on the way down.
+    return catch_up(store, timeline) if lost and timeline.latest_version() != newest else newest
 
 
 def _go_down(store: Store, lost: list[int], snapshot: Snapshot) -> None:
-    """Publish a snapshot, then delete the manifests beyond it; whatever Spark meets on the way, it can read."""
-    top = lost[-1]
+    """Publish a snapshot, then delete the manifests beyond it; each state on the way is one that Spark can read."""
+    top, content = lost[-1], manifest_bytes(store.root_uri, snapshot)
     for version in _steps_down(top, snapshot.version):
-        store.put(manifest_path(version), manifest_bytes(store.root_uri, snapshot))
+        store.put(manifest_path(version), content)
         # The newest last: the distance to the one below it is not right before.
         store.delete(manifest_path(each) for each in lost if version < each < top)
         store.delete([manifest_path(top)])
@@ -145,8 +146,7 @@ def _steps_down(top: int, bottom: int) -> Iterator[int]:
     one's number plus one.
     """
     while top > bottom:
-        half = (top - 1) // 2
-        top = half if top % 2 and half >= bottom else top - 1
+        top -= next(step for step in range(top - bottom, 0, -1) if (top + 1) % step == 0)
         yield top
 
 

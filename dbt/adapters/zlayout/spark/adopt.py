@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
+from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
-from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost, holds_row_changes
-from dbt.adapters.zlayout.publish.spark_manifest import listed_paths, manifest_path
+from dbt.adapters.zlayout.publish.lost_log import paths_to_adopt
 from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.collected import collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
+from dbt.adapters.zlayout.spark.footers import footers_found
 from dbt.adapters.zlayout.spark.index_update import put_slices
 from dbt.adapters.zlayout.spark.listing import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.measure import depth_of
@@ -25,6 +26,7 @@ from dbt.adapters.zlayout.spark.schema import checked_schema
 from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.table_layout import kept_settings, tracked_of
+from dbt.adapters.zlayout.spark.types import fields_of
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -80,8 +82,9 @@ def adopt_table(
         check_removable(location)
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
     files = listed_files(store, entry.partition_by)
+    shown = paths_to_adopt(store) if managed else None
     if managed:
-        files = _of_manifest(store, files)
+        files = files if shown is None else _only(store, files, shown)
         _check_listing(catalog, name, store, files)
     level = Level.MANAGED if managed else Level.INDEXED
     table_file = _claim(store, name, level, table_file)
@@ -108,7 +111,7 @@ def adopt_table(
             schema_json=entry.schema_json,
             partition_by=entry.partition_by,
             layout=layout,
-            properties={},
+            properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
             summary=summary,
         )
         commit = transaction.commit(change, index=index)
@@ -148,24 +151,31 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
         raise UnsupportedError(
             f"{name} is stored as {entry.provider}; only Parquet tables (using parquet) can be adopted"
         )
+    if OP in {each.name for each in fields_of(entry.schema_json)}:
+        raise UnsupportedError(
+            f"{name} holds the files of a merge_on_read table, which cannot be adopted; build it anew (--full-refresh)"
+        )
     return entry
 
 
-def _of_manifest(store: Store, files: DataFiles) -> DataFiles:
-    """Of the files in a folder whose log was lost, those that its manifest shows; else all of them."""
-    left = listed_paths(store)
-    if left is None:
-        return files
-    version, paths = left
-    if holds_row_changes(paths):
-        check_log_not_lost(store)
-    gone = set(paths).difference(files["path"].to_pylist())
+def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
+    """Of the files in a folder those that its manifest shows."""
+    gone = set(shown).difference(files["path"].to_pylist())
     if gone:
         raise CorruptError(
-            f"{store.root_uri}: {manifest_path(version)} lists {len(gone):,} files that are gone, {min(gone)} for one; "
-            "restore them, or build the table anew (--full-refresh)"
+            f"{store.root_uri}: the manifest lists {len(gone):,} files that are gone, {min(gone)} for one; restore"
+            " them, or build the table anew (--full-refresh)"
         )
-    return files.filter(pc.is_in(files["path"], value_set=pa.array(paths, pa.string())))
+    return files.filter(pc.is_in(files["path"], value_set=pa.array(shown, pa.string())))
+
+
+def _dropped(store: Store, files: DataFiles, schema_json: str) -> list[str]:
+    """Columns that files still hold and the table does not: one that gets such a name later must not show them."""
+    names = {each.name.lower() for each in fields_of(schema_json)}
+    footers = footers_found(store, files["path"].to_pylist())
+    schemas = (footer.schema.to_arrow_schema() for footer in footers if footer is not None)
+    held = {name.lower() for schema in schemas for name in schema.names}
+    return sorted(held - names)
 
 
 def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:

@@ -92,14 +92,14 @@ class ArrowSource:
                 with self._opened(path, schema) as file:
                     for group in groups:
                         for rows in _in_bounds(file, group, columns):
-                            yield typed(rows, schema)
+                            yield in_schema(rows, schema)
 
     def first_rows(self, most_rows: int) -> pa.Table:
         """Some rows of the first row group."""
         path, groups = self.units[0][0]
         with self._opened(path, self.schema) as file:
             batches = file.iter_batches(most_rows, row_groups=groups[:1], use_threads=False)
-            return typed(pa.Table.from_batches([next(batches)]), self.schema)
+            return in_schema(pa.Table.from_batches([next(batches)]), self.schema)
 
     @contextlib.contextmanager
     def _opened(self, path: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
@@ -120,7 +120,7 @@ def _in_bounds(file: pq.ParquetFile, group: int, columns: Sequence[str] | None) 
         yield pa.Table.from_batches([batch])
 
 
-def typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a schema, in its types; texts may have dictionaries in either."""
     return pa.table([in_type(rows.column(field.name), field.type) for field in schema], schema=schema)
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 # A file group stays one file however large it has grown: new rows go to others long before.
 _ONE_FILE_BYTES = 1 << 40
 _ROW_GROUP_ROWS = 1 << 17
-# A task holds the newest log records of a slice in memory.
-_MOST_LOG_BYTES = 64 << 20
 _TASK_BYTES = 64 << 20
 _TASKS_A_CORE = 4
 
@@ -78,8 +76,8 @@ class SliceWriter:
         logs_only = [each.paths for each in operations if each.logs_only]
         with failing_as_write_error(self.subject):
             found += self._merged_in_tasks(opened, whole, transaction)
-            done = {each.file.group for each in found}
-            rest = [each.paths for each in whole if each.group not in done]
+            done = {(each.file.partition, each.file.group) for each in found}
+            rest = [each.paths for each in whole if (each.partition, each.group) not in done]
             if rest:
                 found += self._bases(opened, self._files(opened, rest), transaction)
             if logs_only:
@@ -102,21 +100,17 @@ class SliceWriter:
     def _merged_in_tasks(
         self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
     ) -> list[FileReport]:
-        """Writes slices that tasks can merge one by one; those that are left, Spark merges."""
-        layout, model = self.layout, self.layout.stored_model(opened.store, opened.snapshot)
-        keys = layout.config.table_type.unique_key
-        in_order = model is not None or not layout.keys
-        if not in_order or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_json):
+        """Merges slices in tasks, one slice at a time; those that need Spark have no file afterwards."""
+        layout, keys = self.layout, self.layout.config.table_type.unique_key
+        if not operations or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_json):
             return []
-        files = opened.files
-        sizes = dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
-        some = [each for each in operations if sum(sizes[path] for path in each.logs) <= _MOST_LOG_BYTES]
-        if not some:
+        model = layout.stored_model(opened.store, opened.snapshot)
+        if model is None and layout.keys:
             return []
         # The largest come first, so that the tasks end together.
-        some.sort(key=lambda each: -each.size_bytes)
+        slices = sorted(operations, key=lambda each: -each.size_bytes)
         least = _TASKS_A_CORE * int(self.spark.sparkContext.defaultParallelism)
-        tasks = min(len(some), max(least, sum(each.size_bytes for each in some) // _TASK_BYTES))
+        tasks = min(len(slices), max(least, sum(each.size_bytes for each in slices) // _TASK_BYTES))
         merge = SliceMerge(
             build=replace(
                 self._grouped(FileWriter(self.spark, self.subject, layout).build(opened.store, transaction)),
@@ -125,7 +119,7 @@ class SliceWriter:
             ),
             keys=tuple(name for name in keys if name in layout.data_schema.names),
             log_schema=arrow_schema(with_log_columns(layout.data_json)),
-            slices=tuple(some),
+            slices=tuple(slices),
             tasks=tasks,
         )
         numbers = a_task_each(rewrite_session(self.spark), tasks)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
+from dbt.adapters.zlayout.timeline.naming import new_group
 
 # Columns that rows have only on their way: their file, and its file group.
 FILE, GROUP = "__zl_file", "__zl_group"
@@ -14,6 +15,15 @@ FILE, GROUP = "__zl_file", "__zl_group"
 DELETED = "__zl_deleted"
 
 LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
+
+
+def new_group_of(part: str) -> str:
+    """A new file group for each partition, as SQL: a group lies in one partition.
+
+    Args:
+        part: SQL of a text that tells partitions apart.
+    """
+    return f"substr(sha2(concat('{new_group()}', {part}), 256), 1, 16)"
 
 
 def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -71,11 +72,17 @@ class LogBuild:
         own = (OP, INSTANT, SEQ) if self.keeps_instants else (OP,)
         names = [*data, *(f"p{number}" for number in range(len(self.build.partition_by))), *own, GROUP]
         rows = pa.Table.from_arrays(batch.columns, names=names)
-        groups = rows[GROUP].combine_chunks().dictionary_encode()
-        for number, group in enumerate(groups.dictionary.to_pylist()):
-            some = rows.filter(pc.equal(groups.indices, number))
-            values = tuple(some[f"p{each}"][0].as_py() or None for each in range(len(self.build.partition_by)))
-            yield (group, values), some.select([*data, *own])
+        parts = [f"p{number}" for number in range(len(self.build.partition_by))]
+        buckets = rows.select([GROUP, *parts]).group_by([GROUP, *parts], use_threads=False).aggregate([]).to_pylist()
+        for bucket in buckets:
+            chosen = [_equal(rows[name], value) for name, value in bucket.items()]
+            some = rows.filter(reduce(pc.and_, chosen)) if len(buckets) > 1 else rows
+            values = tuple(bucket[name] or None for name in parts)
+            yield (bucket[GROUP], values), some.select([*data, *own])
+
+
+def _equal(column: pa.ChunkedArray, value: str | None) -> pa.ChunkedArray:
+    return pc.is_null(column) if value is None else pc.fill_null(pc.equal(column, value), False)
 
 
 def log_build(

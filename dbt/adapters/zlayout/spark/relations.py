@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -110,8 +111,8 @@ def _cache(catalog: Catalog, entry: Entry, index: ZlayoutFileIndex, partition_sc
     catalog.cache_relation(entry.name, jvm.companion(_SOURCES + "LogicalRelation").apply(relation, entry.native))
     key = _key(catalog.spark, entry.name)
     _INSTALLED[key] = index
-    holders, _ = _SESSIONS.setdefault(key[0], (WeakSet(), catalog.relation_cache()))
-    holders.add(catalog.spark)
+    # With the session in it from the start: another thread lets go of sets that are empty.
+    _SESSIONS.setdefault(key[0], (WeakSet([catalog.spark]), catalog.relation_cache()))[0].add(catalog.spark)
     _let_go_of_others()
 
 
@@ -131,13 +132,18 @@ def uninstall(catalog: Catalog, name: TableName) -> None:
 
 
 def _let_go_of_others() -> None:
-    """Forgets the relations of sessions that nobody in this process holds any more; Java never does of itself."""
+    """Forgets the relations of sessions that nobody in this process holds any more: the JVM never evicts them.
+
+    A session is held by its Python objects. One that somebody reaches again later reads in full until its next query.
+    """
     for session in [each for each, (holders, _) in list(_SESSIONS.items()) if not holders]:
         gone = _SESSIONS.pop(session, None)
         if gone is not None:
             for key in [each for each in list(_INSTALLED) if each[0] == session]:
                 _INSTALLED.pop(key, None)
-            gone[1].invalidateAllCachedTables()
+            # The JVM of a session that was stopped is gone, too.
+            with suppress(Exception):
+                gone[1].invalidateAllCachedTables()
 
 
 def _key(spark: SparkSession, name: TableName) -> tuple[str, str, str]:

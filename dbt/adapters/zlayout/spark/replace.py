@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.files_written import FileReport, drift_of, stati
 from dbt.adapters.zlayout.spark.index_update import put_slices
 from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, written_files
 from dbt.adapters.zlayout.spark.key_filter import Source, check_keys, check_whole, known_keys
-from dbt.adapters.zlayout.spark.log_columns import DELETED, GROUP
+from dbt.adapters.zlayout.spark.log_columns import DELETED, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.log_writer import log_build
 from dbt.adapters.zlayout.spark.measure import depth_of
 from dbt.adapters.zlayout.spark.opened import OpenTable
@@ -43,7 +43,7 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.giving_way import give_way
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import curve_path, new_group
+from dbt.adapters.zlayout.timeline.naming import curve_path
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.row_count import row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
@@ -251,7 +251,8 @@ class _Replacing:
             )
             for each in upserts_of(frame).schema
         ]
-        marks = [functions.lit(TOMBSTONE).alias(OP), functions.lit(new_group()).alias(GROUP)]
+        part = f"to_json(struct({', '.join(map(quoted, layout.partition_by))}))" if layout.partition_by else "''"
+        marks = [functions.lit(TOMBSTONE).alias(OP), functions.expr(new_group_of(part)).alias(GROUP)]
         plain = plain_frame(layout, barring.select(*columns, *marks), OP, GROUP).coalesce(1)
         build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
         with failing_as_write_error(str(self.wanted.name)):

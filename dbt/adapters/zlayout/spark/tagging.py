@@ -20,14 +20,13 @@ from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.spark.buckets import Bucket, assign, slots_of
 from dbt.adapters.zlayout.spark.change_feed import says_deletes
 from dbt.adapters.zlayout.spark.key_filter import Source, check_whole
-from dbt.adapters.zlayout.spark.log_columns import DELETED, FILE, GROUP
+from dbt.adapters.zlayout.spark.log_columns import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.precombine import first_of, precombined
 from dbt.adapters.zlayout.spark.record_tables import file_groups
 from dbt.adapters.zlayout.spark.rewriting import RowCounts, Target
 from dbt.adapters.zlayout.spark.schema import quoted
 from dbt.adapters.zlayout.timeline.change import Claims
 from dbt.adapters.zlayout.timeline.files import DataFiles
-from dbt.adapters.zlayout.timeline.naming import new_group
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -110,7 +109,7 @@ class Tagger:
         if feed:
             # A delete of an unknown key is a log record, whatever becomes of new rows.
             placed = placed.withColumn(
-                GROUP, functions.expr(f"if({DELETED}, coalesce({GROUP}, '{new_group()}'), {GROUP})")
+                GROUP, functions.expr(f"if({DELETED}, coalesce({GROUP}, {new_group_of(f'to_json({_PART})')}), {GROUP})")
             )
         apart = sum(count for part, count in homeless.items() if part not in buckets)
         if apart:
