@@ -42,7 +42,7 @@ def compare(given):
         seconds = sorted(found["seconds"])[len(found["seconds"]) // 2]
         cells = [engine, f"{seconds:.1f}", f"{sum(found['bytes']) / len(found['bytes']) / 1e6:.2f}"]
         logs = sum(found["log_bytes"])
-        cells += [f"{sum(found['bytes']) / logs:.1f}" if logs else ""]
+        cells += [f"{sum(found['data_bytes']) / logs:.1f}" if logs else ""]
         cells += [f"{found['reads'][each]:.2f}" for each in [*reads, "compacted"]]
         cells += [f"{found['compaction']:.1f}", f"{found['table_bytes'] / 1e6:.0f}"]
         print("|", " | ".join(cells), "|", flush=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from clustering_engines import session, timed
 
 ROWS = "select id k, cast(id % 1000 as int) a, id * 7 % 100003 b, sha2(cast(id as string), 256) v from range({rows})"
+HIDDEN = {".zlayout", "_spark_metadata", "_delta_log", ".hoodie"}
 CHANGES = (".log.parquet", ".deletes.parquet")
 
 
@@ -142,7 +143,7 @@ def main():
     shutil.rmtree(work.out, ignore_errors=True)
     spark = session(work)
     engine = ENGINES[work.engine](spark, work)
-    told = {"seconds": [], "bytes": [], "log_bytes": [], "reads": {}}
+    told = {"seconds": [], "bytes": [], "data_bytes": [], "log_bytes": [], "reads": {}}
     told["reads"]["0"], answer = full_read(engine, work.tries)
     for number in range(1, work.rounds + 1):
         # Computed before the clock starts.
@@ -153,7 +154,9 @@ def main():
         told["seconds"].append(round(seconds, 2))
         came = {path: size for path, size in after.items() if before.get(path) != size}
         told["bytes"].append(sum(came.values()))
-        told["log_bytes"].append(sum(size for path, size in came.items() if path.name.endswith(CHANGES)))
+        data = {path: size for path, size in came.items() if not HIDDEN.intersection(path.parts)}
+        told["data_bytes"].append(sum(data.values()))
+        told["log_bytes"].append(sum(size for path, size in data.items() if path.name.endswith(CHANGES)))
         if number % work.read_every == 0:
             told["reads"][str(number)], answer = full_read(engine, work.tries)
     told["compaction"], _ = timed(engine.compact)

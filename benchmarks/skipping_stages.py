@@ -177,7 +177,7 @@ def simulated(files, speed):
         plan = plan_scan(expression(conditions(parts)), table, index)
         planning = time.perf_counter() - start
     head(f"{count:,} files of 1 MB, simulated at {speed:.0f} MB a second; planning took {planning:.1f} s, measured")
-    first = count * 1e6 / 1e6 / speed
+    first = planning + count / speed
     for stage, kept in zip(STAGES[1:], stages_of(plan)[1:], strict=True):
         left = int(kept.sum())
         line(stage, left, left * 1e6, planning + left / speed, first)
