@@ -4,16 +4,14 @@ make bench-changes ARGS="--lab /somewhere/with/10/GB"
 """
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from clustering import ROOT, environment, jars_of
+from clustering import ROOT, answer_of
 
 ENGINES = ["copy_on_write", "merge_on_read", "delta", "delta_vectors"]
 
@@ -80,14 +78,8 @@ def merges(given):
     """Merges of a few thousand keys, by each engine in a process of its own on Spark 3.5."""
     answers = {}
     for engine in given.engines:
-        command = [environment(given.lab), ROOT / "benchmarks/changes_engines.py", engine, "--lab", given.lab]
-        command += ["--rows", str(given.rows), "--rounds", str(given.rounds)]
-        command += ["--jars", ",".join(jars_of(engine.partition("_")[0], given.lab))]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-        if not lines:
-            raise SystemExit(f"{engine} failed:\n{done.stderr[-4000:]}")
-        found = json.loads(lines[-1].removeprefix("RESULT "))
+        options = {"lab": given.lab, "rows": given.rows, "rounds": given.rounds}
+        found = answer_of("changes_engines.py", engine, **options)
         answers[engine] = found["answers"]
         for kind, rounds in found["kinds"].items():
             seconds, written, removed, files = (statistics.median(each) for each in zip(*rounds, strict=True))
@@ -100,7 +92,7 @@ def merges(given):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lab", type=Path, default=ROOT / "build" / "bench-changes", help="where data and jars go")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)

@@ -6,10 +6,11 @@ Prints one line of JSON: for each kind of change the seconds, the bytes written 
 import argparse
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
-from clustering_engines import session, timed
-from merge_on_read_engines import on_disk
+from clustering_engines import session
+from merge_on_read_engines import merge_into_delta, what_it_wrote
 
 FILES = 100
 COLUMNS = """
@@ -77,11 +78,7 @@ class Delta:
         return self.spark.sql(f"describe detail delta.`{self.folder}`").first().numFiles
 
     def merge(self, frame):
-        frame.createOrReplaceTempView("changes")
-        self.spark.sql(
-            f"merge into delta.`{self.folder}` t using changes c on t.order_id = c.order_id "
-            "when matched then update set * when not matched then insert *"
-        )
+        merge_into_delta(self.spark, self.folder, frame, "order_id")
         last = self.spark.sql(f"describe history delta.`{self.folder}` limit 1").first()
         return int(last.operationMetrics.get("numTargetFilesRemoved", 0))
 
@@ -118,13 +115,11 @@ def main():
         engine = ENGINES[name](spark, work, f"t{position}")
         for number in range(work.rounds + 1):
             frame = spark.sql(kinds(work.rows, number, work.rounds + 1)[kind]).localCheckpoint()
-            before, files = on_disk(engine.folder), engine.files()
-            seconds, removed = timed(lambda rows=frame, engine=engine: engine.merge(rows))
-            after = on_disk(engine.folder)
-            written = sum(size for path, size in after.items() if before.get(path) != size)
+            files = engine.files()
+            seconds, removed, came = what_it_wrote(engine.folder, partial(engine.merge, frame))
             # The first round warms Java up.
             if number:
-                told["kinds"].setdefault(kind, []).append((seconds, written, removed, files))
+                told["kinds"].setdefault(kind, []).append((seconds, sum(came.values()), removed, files))
         sums = engine.prices().selectExpr("count(*)", "sum(price)", "sum(order_id)").first()
         told["answers"] += [str(each) for each in sums]
     print("RESULT " + json.dumps(told))

@@ -209,13 +209,20 @@ def opened(parts, wanted):
 
 def run(engine, rows, name, files, lab, master="local[2]"):
     keys, identifier = KEYS[name]
-    command = [environment(lab), ROOT / "benchmarks/clustering_engines.py", engine, rows, "--lab", lab]
-    command += ["--keys", ",".join(keys), "--identifier", identifier, "--files", str(files), "--master", master]
-    command += ["--jars", ",".join(jars_of(engine, lab))]
+    options = {"keys": ",".join(keys), "identifier": identifier, "files": files, "master": master}
+    return answer_of("clustering_engines.py", engine, rows, lab=lab, **options)
+
+
+def answer_of(program, name, *positional, lab, **options):
+    """What a program prints of an engine, in a process of its own with Spark 3.5 and the engine's jars."""
+    command = [environment(lab), ROOT / "benchmarks" / program, name, *positional, "--lab", lab]
+    for option, value in options.items():
+        command += [f"--{option.replace('_', '-')}", str(value)]
+    command += ["--jars", ",".join(jars_of(name.partition("_")[0], lab))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
-        raise SystemExit(f"{engine} on {name} failed:\n{done.stderr[-4000:]}")
+        raise SystemExit(f"{program} of {name} failed:\n{done.stderr[-4000:]}")
     return json.loads(lines[-1].removeprefix("RESULT "))
 
 

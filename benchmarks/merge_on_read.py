@@ -3,31 +3,17 @@
     make bench-merge-on-read ARGS="--lab /somewhere/with/30/GB"
 
 Each engine runs in a process of its own with two cores, on Spark 3.5, for which all three have a release; jars come
-from Maven Central. Every round upserts the same share of random keys; after rounds 0, 5 and 10 a query reads the whole
-table, and once more after a compaction.
+from Maven Central. Every round upserts the same share of random keys; every few rounds a query reads the whole table,
+and once more after a compaction.
 """
 
 import argparse
-import json
-import subprocess
 import sys
 from pathlib import Path
 
-from clustering import ROOT, environment, jars_of
+from clustering import ROOT, answer_of
 
 ENGINES = ["copy_on_write", "merge_on_read", "delta", "hudi"]
-
-
-def run(engine, given):
-    command = [environment(given.lab), ROOT / "benchmarks/merge_on_read_engines.py", engine, "--lab", given.lab]
-    for name in ("rows", "share", "rounds", "tries", "read_every"):
-        command += [f"--{name.replace('_', '-')}", str(getattr(given, name))]
-    command += ["--jars", ",".join(jars_of(engine, given.lab))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-    if not lines:
-        raise SystemExit(f"{engine} failed:\n{done.stderr[-4000:]}")
-    return json.loads(lines[-1].removeprefix("RESULT "))
 
 
 def compare(given):
@@ -38,7 +24,8 @@ def compare(given):
     print("| engine |", " | ".join(columns), "|")
     print("|---" * (len(columns) + 1) + "|", flush=True)
     for engine in given.engines:
-        found = run(engine, given)
+        options = {name: getattr(given, name) for name in ("rows", "share", "rounds", "tries", "read_every")}
+        found = answer_of("merge_on_read_engines.py", engine, lab=given.lab, **options)
         seconds = sorted(found["seconds"])[len(found["seconds"]) // 2]
         cells = [engine, f"{seconds:.1f}", f"{sum(found['bytes']) / len(found['bytes']) / 1e6:.2f}"]
         logs = sum(found["log_bytes"])

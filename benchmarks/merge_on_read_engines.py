@@ -28,6 +28,21 @@ def on_disk(folder):
     return {path: path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()}
 
 
+def what_it_wrote(folder, action):
+    """Seconds of an action, its outcome, and the files that it left in a folder, with their sizes."""
+    before = on_disk(folder)
+    seconds, outcome = timed(action)
+    return seconds, outcome, {path: size for path, size in on_disk(folder).items() if before.get(path) != size}
+
+
+def merge_into_delta(spark, folder, frame, key):
+    frame.createOrReplaceTempView("changes")
+    spark.sql(
+        f"merge into delta.`{folder}` t using changes c on t.{key} = c.{key} "
+        "when matched then update set * when not matched then insert *"
+    )
+
+
 class Ours:
     """This adapter; its tables keep no old versions for longer than they must."""
 
@@ -74,11 +89,7 @@ class Delta:
         return self.spark.read.format("delta").load(self.folder)
 
     def upsert(self, frame):
-        frame.createOrReplaceTempView("changes")
-        self.spark.sql(
-            f"merge into delta.`{self.folder}` t using changes c on t.k = c.k "
-            "when matched then update set * when not matched then insert *"
-        )
+        merge_into_delta(self.spark, self.folder, frame, "k")
 
     def compact(self):
         self.spark.sql(f"optimize delta.`{self.folder}`").collect()
@@ -148,11 +159,8 @@ def main():
     for number in range(1, work.rounds + 1):
         # Computed before the clock starts.
         frame = changes(spark, work, number).localCheckpoint()
-        before = on_disk(engine.folder)
-        seconds, _ = timed(lambda rows=frame: engine.upsert(rows))
-        after = on_disk(engine.folder)
+        seconds, _, came = what_it_wrote(engine.folder, lambda rows=frame: engine.upsert(rows))
         told["seconds"].append(round(seconds, 2))
-        came = {path: size for path, size in after.items() if before.get(path) != size}
         told["bytes"].append(sum(came.values()))
         data = {path: size for path, size in came.items() if not HIDDEN.intersection(path.parts)}
         told["data_bytes"].append(sum(data.values()))

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from clustering import ROOT, make_lineitem
+from clustering_engines import session, timed
 from planning import column_stats
 
 from dbt.adapters.zlayout.index.remembered import RememberedStatistics
@@ -69,32 +70,10 @@ def _literal(value):
     return f"date'{value}'" if isinstance(value, dt.date) else str(value)
 
 
-def session(lab):
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "8g")
-        .config("spark.local.dir", str(lab / "spark"))
-        .config("spark.sql.warehouse.dir", str(lab / "warehouse"))
-        .config("spark.hadoop.javax.jdo.option.ConnectionURL", "jdbc:derby:memory:bench;create=true")
-        .enableHiveSupport()
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
-
-
-def timed(frame, tries):
+def best(frame, tries):
     """Seconds of a query that reads three columns: the best of some tries; and its answer."""
-    found = []
-    for _ in range(tries):
-        start = time.perf_counter()
-        answer = frame().selectExpr("count(*)", "sum(l_extendedprice * l_discount)").first()
-        found.append((time.perf_counter() - start, tuple(answer)))
-    return min(found)
+    query = ("count(*)", "sum(l_extendedprice * l_discount)")
+    return min(timed(lambda: tuple(frame().selectExpr(*query).first())) for _ in range(tries))
 
 
 def stages_of(plan):
@@ -110,7 +89,8 @@ def real(given):
     from dbt.adapters.zlayout.table import ZTable
 
     shutil.rmtree(given.lab / "warehouse", ignore_errors=True)
-    spark = session(given.lab)
+    given.master, given.engine, given.jars, given.out = "local[2]", "ours", "", given.lab / "warehouse"
+    spark = session(given)
     rows = spark.read.parquet(str(make_lineitem(given.lab, given.scale)))
     rows = rows.selectExpr("*", "year(l_shipdate) as l_year")
     spark.sql("create schema b")
@@ -133,7 +113,7 @@ def real(given):
     answers, first, speed = set(), None, 0.0
     head(f"lineitem at scale {given.scale:g}, {len(size):,} files, {size.sum() / 1e9:.1f} GB, measured")
     for stage, frame, kept in zip(STAGES, frames, left, strict=True):
-        seconds, answer = timed(lambda frame=frame: frame().where(where), given.tries)
+        seconds, answer = best(lambda frame=frame: frame().where(where), given.tries)
         first, speed = first or seconds, speed or size.sum() / 1e6 / seconds
         answers.add(answer)
         line(stage, int(kept.sum()), size[kept].sum(), seconds, first)

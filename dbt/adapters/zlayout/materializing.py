@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.seed_frame import checked_seed, seed_frame
 from dbt.adapters.zlayout.session_holder import SessionHolder
 from dbt.adapters.zlayout.snapshot_write import changed_rows, write_changes
+from dbt.adapters.zlayout.spark.catalog import session_zone
 from dbt.adapters.zlayout.table import ZTable
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Materializing(SessionHolder):
 
         def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             table = managed_table(self.session(), relation.catalog_name, wanted, progress)
-            zone, snapshot = str(self.session().conf.get("spark.sql.session.timeZone")), table.snapshot()
+            snapshot, zone = table.snapshot(), session_zone(self.session())
             if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
                 _warn(f"{relation}: {sentence}")
             return write_increment(table, self._rows_of(code, model), wanted, model.get("batch"), progress)

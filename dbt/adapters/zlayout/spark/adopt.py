@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.publish.lost_log import paths_to_adopt
 from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
-from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
+from dbt.adapters.zlayout.spark.catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, session_zone, unescaped
 from dbt.adapters.zlayout.spark.collected import collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.footers import footers_found
@@ -117,8 +117,7 @@ def adopt_table(
         commit = transaction.commit(change, index=index)
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-        opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
+        opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), session_zone(spark))
         if managed:
             show(catalog, name, entry, opened, Description.of(entry), statistics, after)
         else:

@@ -266,6 +266,11 @@ class Catalog:
         return self.jvm.catalyst.QualifiedTableName("spark_catalog", *parts)
 
 
+def session_zone(spark: SparkSession) -> str:
+    """The session's time zone."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
 def check_table_name(name: TableName) -> None:
     """Returns if the catalog will take the name, which is also that of the table's folder. To be asked before a write.
 

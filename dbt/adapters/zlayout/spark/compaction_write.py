@@ -75,11 +75,12 @@ class SliceWriter:
         whole = [each for each in operations if not each.logs_only]
         logs_only = [each.paths for each in operations if each.logs_only]
         with failing_as_write_error(self.subject):
-            found += self._merged_in_tasks(opened, whole, transaction)
+            model = self.layout.stored_model(opened.store, opened.snapshot) if whole else None
+            found += self._merged_in_tasks(opened, whole, transaction, model)
             done = {(each.file.partition, each.file.group) for each in found}
             rest = [each.paths for each in whole if (each.partition, each.group) not in done]
             if rest:
-                found += self._bases(opened, self._files(opened, rest), transaction)
+                found += self._bases(opened, self._files(opened, rest), transaction, model)
             if logs_only:
                 found += self._logs(opened, self._files(opened, logs_only), transaction)
             found += self._kept_deletes(opened, whole, transaction)
@@ -98,13 +99,16 @@ class SliceWriter:
         return file_groups(catalog, opened, with_file(frame_of(catalog, opened, chosen)))
 
     def _merged_in_tasks(
-        self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
+        self,
+        opened: OpenTable,
+        operations: Sequence[CompactionOperation],
+        transaction: Transaction,
+        model: CurveModel | None,
     ) -> list[FileReport]:
         """Merges slices in tasks, one slice at a time; those that need Spark have no file afterwards."""
         layout, keys = self.layout, self.layout.config.table_type.unique_key
         if not operations or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_json):
             return []
-        model = layout.stored_model(opened.store, opened.snapshot)
         if model is None and layout.keys:
             return []
         # The largest come first, so that the tasks end together.
@@ -125,12 +129,13 @@ class SliceWriter:
         numbers = a_task_each(rewrite_session(self.spark), tasks)
         return list(written_files(self.spark, "compaction", self.progress, numbers, merge.__call__))
 
-    def _bases(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
+    def _bases(
+        self, opened: OpenTable, files: DataFrame, transaction: Transaction, model: CurveModel | None
+    ) -> list[FileReport]:
         view = record_view(opened)
         rows = queried(files, replace(view, columns=[*view.columns, GROUP]).merged)
         writer = FileWriter(self.spark, self.subject, self.layout, progress=self.progress)
         rows_writer = writer.arrow_writer(self._grouped(writer.build(opened.store, transaction)))
-        model = self.layout.stored_model(opened.store, opened.snapshot)
         rows_writer.row_group_rows = self._row_group_rows(model)
         return list(rows_writer.write(plain_frame(self.layout, rows, GROUP), along=model).files)
 

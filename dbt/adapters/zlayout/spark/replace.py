@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.spark.after_commit import AGAIN, AfterCommit
-from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.catalog import Catalog, TableName, session_zone
 from dbt.adapters.zlayout.spark.change_feed import ChangeFeed, upserts_of, with_deletes
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.files_written import FileReport, drift_of, statistics_of
@@ -168,8 +168,8 @@ class _Replacing:
         publishing = time.perf_counter()
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
         with after.needed("readers may not see it yet"):
-            timezone = str(self.spark.conf.get("spark.sql.session.timeZone"))
-            opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), timezone)
+            snapshot = timeline.snapshot(commit.version)
+            opened = OpenTable.at(store, table_file, location, snapshot, session_zone(self.spark))
             show(self.catalog, name, entry, opened, self.wanted.description, statistics, after)
         if place.set_aside is None:
             with after.useful("the folder where the table lay before is still there"):

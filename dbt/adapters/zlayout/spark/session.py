@@ -12,7 +12,7 @@ from pyspark.sql import DataFrameReader
 
 from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.spark.callbacks import skipping_status
-from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import table_entry
 from dbt.adapters.zlayout.spark.relations import install, install_indexed, installed
@@ -110,19 +110,14 @@ def _refresh(catalog: Catalog, text: str, depth: int) -> None:
 
 def _in_zone(spark: SparkSession, opened: OpenTable) -> bool:
     """Whether folders that spell a local time mean the same instants to the session as when the table was opened."""
-    return not opened.partition_columns or opened.timezone == _session_zone(spark)
-
-
-def _session_zone(spark: SparkSession) -> str:
-    """The session's time zone."""
-    return str(spark.conf.get("spark.sql.session.timeZone"))
+    return not opened.partition_columns or opened.timezone == session_zone(spark)
 
 
 def open_entry(spark: SparkSession, entry: Entry) -> OpenTable | None:
     """The newest version of the table, or of the index, that a catalog entry shows; None for anybody else's table."""
     if entry.provider != "parquet" or entry.location is None or entry.table_id is None:
         return None
-    return OpenTable.newest(entry.location, _session_zone(spark))
+    return OpenTable.newest(entry.location, session_zone(spark))
 
 
 def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, OpenTable]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
 from dbt.adapters.zlayout.spark.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.catalog import Catalog, TableName, session_zone
 from dbt.adapters.zlayout.spark.collected import collect
 from dbt.adapters.zlayout.spark.data_statistics import examining
 from dbt.adapters.zlayout.spark.index_update import put_slices
@@ -195,7 +195,7 @@ def _time_ms(catalog: Catalog, moment: Moment) -> int:
     jvm = catalog.jvm
     expressions = jvm.catalyst.expressions
     types = jvm.root.org.apache.spark.sql.types.DataTypes
-    zone = jvm.some(str(catalog.spark.conf.get("spark.sql.session.timeZone")))
+    zone = jvm.some(session_zone(catalog.spark))
     text = expressions.Literal.create(str(moment).strip(), types.StringType)
     cast = expressions.Cast(text, types.TimestampType, zone, expressions.EvalMode.LEGACY())
     micros = cast.eval(jvm.catalyst.InternalRow.empty())
