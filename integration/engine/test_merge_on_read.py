@@ -358,6 +358,30 @@ def test_clustering_leaves_groups_with_logs_alone(spark):
 
 
 @pytest.mark.slow
+def test_small_upserts_at_default_settings_write_little_but_their_logs(spark):
+    columns = "k, k % 7 a, rand(1) b, md5(cast(k as string)) || md5(cast(k + 1 as string)) v"
+    query = f"select {columns} from (select id k from range(1000000))"
+    given = {"table_type": "merge_on_read", "unique_key": ["k"], "zorder": ["k"]}
+    table = ZTable.write(spark, "z.mor_bytes", spark.sql(query), **given)
+    root = Path(table.location.removeprefix("file:"))
+
+    def written():
+        return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in root.rglob("*") if path.is_file()}
+
+    before, every_byte, log_bytes = written(), 0, 0
+    for number in range(20):
+        keys = f"select distinct pmod(xxhash64(id, {number}), 1000000) k from range(100)"
+        log_bytes += upsert(spark, table, f"select {columns} from ({keys})").log_bytes
+        after = written()
+        every_byte += sum(size for path, (size, at) in after.items() if before.get(path) != (size, at))
+        before = after
+    assert every_byte <= 4 * log_bytes, (every_byte, log_bytes)
+    assert {path.name for path in root.glob("*.log.parquet")} == {
+        Path(path).name for path in log_files(live(table))["path"].to_pylist()
+    }
+
+
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_inline_compaction_comes_after_so_many_commits(spark):
     table = made(spark, "inline", ROWS.format(0, 10), compaction="inline", compact_every=2)

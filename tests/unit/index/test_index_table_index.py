@@ -344,3 +344,41 @@ def test_live_files_follow_adds_and_removes_of_all_commits() -> None:
         ("p=x/f3.parquet", 10),
     ]
     assert live_files([]).num_rows == 0
+
+
+TYPES = (
+    pa.bool_(),
+    pa.int8(),
+    pa.int64(),
+    pa.float32(),
+    pa.float64(),
+    pa.decimal128(20, 3),
+    pa.string(),
+    pa.binary(),
+    pa.date32(),
+    pa.timestamp("us"),
+    pa.timestamp("us", tz="UTC"),
+)
+
+
+@pytest.mark.parametrize("count", [1, 1_200])
+def test_slices_keep_the_type_of_every_column(count: int) -> None:
+    tracked = tuple(TrackedColumn((f"column {i}",), kind) for i, kind in enumerate(TYPES))
+    files = DataFiles.of([data_file(f"{i:05}") for i in range(count)], ["p"])
+    unknown = FooterStatistics(10, tuple(ColumnFooter(None, 3, 0, 10) for _ in tracked))
+    stats = footer_table(files["path"].to_pylist(), [unknown] * count, tracked)
+    content = write_slices(files, stats)["column_stats"]
+    found = read_column_stats(content, [each.path for each in tracked])
+    assert [found.columns[each.path].type.field("min").type for each in tracked] == list(TYPES)
+    assert found.files.num_rows == count
+
+
+def test_the_slices_of_one_file_are_small() -> None:
+    tracked = tuple(TrackedColumn((f"column {i}",), pa.int64()) for i in range(7))
+    files = DataFiles.of([data_file("a")], ["p"])
+    stats = footer_table(
+        files["path"].to_pylist(), [FooterStatistics(10, (ColumnFooter(Bounds(1, 9), 0, 0, 10),) * 7)], tracked
+    )
+    sizes = {name: len(content) for name, content in write_slices(files, stats).items()}
+    # Some 850 bytes a column: seven leaves of Parquet's footer.
+    assert sizes["column_stats"] + sizes["partition_stats"] < 7 * 2_000

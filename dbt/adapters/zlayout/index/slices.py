@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,8 @@ IDENTITY = ("row_count", "size_bytes", "modified_ms")
 FILE_COUNT = "file_count"
 PARTITION_PREFIX = "partition."
 WHOLE = "whole"
+# From so many rows on values repeat often enough for dictionaries.
+_DICTIONARY_ROWS = 1_000
 _DIGEST = re.compile(r"_([0-9a-f]{16})\.parquet$")
 
 
@@ -193,7 +196,13 @@ def _files_table(columns: Mapping[str, pa.Array], removed: Collection[str]) -> p
 
 def _to_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_statistics=False)
+    # A small slice is mostly a footer, one entry a column: leave out statistics, the Arrow schema (Parquet's own gives
+    # the same types back) and dictionaries.
+    options: dict[str, Any] = {"write_statistics": False, "store_schema": False}
+    options["use_dictionary"] = table.num_rows >= _DICTIONARY_ROWS
+    with pq.ParquetWriter(sink, table.schema, compression="zstd", **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(table.schema.metadata or {})
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
