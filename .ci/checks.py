@@ -3,7 +3,7 @@
     checks.py test       what a change can break: lint, types, unit tests, the suites on the newest Spark
     checks.py others     a share of what takes longer: older Sparks, slow tests; the wheel, the documentation
     checks.py all        every test on every Spark, every order of writers, every fault, mutants; takes hours
-    checks.py summary    adds up the reports of the runs before
+    checks.py summary test others    adds up the reports of these runs; one without a report has failed
 
 Runs in the environment that `make venv` made.
 """
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -36,6 +37,7 @@ LAWS = ("tests/properties", "tests/protocol")
 LANES = 2
 SHARES = 8
 _LINES_OF_A_FAILURE = 25
+_COUNTED = ("tests", "failures", "errors", "skipped")
 
 # Short queries, thousands of them: Java's second compiler and its parallel collector cost more than they win back.
 _JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
@@ -260,37 +262,60 @@ def failures(report: ElementTree.Element) -> Iterator[str]:
             yield from (problem.text or "").splitlines()[-_LINES_OF_A_FAILURE:]
 
 
-def summarise(folders: Sequence[Path]) -> bool:
-    """Prints seconds, each failed test with the end of its report, then 'N passed, N failed, N skipped'.
+def summarise(runs: Sequence[str]) -> bool:
+    """Prints seconds, each failed test with the end of its report, tests by suite, and pytest's closing line of all.
 
-    A failed check without a failed test counts as one.
+    A failed check without a failed test counts as one; so does a run that did not come to its end.
+
+    Args:
+        runs: ``test``, ``others``, ``all``: what should have run.
 
     Returns:
         Whether all passed.
     """
-    outcomes = [Outcome(**each) for folder in folders for each in json.loads((folder / OUTCOMES).read_text())]
+    outcomes = [outcome for each in runs for outcome in _outcomes(each)]
     print("\n=== seconds", *outcomes, sep="\n")
-    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
-    for path in sorted(path for folder in folders for path in folder.glob("*.xml")):
-        report = ElementTree.parse(path).getroot()
-        for found in report.iter("testsuite"):
-            for name in counts:
-                counts[name] += int(found.get(name, 0))
-        for line in failures(report):
-            print(f"{path.stem}: {line}")
+    total: Counter[str] = Counter()
+    failed_tests: list[str] = []
+    print("\n=== tests")
+    for path in sorted(path for each in runs for path in (REPORTS / each).glob("*.xml")):
+        try:
+            report = ElementTree.parse(path).getroot()
+        except ElementTree.ParseError:
+            # The process ended while it wrote; its check has failed.
+            continue
+        counts = Counter(
+            {name: sum(int(suite.get(name, 0)) for suite in report.iter("testsuite")) for name in _COUNTED}
+        )
+        total += counts
+        print(f"{counts['tests'] - counts['skipped']:5}  {path.parent.name}: {path.stem}")
+        failed_tests += (f"{path.stem}: {line}" for line in failures(report))
+    print(*failed_tests, sep="\n")
     wrong = [each for each in outcomes if not each.passed]
-    for each in wrong:
-        print(f"failed: {each.name}")
-    failed = counts["failures"] + counts["errors"]
-    passed = counts["tests"] - failed - counts["skipped"]
-    print(f"{passed} passed, {max(failed, len(wrong))} failed, {counts['skipped']} skipped", flush=True)
-    return not failed and not wrong
+    for outcome in wrong:
+        print(f"failed: {outcome.name}")
+    failed = total["failures"] + total["errors"]
+    passed = total["tests"] - failed - total["skipped"]
+    seconds = sum(each.seconds for each in outcomes) / LANES
+    told = ((max(failed, len(wrong)), "failed"), (passed, "passed"), (total["skipped"], "skipped"))
+    print(
+        f"{', '.join(f'{count} {word}' for count, word in told if count or word == 'passed')} in {seconds:.2f}s",
+        flush=True,
+    )
+    return not wrong and not failed
 
 
-def main(wanted: str) -> bool:
+def _outcomes(run: str) -> list[Outcome]:
+    path = REPORTS / run / OUTCOMES
+    if not path.is_file():
+        return [Outcome(f"make {'test' if run == 'test' else f'test-{run}'} did not come to its end", False, 0)]
+    return [Outcome(**each) for each in json.loads(path.read_text())]
+
+
+def main(wanted: str, *runs: str) -> bool:
     """Runs checks, or adds up what ran before; returns whether all passed."""
     if wanted == "summary":
-        return summarise(sorted(path.parent for path in REPORTS.glob(f"*/{OUTCOMES}")))
+        return summarise(runs)
     folder = REPORTS / wanted
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -298,8 +323,8 @@ def main(wanted: str) -> bool:
     with ThreadPoolExecutor(LANES) as lanes:
         outcomes = list(lanes.map(lambda check: run(check, printing), Checks(folder).named(wanted)))
     (folder / OUTCOMES).write_text(json.dumps([asdict(each) for each in outcomes]))
-    return summarise([folder])
+    return summarise([wanted])
 
 
 if __name__ == "__main__":
-    sys.exit(not main(sys.argv[1]))
+    sys.exit(not main(*sys.argv[1:]))
