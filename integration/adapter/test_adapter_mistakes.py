@@ -57,6 +57,15 @@ def test_what_will_hardly_be_meant_is_a_warning(first, model, told):
     assert [line for line in first.log.splitlines() if model in line and told in line]
 
 
+def test_a_warning_after_the_commit_does_not_fail_the_model(dbt):
+    """The rows have landed: whoever ran a failed model again would have them twice."""
+    strict = ("--warn-error-options", '{"error": ["AdapterEventWarning"]}')
+    assert not dbt(*strict, "run", "--select", "view_with_keys").success
+    outcome = dbt(*strict, "run", "--select", "folders_of_one_row")
+    assert outcome.success, outcome.log
+    assert "partition_by id spreads 120 rows over 120 files" in outcome.log
+
+
 def test_a_test_that_one_file_cannot_pass_says_so(first):
     assert "the table has one file, of which nothing can be skipped while a row matches" in first.log
 

@@ -67,3 +67,7 @@ def test_an_incremental_model_goes_on_where_a_zordered_table_was(dbt, rows):
     assert rows("select count(*), count(distinct id) from main.grows") == [(20, 10)]
     assert dbt("run", "--select", "grows", "--full-refresh").success
     assert rows("select count(*) from main.grows") == [(10,)]
+
+
+def test_no_variable_of_the_process_gets_into_a_statement(dbt):
+    assert dbt.rows_of(r"select '${env:HOME}' a, '${system:user.home}' b") == [("${env:HOME}", "${system:user.home}")]

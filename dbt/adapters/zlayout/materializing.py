@@ -88,7 +88,7 @@ class Materializing(SessionHolder):
                 _warn(f"{relation}: {sentence}")
             done = write_model(relation.catalog_name, rows, wanted, warn=_warn, progress=progress)
             if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
-                _warn(f"{relation}: {sentence}")
+                _tell(f"{relation}: {sentence}")
             return done
 
         return self._committed(relation, model, replace)
@@ -176,13 +176,11 @@ class Materializing(SessionHolder):
             table = ZTable.for_name(self.session(), relation.catalog_name)
             done = recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
         except Exception as error:
-            # No warning of dbt's: --warn-error would make an error of it, and whoever runs the model again has the
-            # rows twice.
-            _LOG.warning(f"{relation}: the rows are written, but clustering failed: {spark_message(error)}")
+            _tell(f"{relation}: the rows are written, but clustering failed: {spark_message(error)}")
             return None
         if done is not None and done.groups_failed:
             why = "\n".join(failed_lines(done))
-            _LOG.warning(f"{relation}: the rows are written, but some groups of files could not be clustered:\n{why}")
+            _tell(f"{relation}: the rows are written, but some groups of files could not be clustered:\n{why}")
         return done
 
     def _rows_of(self, code: str, model: Mapping[str, Any]) -> DataFrame:
@@ -202,6 +200,11 @@ class Materializing(SessionHolder):
         types = [wanted.get(name, kind) for name, kind in zip(rows.column_names, found, strict=True)]
         names = [adapter.quote_seed_column(name, config.get("quote_columns")) for name in rows.column_names]
         return found, types, names
+
+
+def _tell(sentence: str) -> None:
+    """Warns after a commit: dbt's own warning may raise (--warn-error), and the next run would add the rows again."""
+    _LOG.warning(sentence)
 
 
 def _warn(sentence: str) -> None:

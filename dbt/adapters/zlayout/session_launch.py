@@ -71,6 +71,8 @@ def launch_defaults(environment: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.legacy.createHiveTableByDefault": "false",
         # Spark's progress bar would write over dbt's lines.
         "spark.ui.showConsoleProgress": "false",
+        # Text such as "${env:NAME}" in a model or a comment stays text; it could bring a secret into a table.
+        "spark.sql.variable.substitute": "false",
     }
     if not _is_in_configuration("log4j2.properties", environment):
         defaults["spark.log.level"] = "ERROR"

@@ -101,6 +101,7 @@ def test_spark_is_quiet_unless_the_user_configured_its_logging(tmp_path: Path) -
 
 def test_tables_without_a_format_are_parquet_on_every_spark() -> None:
     assert launch_defaults({})["spark.sql.legacy.createHiveTableByDefault"] == "false"
+    assert launch_defaults({})["spark.sql.variable.substitute"] == "false"
 
 
 class _Starting:
