@@ -32,6 +32,7 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import curve_path
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 KEYS = (DAY, KEY, CITY, RATE)
 SPARK_TYPES = {DAY: "date", KEY: "long", CITY: "string", RATE: "double"}
@@ -96,7 +97,7 @@ def make(folder: Path, count: int, layout: str) -> str:
     if partitions:
         fields.append({"name": "part", "type": "string", "nullable": True, "metadata": {}})
     create_table_file(store, TableFile.new(Level.MANAGED, "s.t", START_MS))
-    with Timeline(store).begin(Action.COMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(Timeline(store), Action.COMMIT, Operation.OVERWRITE) as transaction:
         curve = curve_path(transaction.instant, "arrow")
         store.put(curve, curve_of(spans).to_bytes())
         change = Change(

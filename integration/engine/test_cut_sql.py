@@ -5,8 +5,9 @@ import pytest
 from test_write_and_read import ALL_TYPES, KEYS
 
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.spark.columns import table_of
 from dbt.adapters.zlayout.spark.cut_sql import numbers_sql
-from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, table_of
+from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage
 from dbt.adapters.zlayout.spark.types import arrow_schema
 
 

@@ -155,7 +155,7 @@ def test_another_process_s_commit_is_seen_by_the_next_statement(spark, source):
         from dbt.adapters.zlayout.timeline.log import Timeline
         timeline = Timeline(open_store({location!r}))
         before = timeline.snapshot()
-        with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
             transaction.commit(Change(adds=DataFiles.empty(()), schema_json=before.schema_json, partition_by=(), layout=before.layout))
         """
     )

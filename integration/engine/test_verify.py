@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 pytestmark = pytest.mark.newest_spark
 
@@ -114,7 +115,7 @@ def tampered(spark, name, table, column, **cells):
     sink = pa.BufferOutputStream()
     pq.write_table(changed, sink)
     content = sink.getvalue().to_pybytes()
-    with Timeline(store).begin(Action.INDEXING, Operation.INDEXING) as transaction:
+    with Transaction.begin(Timeline(store), Action.INDEXING, Operation.INDEXING) as transaction:
         new = slice_path("column_stats", transaction.instant, content)
         store.put(new, content)
         nothing = DataFiles.empty(table.snapshot().partition_by)
@@ -179,7 +180,7 @@ def test_a_wrong_partition_is_named_by_its_folder(spark, name):
     sink = pa.BufferOutputStream()
     pq.write_table(changed, sink)
     content = sink.getvalue().to_pybytes()
-    with Timeline(store).begin(Action.INDEXING, Operation.INDEXING) as transaction:
+    with Transaction.begin(Timeline(store), Action.INDEXING, Operation.INDEXING) as transaction:
         new = slice_path("partition_stats", transaction.instant, content)
         store.put(new, content)
         transaction.commit(

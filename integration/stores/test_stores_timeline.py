@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.recovery import recover
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 PROGRAM = Path(__file__).with_name("writer_process.py")
 ROUNDS = 40
@@ -95,7 +96,7 @@ def test_what_a_dead_process_left_is_rolled_back_by_the_next_writer(store, locat
 def test_an_error_in_a_transaction_leaves_nothing(store):
     _begun(store)
     before = store.list("", recursive=True)
-    transaction = Timeline(store).begin(Action.COMMIT, Operation.APPEND)
+    transaction = Transaction.begin(Timeline(store), Action.COMMIT, Operation.APPEND)
     written(transaction, store, "x")
     transaction.rollback()
     assert store.list("", recursive=True) == before

@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 
 def opened(location):
@@ -55,14 +56,14 @@ def append(store, name, commits):
     timeline = Timeline(store)
     versions = []
     for _ in range(commits):
-        with timeline.begin(Action.COMMIT, Operation.APPEND) as transaction:
+        with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
             change = Change(written(transaction, store, name), schema_json="{}")
             versions.append(transaction.commit(change).version)
     return versions
 
 
 def die(store, name, _):
-    transaction = Timeline(store).begin(Action.COMMIT, Operation.APPEND)
+    transaction = Transaction.begin(Timeline(store), Action.COMMIT, Operation.APPEND)
     written(transaction, store, name)
     print(transaction.instant, flush=True)
     os._exit(9)

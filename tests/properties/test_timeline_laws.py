@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.timeline.naming import (
 )
 from dbt.adapters.zlayout.timeline.snapshot import replay
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
 PATHS = TEXT.filter(lambda path: is_inside(path) and not path.startswith((METADATA_FOLDER, SPARK_MANIFEST_FOLDER)))
@@ -135,7 +136,7 @@ OPERATIONS = st.lists(
 
 
 def _run(store: LocalStore, timeline: Timeline, operation: Operation, pick: int) -> None:
-    with timeline.begin(Action.REPLACECOMMIT, operation) as transaction:
+    with Transaction.begin(timeline, Action.REPLACECOMMIT, operation) as transaction:
         base = transaction.base
         new = []
         for i in range(2):

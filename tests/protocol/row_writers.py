@@ -146,7 +146,7 @@ class Work:
             if self.operation == "recover":
                 recover(timeline)
                 return Outcome("done")
-            with timeline.begin(self._action(), self.operation, reads_version=self.version) as transaction:
+            with Transaction.begin(timeline, self._action(), self.operation, reads_version=self.version) as transaction:
                 change = self._change(timeline, transaction)
                 slice_path = index_slice_path("files", transaction.instant, "delta")
                 timeline.store.put(slice_path, b"slice")

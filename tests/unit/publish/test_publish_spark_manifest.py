@@ -28,6 +28,7 @@ from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import log_path
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 PATHS = ["a.parquet", "k=a%2Fb/é x#.parquet", 'k="\\/z.parquet', "k=line\nbreak/z.parquet"]
 
@@ -40,7 +41,7 @@ def store(tmp_path) -> LocalStore:
 def _overwrite(store: LocalStore, paths: list[str]) -> Timeline:
     timeline = Timeline(store)
     files = DataFiles.of([DataFile(path, (), 1, 10 + i, 1000 + i, "g") for i, path in enumerate(paths)])
-    with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(files, schema_json="{}"))
     return timeline
 

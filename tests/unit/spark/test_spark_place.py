@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import TABLE_FILE, log_path
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 NAME = TableName("s", "t")
 
@@ -24,7 +25,7 @@ def built(tmp_path):
     store = LocalStore(tmp_path / "t")
     table_file = TableFile.new(Level.MANAGED, str(NAME), 1)
     create_table_file(store, table_file)
-    with Timeline(store).begin(Action.COMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(Timeline(store), Action.COMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
     location = f"file://{tmp_path}/t"
     entry = SimpleNamespace(table_id=table_file.table_id, location=location)

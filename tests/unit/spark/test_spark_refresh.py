@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.timeline.pending import list_pending
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, replace_table_file
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 A = TrackedColumn(("a",), pa.int64())
 SURROUNDINGS = Surroundings(sleep=lambda _: None, heartbeat_seconds=None)
@@ -76,7 +77,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     for number in range(3):
         load(folder, number)
-    with timeline_of(LocalStore(folder)).begin(Action.INDEXING, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(timeline_of(LocalStore(folder)), Action.INDEXING, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
     assert refresh(LocalStore(folder)).files_added == 3
     return folder
@@ -174,7 +175,7 @@ def test_a_table_that_is_taken_over_meanwhile_is_left_alone(folder: Path) -> Non
     def and_take_over(files: DataFiles, wanted: Any) -> dict[str, Any]:
         store = LocalStore(folder)
         replace_table_file(store, TableFile.new(Level.MANAGED, "s.t", 0))
-        with timeline_of(store).begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        with Transaction.begin(timeline_of(store), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
             transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
         return {}
 

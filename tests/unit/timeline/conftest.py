@@ -60,15 +60,15 @@ class Table:
         return DataFiles.of(rows)
 
     def overwrite(self, count: int = 1) -> Commit:
-        with self.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        with Transaction.begin(self.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
             return transaction.commit(Change(self.write(transaction, count), schema_json="{}"))
 
     def append(self, count: int = 1) -> Commit:
-        with self.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+        with Transaction.begin(self.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
             return transaction.commit(Change(self.write(transaction, count)))
 
     def merge(self, removes: Sequence[str], count: int = 1) -> Commit:
-        with self.timeline().begin(Action.COMMIT, Operation.MERGE) as transaction:
+        with Transaction.begin(self.timeline(), Action.COMMIT, Operation.MERGE) as transaction:
             return transaction.commit(Change(self.write(transaction, count), removes=tuple(removes)))
 
     def on_disk(self) -> set[str]:

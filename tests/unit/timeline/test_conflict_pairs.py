@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.conflicts import check_may_follow
 from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 ADD = {Operation.APPEND, Operation.ADOPT}
 STATE_WHOLE = {Operation.OVERWRITE, Operation.ROLLBACK, Operation.CONVERSION}
@@ -37,7 +38,7 @@ def lands(later: Operation, winner: Operation, same_file: bool) -> bool:
 
 
 def _begin(table, operation: Operation):
-    return table.timeline().begin(Action.REPLACECOMMIT, operation)
+    return Transaction.begin(table.timeline(), Action.REPLACECOMMIT, operation)
 
 
 def _change(table, transaction, operation: Operation, victim: str) -> Change:
@@ -151,7 +152,7 @@ def test_a_user_write_that_begins_while_maintenance_commits_starts_from_its_vers
         clustering._finish(entry)
 
     entry = _entry_at_the_moment_of_its_commit(clustering, change)
-    user = table.timeline(sleep=commit_meanwhile).begin(Action.COMMIT, operation)
+    user = Transaction.begin(table.timeline(sleep=commit_meanwhile), Action.COMMIT, operation)
     assert pauses
     assert user.base.version == 1
     (new,) = change.adds["path"].to_pylist()
@@ -185,7 +186,7 @@ def test_the_tries_to_follow_are_bounded_and_pause_longer_each_time(table) -> No
         pauses.append(seconds)
         table.append()
 
-    late = table.timeline(sleep=append_again).begin(Action.COMMIT, Operation.APPEND)
+    late = Transaction.begin(table.timeline(sleep=append_again), Action.COMMIT, Operation.APPEND)
     files = table.write(late)
     table.append()
     with (

@@ -27,7 +27,7 @@ HOUR_MS = 3_600_000
 
 
 def _indexed_overwrite(table) -> None:
-    with table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         slices = {"files": (index_slice_path("files", transaction.instant, "base"),)}
         table.store.put(slices["files"][0], b"x")
         table.store.put(curve_path(transaction.instant), b"x")
@@ -75,7 +75,7 @@ def test_a_dry_run_tells_and_deletes_nothing(table) -> None:
 
 def test_a_version_that_a_transaction_began_with_stays(table) -> None:
     table.overwrite()
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         table.overwrite()
         table.overwrite()
         clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
@@ -86,7 +86,7 @@ def test_a_version_that_a_transaction_began_with_stays(table) -> None:
 
 def test_slices_of_a_transaction_under_way_stay(table) -> None:
     table.overwrite()
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         path = index_slice_path("files", transaction.instant, "delta")
         table.store.put(path, b"x")
         clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
@@ -96,7 +96,7 @@ def test_slices_of_a_transaction_under_way_stay(table) -> None:
 def test_a_file_that_a_rollback_took_in_again_stays(table) -> None:
     table.overwrite()
     table.overwrite()
-    with table.timeline().begin(Action.ROLLBACK, Operation.ROLLBACK) as transaction:
+    with Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK) as transaction:
         transaction.commit(Change(table.timeline().snapshot(0).files, schema_json="{}"))
     clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
     assert table.on_disk() == table.live()
@@ -124,7 +124,7 @@ def test_foreign_files_are_orphans_and_stay(table) -> None:
 def test_files_under_way_and_files_of_older_versions_are_no_orphans(table) -> None:
     table.overwrite()
     table.overwrite()
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         table.write(transaction)
         assert orphans(table.timeline()) == []
 
@@ -137,7 +137,7 @@ def test_what_a_worker_left_after_its_writers_end_goes_when_asked(table) -> None
     for path in left:
         table.store.put(path, b"x")
     later_ms = max(file.modified_ms for file in table.store.list("", recursive=True)) + HOUR_MS
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         under_way = f"{staging_folder(transaction.instant)}/0.arrow"
         table.store.put(under_way, b"x")
         assert clean(table.timeline(), 1, 0, later_ms).files == 0
@@ -173,7 +173,7 @@ def test_files_that_a_rollback_takes_in_while_a_clean_looks_at_it_stay(table, mo
 
     def begin_first(path: str, data: bytes) -> None:
         if path.startswith(CLEAN_FOLDER) and not begun:
-            begun.append(table.timeline().begin(Action.ROLLBACK, Operation.ROLLBACK, reads_version=0))
+            begun.append(Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK, reads_version=0))
         create(path, data)
 
     def commit_first(pending: Pending, store: Store) -> Plan | None:

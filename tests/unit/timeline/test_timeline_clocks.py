@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.timeline.cleaning import clean, store_time_ms
 from dbt.adapters.zlayout.timeline.pending import list_pending
 from dbt.adapters.zlayout.timeline.recovery import Recovered, recover
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 from dbt.adapters.zlayout.timeline.writer import Writer
 
 HOUR_MS = 3_600_000
@@ -21,7 +22,7 @@ ELSEWHERE = Writer("elsewhere", "elsewhere 1", 7, "1")
 
 
 def _append(table, timeline) -> str:
-    with timeline.begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
         transaction.commit(Change(table.write(transaction)))
     return transaction.instant
 
@@ -55,7 +56,7 @@ def test_a_version_is_dated_no_earlier_than_the_one_it_follows(table) -> None:
     behind = table.timeline(now_ms=lambda: table._tick() - 72 * HOUR_MS)
     _append(table, behind)
     recovering = table.timeline(writer=ELSEWHERE)
-    recovering.begin(Action.COMMIT, Operation.APPEND)
+    Transaction.begin(recovering, Action.COMMIT, Operation.APPEND)
     recover(_off(table, -72 * HOUR_MS), dead_after_seconds=-1e9)
     times = [header.committed_ms for header in reversed(table.timeline().history())]
     assert len(times) == 3
@@ -71,7 +72,7 @@ def _off(table, by_ms):
 def test_what_was_current_a_moment_ago_is_kept_whatever_the_writers_clock_says(table, off_ms) -> None:
     table.overwrite()
     table.now_ms += 240 * HOUR_MS
-    with _off(table, off_ms).begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(_off(table, off_ms), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(table.write(transaction), schema_json="{}"))
     table.now_ms += 1000
     assert clean(table.timeline(), 1, 24, table.now_ms).files == 0
@@ -101,8 +102,8 @@ def test_two_writers_whose_clocks_differ_by_hours_take_rising_instants_in_turn(t
 
 def test_two_writers_whose_clocks_differ_take_different_instants_at_the_same_time(table) -> None:
     table.overwrite()
-    ahead = table.timeline(now_ms=lambda: table._tick() + HOUR_MS).begin(Action.COMMIT, Operation.APPEND)
-    behind = table.timeline().begin(Action.REPLACECOMMIT, Operation.MERGE)
+    ahead = Transaction.begin(table.timeline(now_ms=lambda: table._tick() + HOUR_MS), Action.COMMIT, Operation.APPEND)
+    behind = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.MERGE)
     assert behind.instant > ahead.instant
     behind.commit(Change(table.write(behind)))
     ahead.commit(Change(table.write(ahead)))
@@ -138,7 +139,7 @@ def test_a_threads_race_with_clocks_that_jump_gives_every_instant_once(table) ->
 def test_heartbeat_and_time_to_be_taken_for_dead_are_the_callers_choice(table) -> None:
     assert (Surroundings().heartbeat_seconds, Surroundings().dead_after_seconds) == (60, 600)
     table.overwrite()
-    lost = table.timeline(writer=ELSEWHERE).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(writer=ELSEWHERE), Action.COMMIT, Operation.APPEND)
     (pending,) = list_pending(table.store)
     later = {"now_ms": lambda: pending.modified_ms + 30_000}
     assert recover(table.timeline(**later)) == Recovered()
@@ -150,7 +151,7 @@ def test_a_writer_elsewhere_lives_for_hours_by_its_heartbeat_alone(table) -> Non
     table.overwrite()
     table.now_ms = time.time_ns() // 1_000_000
     slow = table.timeline(writer=ELSEWHERE, heartbeat_seconds=0.005)
-    with slow.begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(slow, Action.COMMIT, Operation.APPEND) as transaction:
         files = table.write(transaction)
         for _ in range(6):
             table.now_ms += HOUR_MS
@@ -173,7 +174,9 @@ def _wait_for_a_beat(table, since_ms: int) -> None:
 def test_a_writer_elsewhere_whose_own_clock_is_far_behind_is_not_taken_for_dead(table) -> None:
     table.overwrite()
     now_ms = time.time_ns() // 1_000_000
-    slow = table.timeline(writer=ELSEWHERE, now_ms=lambda: now_ms - 5 * HOUR_MS).begin(Action.COMMIT, Operation.APPEND)
+    slow = Transaction.begin(
+        table.timeline(writer=ELSEWHERE, now_ms=lambda: now_ms - 5 * HOUR_MS), Action.COMMIT, Operation.APPEND
+    )
     assert recover(table.timeline(now_ms=lambda: now_ms)) == Recovered()
     slow.rollback()
 
@@ -181,7 +184,7 @@ def test_a_writer_elsewhere_whose_own_clock_is_far_behind_is_not_taken_for_dead(
 def test_on_the_same_machine_silence_proves_nothing_where_the_process_lives(table) -> None:
     table.overwrite()
     table.now_ms = time.time_ns() // 1_000_000
-    here = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    here = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     files = table.write(here)
     table.now_ms += 24 * HOUR_MS
     assert recover(table.timeline()) == Recovered()
@@ -192,7 +195,7 @@ def test_a_process_of_another_container_is_judged_by_its_silence_not_by_its_id(t
     # The same process id means another process there: neither its life nor its death can be seen from here.
     table.overwrite()
     there = replace(Writer.current(), machine="another namespace", started="1")
-    lost = table.timeline(writer=there).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(writer=there), Action.COMMIT, Operation.APPEND)
     assert recover(table.timeline()) == Recovered()
     (pending,) = list_pending(table.store)
     assert recover(table.timeline(now_ms=lambda: pending.modified_ms + 601_000)).rolled_back == (lost.instant,)

@@ -8,6 +8,7 @@ from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.conflicts import DECISIONS, Kind, kind_of
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 OPERATIONS = {
     Kind.APPEND: Operation.APPEND,
@@ -32,8 +33,8 @@ def test_every_pair_of_kinds_is_decided() -> None:
 @pytest.mark.parametrize("kind", [Kind.APPEND, Kind.REWRITE, Kind.MAINTENANCE])
 def test_nothing_follows_a_change_of_the_schema(table, kind) -> None:
     one, _ = table.overwrite(2).adds["path"].to_pylist()
-    late = table.timeline().begin(Action.COMMIT, OPERATIONS[kind])
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as winner:
+    late = Transaction.begin(table.timeline(), Action.COMMIT, OPERATIONS[kind])
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as winner:
         winner.commit(Change(table.write(winner), schema_json='{"new": 1}'))
     with pytest.raises(ConflictError, match="changed the table's columns"), late:
         late.commit(_change(table, late, kind, one))
@@ -41,7 +42,7 @@ def test_nothing_follows_a_change_of_the_schema(table, kind) -> None:
 
 def test_a_change_of_the_schema_does_not_follow_rows_of_the_old_one(table) -> None:
     table.overwrite()
-    late = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    late = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     table.append()
     with pytest.raises(ConflictError, match="columns that this commit changes"), late:
         late.commit(Change(table.write(late), schema_json='{"new": 1}'))
@@ -49,9 +50,9 @@ def test_a_change_of_the_schema_does_not_follow_rows_of_the_old_one(table) -> No
 
 def test_the_same_file_is_not_added_twice(table) -> None:
     table.overwrite()
-    late = table.timeline().begin(Action.COMMIT, Operation.ADOPT)
+    late = Transaction.begin(table.timeline(), Action.COMMIT, Operation.ADOPT)
     files = table.write(late)
-    with table.timeline().begin(Action.COMMIT, Operation.ADOPT) as winner:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.ADOPT) as winner:
         winner.commit(Change(files))
     with pytest.raises(ConflictError, match="too"):
         late.commit(Change(files))

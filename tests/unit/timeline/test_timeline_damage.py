@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.timeline.past import version_at_time, version_of_insta
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.row_count import row_count
 from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, create_table_file, read_table_file
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 HOUR_MS = 3_600_000
 DEEP = b"[" * 100_000
@@ -111,7 +112,7 @@ def test_a_state_file_of_an_odd_instant_is_none(table, instant) -> None:
 @pytest.mark.parametrize("pid", [0, -1, 2**31, 2**62, 10**40])
 def test_a_plan_of_a_process_that_cannot_be_is_damaged(table, pid) -> None:
     table.overwrite()
-    transaction = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    transaction = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     content = json.loads(table.store.read(transaction.inflight_path))
     content["writer"]["pid"] = pid
     table.store.put(transaction.inflight_path, json.dumps(content).encode())
@@ -245,7 +246,7 @@ def test_damage_of_any_file_is_an_error_of_this_package_or_none(table) -> None:
     for _ in range(9):
         table.append()
     clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
-    table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     whole = {file.path: table.store.read(file.path) for file in table.store.list("", recursive=True)}
     metadata = sorted(path for path in whole if path.startswith(".zlayout/"))
     assert any(path.startswith(CLEAN_FOLDER) for path in metadata)
@@ -267,7 +268,7 @@ def test_damage_of_any_file_is_an_error_of_this_package_or_none(table) -> None:
 
 def test_a_damaged_version_that_wins_a_race_is_no_conflict(table) -> None:
     table.overwrite()
-    with suppress(CorruptError), table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with suppress(CorruptError), Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         table.store.put(log_path(1), b"{")
         with pytest.raises(CorruptError, match=log_path(1)) as found:
             transaction.commit(Change(table.write(transaction)))

@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.timeline.naming import index_slice_path
 from dbt.adapters.zlayout.timeline.orphans import orphans
 from dbt.adapters.zlayout.timeline.pending import list_pending
 from dbt.adapters.zlayout.timeline.recovery import recover
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 
 class Killed(BaseException):
@@ -80,7 +81,7 @@ def _work(table, store, operation: Operation) -> None:
     """Write two files and a slice, commit, publish, clean: every effect of a run that the store sees."""
     timeline = table.timeline(store)
     action = Action.COMMIT if operation is Operation.APPEND else Action.REPLACECOMMIT
-    with timeline.begin(action, operation) as transaction:
+    with Transaction.begin(timeline, action, operation) as transaction:
         files = table.write(transaction, 2, store)
         slice_path = index_slice_path("files", transaction.instant, "delta")
         store.put(slice_path, b"x")
@@ -99,7 +100,7 @@ def _prepared(table, operation: Operation, first: bool) -> None:
     table.overwrite(2)
     for _ in range(8):
         table.append()
-    lost = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     table.write(lost)
     lost._close()
     catch_up(table.store, table.timeline())

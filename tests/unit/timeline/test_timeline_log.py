@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.timeline.naming import (
     checkpoint_path,
     log_path,
 )
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 
 def test_a_folder_without_log_has_no_version(table) -> None:
@@ -59,7 +60,7 @@ def test_an_old_version_is_read_as_it_was(table) -> None:
 
 def test_an_append_keeps_what_it_does_not_change(table) -> None:
     timeline = table.timeline()
-    with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(
             Change(
                 table.write(transaction),

@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.timeline.naming import (
 )
 from dbt.adapters.zlayout.timeline.pending import list_pending, list_state_files
 from dbt.adapters.zlayout.timeline.scheduled import list_scheduled, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 T1, T2, T3 = ("20240101000000001", "20240101000000002", "20240101000000003")
 GROUP, OTHER = "a" * 16, "b" * 16
@@ -106,7 +107,7 @@ def test_a_base_of_others_tells_no_instant():
 
 
 def begun(table, operation, action=Action.COMMIT):
-    transaction = table.timeline().begin(action, operation)
+    transaction = Transaction.begin(table.timeline(), action, operation)
     # As if nobody had seen it begin.
     table.store.delete([file.path for file in table.store.list(".zlayout/timeline")])
     return transaction
@@ -137,16 +138,16 @@ def test_a_log_and_a_clustering_of_its_group_do_not_both_land(table, same):
             second.commit(other)
         # Both begin again from the same two files.
         table.overwrite(0)
-        with table.timeline().begin(Action.COMMIT, Operation.OVERWRITE) as again:
+        with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as again:
             again.commit(Change(files, schema_json="{}"))
 
 
 def test_a_compaction_and_logs_of_its_group_both_land_in_either_order(table):
     (base,) = table.overwrite().adds
-    compaction = table.timeline().begin(Action.COMPACTION, Operation.COMPACTION)
-    logging = table.timeline().begin(Action.DELTACOMMIT, Operation.MERGE)
+    compaction = Transaction.begin(table.timeline(), Action.COMPACTION, Operation.COMPACTION)
+    logging = Transaction.begin(table.timeline(), Action.DELTACOMMIT, Operation.MERGE)
     logging.commit(Change(log_of(table, logging, base.group)))
-    rival = table.timeline().begin(Action.DELTACOMMIT, Operation.MERGE)
+    rival = Transaction.begin(table.timeline(), Action.DELTACOMMIT, Operation.MERGE)
     path = data_file_path("", base.group, compaction.instant)
     table.store.put(path, b"base")
     # It does not give way to the delta commit that is under way.
@@ -166,7 +167,7 @@ def test_plans_of_compactions_wait_beside_transactions_and_are_none(table):
     assert first.path == f".zlayout/timeline/{first.instant}.compaction.requested"
     assert {file.state for file in list_state_files(table.store)} == {State.SCHEDULED}
     assert list_pending(table.store) == []
-    with timeline.begin(Action.COMPACTION, Operation.COMPACTION) as running:
+    with Transaction.begin(timeline, Action.COMPACTION, Operation.COMPACTION) as running:
         assert running.instant > second.instant
         assert [each.instant for each in list_scheduled(table.store, Action.COMPACTION)] == [
             first.instant,

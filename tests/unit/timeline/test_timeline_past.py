@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.timeline.cleaning import clean
 from dbt.adapters.zlayout.timeline.naming import CLEAN_FOLDER
 from dbt.adapters.zlayout.timeline.orphans import orphans
 from dbt.adapters.zlayout.timeline.past import missing_files, snapshot_of, version_at_time, version_of_instant
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 HOUR_MS = 3_600_000
 
@@ -33,7 +34,7 @@ def test_a_version_is_found_by_its_instant_and_by_its_time(table) -> None:
 
 def test_a_transaction_that_began_first_and_ended_last_is_found_by_its_instant(table) -> None:
     table.overwrite()
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as slow:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as slow:
         table.append()
         table.append()
         slow.commit(Change(table.write(slow)))
@@ -83,7 +84,7 @@ def test_files_that_are_gone_or_cut_are_missing(table, count) -> None:
 def test_a_version_that_a_rollback_turns_to_stays(table) -> None:
     for _ in range(3):
         table.overwrite()
-    with table.timeline().begin(Action.ROLLBACK, Operation.ROLLBACK, reads_version=0) as rollback:
+    with Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK, reads_version=0) as rollback:
         assert _cleaned(table).files == 0
         target = snapshot_of(table.timeline(), 0, "t")
         rollback.commit(Change(target.files, schema_json="{}"))
@@ -125,7 +126,7 @@ def test_a_clean_that_a_rollback_comes_in_between_keeps_its_version_or_the_rollb
     refused = []
 
     def begin_a_rollback() -> None:
-        begun.append(table.timeline().begin(Action.ROLLBACK, Operation.ROLLBACK, reads_version=0))
+        begun.append(Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK, reads_version=0))
         try:
             snapshot_of(table.timeline(), 0, "t")
         except VersionNotFoundError:
@@ -144,7 +145,7 @@ def test_a_clean_that_a_rollback_comes_in_between_keeps_its_version_or_the_rollb
 
 def test_a_transaction_that_has_only_been_requested_keeps_what_it_may_begin_with(table) -> None:
     table.overwrite()
-    transaction = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    transaction = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     (requested,) = [file.path for file in table.store.list(".zlayout/timeline") if file.path.endswith("requested")]
     (inflight,) = [file.path for file in table.store.list(".zlayout/timeline") if file.path.endswith("inflight")]
     table.store.delete([inflight])
@@ -197,7 +198,7 @@ def test_lost_files_of_this_format_go_when_they_are_old_and_others_stay(table) -
 
 def test_files_that_a_transaction_writes_are_not_lost(table) -> None:
     table.overwrite()
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         files = table.write(transaction)
         later_ms = table.store.stat(files["path"][0].as_py()).modified_ms + HOUR_MS
         assert clean(table.timeline(), 1, 0, later_ms, orphans=True).files == 0

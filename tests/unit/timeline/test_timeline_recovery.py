@@ -28,6 +28,7 @@ from dbt.adapters.zlayout.timeline.naming import (
 from dbt.adapters.zlayout.timeline.pending import Pending, Plan, list_pending, state_path
 from dbt.adapters.zlayout.timeline.recovery import Recovered, delete_written, recover
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 from dbt.adapters.zlayout.timeline.writer import Writer, process_start
 
 ELSEWHERE = Writer("elsewhere", "elsewhere 1", 7, "1")
@@ -52,7 +53,7 @@ def test_a_live_process_is_not_gone_and_one_with_a_reused_id_is() -> None:
 def test_what_a_dead_process_wrote_is_deleted_by_the_next_writer(table, dead_writer) -> None:
     table.overwrite()
     before = table.on_disk()
-    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(writer=dead_writer), Action.COMMIT, Operation.APPEND)
     table.write(lost, 2)
     table.store.put(index_slice_path("column_stats", lost.instant, "delta"), b"x")
     table.store.put(curve_path(lost.instant), b"x")
@@ -65,7 +66,7 @@ def test_what_a_dead_process_wrote_is_deleted_by_the_next_writer(table, dead_wri
 
 def test_a_reader_touches_nothing(table, dead_writer) -> None:
     table.overwrite()
-    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(writer=dead_writer), Action.COMMIT, Operation.APPEND)
     table.write(lost)
     before = table.store.list("", recursive=True)
     table.timeline().snapshot()
@@ -75,7 +76,7 @@ def test_a_reader_touches_nothing(table, dead_writer) -> None:
 
 def test_a_live_transaction_is_left_alone(table) -> None:
     table.overwrite()
-    one = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    one = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     files = table.write(one)
     assert recover(table.timeline()) == Recovered()
     assert one.commit(Change(files)).version == 1
@@ -84,7 +85,7 @@ def test_a_live_transaction_is_left_alone(table) -> None:
 def test_a_transaction_that_this_process_lost_is_rolled_back(table) -> None:
     # A thread that died, or a rollback that failed: the process lives, the transaction is closed.
     table.overwrite()
-    lost = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     table.write(lost)
     lost._close()
     assert recover(table.timeline()).rolled_back == (lost.instant,)
@@ -94,7 +95,7 @@ def test_a_transaction_that_this_process_lost_is_rolled_back(table) -> None:
 def test_a_committed_transaction_only_loses_its_state_files(table, dead_writer) -> None:
     table.overwrite()
     timeline = table.timeline(writer=dead_writer)
-    done = timeline.begin(Action.COMMIT, Operation.APPEND)
+    done = Transaction.begin(timeline, Action.COMMIT, Operation.APPEND)
     left = {path: table.store.read(path) for found in list_pending(table.store) for path in found.paths}
     done.commit(Change(table.write(done)))
     for path, content in left.items():
@@ -107,7 +108,7 @@ def test_a_committed_transaction_only_loses_its_state_files(table, dead_writer) 
 
 def test_a_silent_writer_elsewhere_counts_as_dead_only_after_the_time(table) -> None:
     table.overwrite()
-    lost = table.timeline(writer=ELSEWHERE).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(writer=ELSEWHERE), Action.COMMIT, Operation.APPEND)
     table.write(lost)
     (pending,) = list_pending(table.store)
     now_ms = pending.modified_ms
@@ -118,7 +119,7 @@ def test_a_silent_writer_elsewhere_counts_as_dead_only_after_the_time(table) -> 
 
 def test_a_writer_that_was_rolled_back_while_it_slept_cannot_commit(table) -> None:
     table.overwrite()
-    sleeper = table.timeline(writer=ELSEWHERE).begin(Action.COMMIT, Operation.APPEND)
+    sleeper = Transaction.begin(table.timeline(writer=ELSEWHERE), Action.COMMIT, Operation.APPEND)
     files = table.write(sleeper)
     (pending,) = list_pending(table.store)
     late = table.timeline(now_ms=lambda: pending.modified_ms + 601_000)
@@ -142,7 +143,7 @@ def test_a_damaged_state_file_is_judged_by_its_age(table) -> None:
 
 def test_recovery_twice_is_recovery_once(table, dead_writer) -> None:
     table.overwrite()
-    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(writer=dead_writer), Action.COMMIT, Operation.APPEND)
     table.write(lost)
     assert recover(table.timeline()).rolled_back == (lost.instant,)
     state = table.store.list("", recursive=True)
@@ -154,9 +155,11 @@ def test_in_a_cloud_a_request_of_a_dead_writer_that_arrives_late_finds_its_versi
     store = CloudStore("s3://bucket/t", obstore.store.MemoryStore())
     surroundings = Surroundings(heartbeat_seconds=None)
     timeline = Timeline(store, surroundings)
-    with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
-    lost = Timeline(store, replace(surroundings, writer=dead_writer)).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(
+        Timeline(store, replace(surroundings, writer=dead_writer)), Action.COMMIT, Operation.APPEND
+    )
     store.put(data_file_path("", "0" * 16, lost.instant), b"x")
     assert recover(timeline).rolled_back == (lost.instant,)
     assert timeline.latest_version() == 1
@@ -169,7 +172,7 @@ def test_in_a_cloud_a_request_of_a_dead_writer_that_arrives_late_finds_its_versi
 def test_a_cloud_error_of_unknown_outcome_is_settled_in_the_log(monkeypatch) -> None:
     store = CloudStore("s3://bucket/t", obstore.store.MemoryStore())
     timeline = Timeline(store, Surroundings(heartbeat_seconds=None))
-    with timeline.begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
     create = store.create
     lost: list[bytes] = []
@@ -183,7 +186,7 @@ def test_a_cloud_error_of_unknown_outcome_is_settled_in_the_log(monkeypatch) -> 
     monkeypatch.setattr(store, "create", time_out_once)
     with (
         pytest.raises(StoreError, match="timed out"),
-        timeline.begin(Action.COMMIT, Operation.APPEND) as transaction,
+        Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction,
     ):
         transaction.commit(Change(DataFiles.empty()))
     with pytest.raises(AlreadyExistsError):
@@ -196,13 +199,13 @@ def test_the_instant_of_a_dead_writer_is_not_taken_again_by_a_clock_behind(table
     # A second writer may still be deleting what the dead one wrote: files under the same instant would go with it.
     table.overwrite()
     table.now_ms += 60_000
-    lost = table.timeline(writer=dead_writer).begin(Action.COMMIT, Operation.APPEND)
+    lost = Transaction.begin(table.timeline(writer=dead_writer), Action.COMMIT, Operation.APPEND)
     table.write(lost)
     recover(table.timeline())
     abandoned = state_path(lost.instant, Action.COMMIT, State.ABANDONED)
     assert [file.path for file in table.store.list(TIMELINE_FOLDER)] == [abandoned]
     then = table.timeline(now_ms=lambda: instant_ms(lost.instant))
-    with then.begin(Action.COMMIT, Operation.APPEND) as next_one:
+    with Transaction.begin(then, Action.COMMIT, Operation.APPEND) as next_one:
         assert next_one.instant > lost.instant
         delete_written(table.timeline(), [lost.instant])
         next_one.commit(Change(table.write(next_one)))
@@ -213,7 +216,7 @@ def test_the_instant_of_a_dead_writer_is_not_taken_again_by_a_clock_behind(table
 def test_a_thread_that_looks_at_a_transaction_of_another_while_it_ends_leaves_it_alone(table, monkeypatch) -> None:
     # It has read the state file when the other rolls back, and judges it afterwards: the instant is free again by then.
     table.overwrite()
-    ending = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    ending = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     table.write(ending)
     plan = Pending.plan
 
@@ -230,7 +233,7 @@ def test_a_thread_that_looks_at_a_transaction_of_another_while_it_ends_leaves_it
 def test_a_dead_rival_for_an_instant_does_not_take_its_holder_along(table, dead_writer) -> None:
     # It died between its requested file and seeing that the instant was taken.
     table.overwrite()
-    holder = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    holder = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     files = table.write(holder)
     plan = Plan("overwrite", 0, dead_writer, table.now_ms)
     table.store.create(state_path(holder.instant, Action.REPLACECOMMIT, State.REQUESTED), plan.to_json())

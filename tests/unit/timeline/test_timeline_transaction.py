@@ -12,12 +12,13 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.naming import LOG_FOLDER, TIMELINE_FOLDER, index_slice_path, log_path
 from dbt.adapters.zlayout.timeline.pending import list_pending
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 ONE, TWO = ".zlayout/index/one", ".zlayout/index/two"
 
 
 def test_state_files_show_work_under_way_and_go_when_it_is_done(table) -> None:
-    with table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         names = [file.path.rpartition("/")[2] for file in table.store.list(TIMELINE_FOLDER)]
         assert names == [f"{transaction.instant}.replacecommit.{state}" for state in ("inflight", "requested")]
         (pending,) = list_pending(table.store)
@@ -32,7 +33,7 @@ def test_an_error_leaves_nothing_behind(table) -> None:
     before = table.on_disk()
 
     def fail() -> None:
-        with table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
             table.write(transaction, 3)
             table.store.put(index_slice_path("files", transaction.instant, "base"), b"x")
             table.store.put(f".zlayout/staging/{transaction.instant}/part", b"x")
@@ -45,7 +46,7 @@ def test_an_error_leaves_nothing_behind(table) -> None:
 
 
 def test_leaving_without_a_commit_rolls_back(table) -> None:
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         table.write(transaction)
     assert table.on_disk() == set()
     assert list_pending(table.store) == []
@@ -59,7 +60,7 @@ def test_the_same_instant_is_never_taken_twice(table) -> None:
     def begin(timeline) -> None:
         start.wait()
         actions = [Action.COMMIT, Action.REPLACECOMMIT]
-        instants.append(timeline.begin(actions[timelines.index(timeline) % 2], Operation.APPEND).instant)
+        instants.append(Transaction.begin(timeline, actions[timelines.index(timeline) % 2], Operation.APPEND).instant)
 
     threads = [threading.Thread(target=begin, args=(timeline,)) for timeline in timelines]
     for thread in threads:
@@ -71,8 +72,8 @@ def test_the_same_instant_is_never_taken_twice(table) -> None:
 
 def test_two_appends_both_land(table) -> None:
     table.overwrite()
-    one = table.timeline().begin(Action.COMMIT, Operation.APPEND)
-    two = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    one = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
+    two = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     assert two.commit(Change(table.write(two))).version == 1
     assert one.commit(Change(table.write(one))).version == 2
     assert table.live() == table.on_disk()
@@ -103,8 +104,8 @@ def test_appends_from_many_threads_all_land(table) -> None:
 
 def test_the_later_of_two_overwrites_fails_and_names_the_other(table) -> None:
     table.overwrite()
-    one = table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE)
-    two = table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE)
+    one = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
+    two = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
     two.commit(Change(table.write(two), schema_json="{}"))
     with pytest.raises(ConflictError, match=f"{two.instant}.*replacecommit.*version 1.*run the model again"), one:
         one.commit(Change(table.write(one), schema_json="{}"))
@@ -113,8 +114,8 @@ def test_the_later_of_two_overwrites_fails_and_names_the_other(table) -> None:
 
 
 def test_of_two_first_commits_one_fails(table) -> None:
-    one = table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE)
-    two = table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE)
+    one = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
+    two = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
     two.commit(Change(table.write(two), schema_json="{}"))
     with pytest.raises(ConflictError, match="created the table first"), one:
         one.commit(Change(table.write(one), schema_json="{}"))
@@ -123,9 +124,9 @@ def test_of_two_first_commits_one_fails(table) -> None:
 
 def test_an_overwrite_follows_a_clustering_and_replaces_its_files(table) -> None:
     (old,) = table.overwrite().adds["path"].to_pylist()
-    overwrite = table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE)
+    overwrite = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
     table.store.delete([path.path for path in table.store.list(TIMELINE_FOLDER)])  # as if it had begun in between
-    with table.timeline().begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as clustering:
+    with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.CLUSTERING) as clustering:
         clustering.commit(Change(table.write(clustering), removes=(old,)))
     entry = overwrite.commit(Change(table.write(overwrite), schema_json="{}"))
     assert entry.version == 2
@@ -134,10 +135,10 @@ def test_an_overwrite_follows_a_clustering_and_replaces_its_files(table) -> None
 
 def test_clustering_gives_way_to_a_merge_under_way(table) -> None:
     (old,) = table.overwrite().adds["path"].to_pylist()
-    merge = table.timeline().begin(Action.COMMIT, Operation.MERGE)
+    merge = Transaction.begin(table.timeline(), Action.COMMIT, Operation.MERGE)
     with (
         pytest.raises(ConflictError, match=f"gives way to merge {merge.instant}"),
-        table.timeline().begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as clustering,
+        Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.CLUSTERING) as clustering,
     ):
         clustering.commit(Change(table.write(clustering), removes=(old,)))
     merge.commit(Change(table.write(merge), removes=(old,)))
@@ -146,7 +147,7 @@ def test_clustering_gives_way_to_a_merge_under_way(table) -> None:
 
 def test_clustering_whose_input_was_merged_gives_way_and_loses_no_row(table) -> None:
     old, other = table.overwrite(2).adds["path"].to_pylist()
-    clustering = table.timeline().begin(Action.REPLACECOMMIT, Operation.CLUSTERING)
+    clustering = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.CLUSTERING)
     merged = table.merge([old])
     with pytest.raises(ConflictError, match=r"replaced .* too"), clustering:
         clustering.commit(Change(table.write(clustering), removes=(old, other)))
@@ -163,7 +164,7 @@ def test_a_request_reported_lost_that_had_landed_is_a_commit(table, monkeypatch)
         if path.startswith(LOG_FOLDER):
             raise AlreadyExistsError(path)
 
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         files = table.write(transaction)
         monkeypatch.setattr(table.store, "create", twice)
         assert transaction.commit(Change(files)).version == 1
@@ -180,7 +181,7 @@ def test_an_error_after_the_entry_landed_is_no_failure(table, monkeypatch) -> No
         if path.startswith(LOG_FOLDER):
             raise StoreError("connection reset")
 
-    with table.timeline().begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
         files = table.write(transaction)
         monkeypatch.setattr(table.store, "create", broken)
         assert transaction.commit(Change(files)).version == 1
@@ -196,7 +197,7 @@ def test_an_error_before_the_entry_landed_rolls_back(table, monkeypatch) -> None
             raise StoreError("disk full")
         create(path, data)
 
-    transaction = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    transaction = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     files = table.write(transaction)
     monkeypatch.setattr(table.store, "create", broken)
     with pytest.raises(StoreError, match="disk full"), transaction:
@@ -208,8 +209,8 @@ def test_an_error_before_the_entry_landed_rolls_back(table, monkeypatch) -> None
 
 def test_index_slices_of_two_appends_are_both_live_and_partition_slices_go(table) -> None:
     table.overwrite()
-    one = table.timeline().begin(Action.COMMIT, Operation.APPEND)
-    two = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    one = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
+    two = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     two.commit(Change(table.write(two)), index={"files": (TWO,), "partition_stats": (TWO,)})
     entry = one.commit(Change(table.write(one)), index={"files": (ONE,), "partition_stats": (ONE,)})
     assert entry.index == {"files": (TWO, ONE)}
@@ -217,7 +218,7 @@ def test_index_slices_of_two_appends_are_both_live_and_partition_slices_go(table
 
 def test_an_index_function_sees_the_version_that_is_followed(table) -> None:
     table.overwrite()
-    one = table.timeline().begin(Action.COMMIT, Operation.APPEND)
+    one = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     table.append()
     seen: list[int] = []
 
@@ -230,7 +231,7 @@ def test_an_index_function_sees_the_version_that_is_followed(table) -> None:
 
 
 def test_an_append_without_slices_drops_what_was_said_of_whole_partitions(table) -> None:
-    with table.timeline().begin(Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         slices = {"files": (ONE,), "partition_stats": (TWO,)}
         transaction.commit(Change(table.write(transaction), schema_json="{}"), index=slices)
     assert table.append().index == {"files": (ONE,)}
@@ -238,7 +239,7 @@ def test_an_append_without_slices_drops_what_was_said_of_whole_partitions(table)
 
 def test_a_heartbeat_rewrites_the_inflight_file(table) -> None:
     timeline = table.timeline(heartbeat_seconds=0.01)
-    with timeline.begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
         (pending,) = list_pending(table.store)
         first = pending.plan(table.store).heartbeat_ms
         beaten = threading.Event()

@@ -201,7 +201,7 @@ class CurveModel:
 
     def to_bytes(self) -> bytes:
         """The stored form, see `model_bytes`."""
-        return model_bytes.encode(self)
+        return model_bytes.encode(vars(self))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> CurveModel:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,6 @@ from dbt.adapters.zlayout.curve.quantiles import Boundaries
 from dbt.adapters.zlayout.curve.sizing import Sizing
 from dbt.adapters.zlayout.errors import CorruptError
 
-if TYPE_CHECKING:
-    from dbt.adapters.zlayout.curve.model import CurveModel
-
 FORMAT_VERSION = 2
 
 _FACTS = b"zlayout.curve"
@@ -30,11 +27,15 @@ _LEAF_ARRAYS = ("file_of_leaf", "leaf_size")
 _UNREADABLE = "the stored curve cannot be understood ({}); rebuild the table (--full-refresh) to make a new one"
 
 
-def encode(model: CurveModel) -> bytes:
-    """An Arrow file with, for each key, its boundaries and an empty list of its type, then all trees in a row."""
-    trees = [model.tree, *model.partition_trees.values()]
+def encode(fields: Mapping[str, Any]) -> bytes:
+    """An Arrow file with, for each key, its boundaries and an empty list of its type, then all trees in a row.
+
+    Args:
+        fields: Those of the model, as `decode` gives them.
+    """
+    trees = [fields["tree"], *fields["partition_trees"].values()]
     columns: dict[str, pa.Array] = {}
-    for number, (type_, boundaries) in enumerate(zip(model.types, model.boundaries, strict=True)):
+    for number, (type_, boundaries) in enumerate(zip(fields["types"], fields["boundaries"], strict=True)):
         columns[f"type_{number}"] = pa.array([[]], pa.list_(type_))
         columns[f"boundaries_{number}"] = _one_list(boundaries.values)
     columns["nodes"] = _one_list(np.array([len(tree.column) for tree in trees], np.int32))
@@ -43,12 +44,12 @@ def encode(model: CurveModel) -> bytes:
         columns[name] = _one_list(np.concatenate([getattr(tree, name) for tree in trees]))
     facts = {
         "format_version": FORMAT_VERSION,
-        "columns": model.columns,
-        "curve": model.curve,
-        "nullable": [each.nullable for each in model.boundaries],
-        "widths": [each.values.dtype.itemsize for each in model.boundaries],
-        "sizing": asdict(model.sizing),
-        "partitions": list(model.partition_trees),
+        "columns": fields["columns"],
+        "curve": fields["curve"],
+        "nullable": [each.nullable for each in fields["boundaries"]],
+        "widths": [each.values.dtype.itemsize for each in fields["boundaries"]],
+        "sizing": asdict(fields["sizing"]),
+        "partitions": list(fields["partition_trees"]),
     }
     table = pa.table(columns).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
     sink = io.BytesIO()

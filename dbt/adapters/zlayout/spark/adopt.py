@@ -40,6 +40,7 @@ from dbt.adapters.zlayout.timeline.table_file import (
     read_table_file,
     replace_table_file,
 )
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +103,7 @@ def adopt_table(
         collected = collected.only(same_files(collected.files, listed_files(store, entry.partition_by)))
     counted, statistics = collected.files, collected.column_stats
     depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
-    with timeline.begin(Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
+    with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
         index = put_slices(store, transaction.instant, counted, statistics)
         layout = kept_settings(config)
         summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.columns import key_table
+from dbt.adapters.zlayout.spark.columns import key_table, table_of
 from dbt.adapters.zlayout.spark.encodings import Encodings
 from dbt.adapters.zlayout.spark.files_written import FileReport, Tracking
 from dbt.adapters.zlayout.spark.parquet_file import (
@@ -24,7 +24,6 @@ from dbt.adapters.zlayout.spark.parquet_file import (
     ordered_by,
     with_nan,
 )
-from dbt.adapters.zlayout.spark.stage import table_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store
 from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group, scratch_name
 

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.record_tables import rows_of
 from dbt.adapters.zlayout.spark.schema_change import cast_to, holds
-from dbt.adapters.zlayout.spark.time_travel import at_snapshot, check_managed
+from dbt.adapters.zlayout.spark.time_travel import check_managed
 from dbt.adapters.zlayout.timeline.conflicts import Kind, kind_of
 from dbt.adapters.zlayout.timeline.entry import Commit
 from dbt.adapters.zlayout.timeline.files import DataFiles
@@ -76,7 +76,7 @@ def changed_rows(catalog: Catalog, opened: OpenTable, name: str, from_version: i
     touched = [files["path"] for step in steps for files in (step.removed, step.added)]
     paths = pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string())
     check_kept(timeline, paths, f"{name}: files that changed between versions {from_version} and {to_version}")
-    last = at_snapshot(opened, timeline.snapshot(to_version))
+    last = opened.at_snapshot(timeline.snapshot(to_version))
     fields = StructType.fromJson(json.loads(last.row_schema_json)).fields
     _check_columns(catalog, name, steps, last.row_schema_json)
 
@@ -144,7 +144,7 @@ def _rows(
     catalog: Catalog, opened: OpenTable, last: OpenTable, snapshot: Snapshot | None, files: DataFiles
 ) -> DataFrame:
     """The rows of some files of a version in the columns of the last one."""
-    at = last if snapshot is None else at_snapshot(opened, snapshot)
+    at = last if snapshot is None else opened.at_snapshot(snapshot)
     some = at.with_files(files if len(files) else DataFiles.empty(at.partition_columns))
     return cast_to(rows_of(catalog, some), last.row_schema_json)
 

@@ -241,7 +241,7 @@ class Clustering:
         """Rewrites groups; from the first look into their files on, a transaction keeps them from being cleaned."""
         opened = planner.survey.opened
         timeline = Timeline(opened.store)
-        with timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
+        with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
             if transaction.base is not None and transaction.base.version != opened.version:
                 planner = self._planner(replace(opened, snapshot=transaction.base))
                 groups = choose(planner)
@@ -259,7 +259,7 @@ class Clustering:
         """Groups that are committed together, with the transaction of each batch; the first is under way already."""
         count = min(self.config.max_commits, len(groups)) if self.config.partial_progress else min(1, len(groups))
         for number in range(count):
-            transaction = timeline.begin(Action.REPLACECOMMIT, Operation.CLUSTERING) if number else first
+            transaction = Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CLUSTERING) if number else first
             live = transaction.base.files if transaction.base is not None else DataFiles.empty()
             share = groups[number * len(groups) // count : (number + 1) * len(groups) // count]
             whole = [cut for cut in share if self._is_whole(cut, live)]

@@ -15,6 +15,8 @@ _WRITES_SHORT_DECIMALS = int(pa.__version__.split(".")[0]) >= 22
 _DIGITS_OF_FOUR_BYTES = 9
 DIGITS_OF_EIGHT_BYTES = 18
 
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
+
 
 def at_path(rows: pa.Table | pa.RecordBatch, path: ColumnPath) -> pa.ChunkedArray | pa.Array:
     """The values at a path; a struct field of a null struct is null."""
@@ -72,3 +74,22 @@ def in_type(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Chunked
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         return pa.chunked_array([lower_half(chunk) for chunk in chunks], kind)
     return column.cast(kind)
+
+
+def table_buffer(table: pa.Table | pa.RecordBatch) -> pa.Buffer:
+    """An Arrow stream of the table, compressed."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
+        writer.write(table)
+    return sink.getvalue()
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """The same as bytes."""
+    content: bytes = table_buffer(table).to_pybytes()
+    return content
+
+
+def table_of(blob: bytes) -> pa.Table:
+    """The table of an Arrow stream."""
+    return pa.ipc.open_stream(blob).read_all()

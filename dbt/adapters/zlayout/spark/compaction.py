@@ -191,7 +191,7 @@ class Compaction:
     def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
         opened = self._opened()
         timeline = Timeline(opened.store)
-        with timeline.begin(Action.COMPACTION, Operation.COMPACTION) as transaction:
+        with Transaction.begin(timeline, Action.COMPACTION, Operation.COMPACTION) as transaction:
             if transaction.base is not None:
                 opened = replace(opened, snapshot=transaction.base)
             live = set(opened.snapshot.files["path"].to_pylist())

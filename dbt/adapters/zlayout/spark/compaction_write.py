@@ -22,7 +22,6 @@ from dbt.adapters.zlayout.spark.jobs import (
     a_task_each,
     failing_as_write_error,
     rewrite_session,
-    written_files,
 )
 from dbt.adapters.zlayout.spark.log_columns import GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.log_writer import LogBuild, log_build
@@ -33,6 +32,7 @@ from dbt.adapters.zlayout.spark.slice_merge import SliceMerge, tells_apart
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.types import arrow_schema
 from dbt.adapters.zlayout.spark.workers import use_driver_python
+from dbt.adapters.zlayout.spark.write_tasks import written_files
 from dbt.adapters.zlayout.timeline.instant import instant_ms, instant_of
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 

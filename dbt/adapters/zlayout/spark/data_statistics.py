@@ -26,11 +26,11 @@ from dbt.adapters.zlayout.index.merge import merge_statistics
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.catalog import Catalog, canonical
+from dbt.adapters.zlayout.spark.columns import table_bytes, table_of
 from dbt.adapters.zlayout.spark.jobs import Progress, run
 from dbt.adapters.zlayout.spark.opened import OpenTable
 from dbt.adapters.zlayout.spark.relations import frame_of
 from dbt.adapters.zlayout.spark.schema import quoted
-from dbt.adapters.zlayout.spark.stage import table_bytes, table_of
 from dbt.adapters.zlayout.spark.types import split_partition_columns
 from dbt.adapters.zlayout.spark.workers import use_driver_python
 from dbt.adapters.zlayout.store import Store, StoredFile

@@ -10,7 +10,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.change_feed import upserts_of
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, check_not_null, needs_spark, plain_frame
-from dbt.adapters.zlayout.spark.jobs import failing_as_write_error, written_files
+from dbt.adapters.zlayout.spark.jobs import failing_as_write_error
 from dbt.adapters.zlayout.spark.key_filter import null_counts
 from dbt.adapters.zlayout.spark.log_columns import GROUP
 from dbt.adapters.zlayout.spark.log_writer import log_build
@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.spark.rows import Written
 from dbt.adapters.zlayout.spark.summary import Timed
 from dbt.adapters.zlayout.spark.tagging import Records
 from dbt.adapters.zlayout.spark.workers import use_driver_python
+from dbt.adapters.zlayout.spark.write_tasks import written_files
 from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.transaction import Transaction
 

@@ -14,8 +14,8 @@ from dbt.adapters.zlayout.index.footer import ColumnFooter, footer_statistics, f
 from dbt.adapters.zlayout.index.parquet_values import Bounds
 from dbt.adapters.zlayout.index.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.columns import table_bytes, table_of
 from dbt.adapters.zlayout.spark.parquet_file import FloatFacts, WrittenFile
-from dbt.adapters.zlayout.spark.stage import table_bytes, table_of
 from dbt.adapters.zlayout.store import StoredFile
 from dbt.adapters.zlayout.timeline.files import DataFile
 

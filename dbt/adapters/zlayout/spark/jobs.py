@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import DataFrame
 
 from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
-from dbt.adapters.zlayout.spark.files_written import REPORT_SCHEMA, FileReport
 from dbt.adapters.zlayout.spark.workers import failed_worker_problem
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 Progress = Callable[[str], None]
@@ -84,29 +82,6 @@ def run(spark: SparkSession, phase: str, progress: Progress | None, action: Call
         finally:
             done.set()
             watcher.join()
-
-
-def written_files(
-    spark: SparkSession,
-    phase: str,
-    progress: Progress | None,
-    frame: DataFrame,
-    write: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-) -> tuple[FileReport, ...]:
-    """Has each task write the rows of its partition.
-
-    Args:
-        spark: The session.
-        phase: As for `run`.
-        progress: As for `run`.
-        frame: The rows.
-        write: What a task does: rows in, a report of each file out.
-
-    Returns:
-        The reports of all tasks.
-    """
-    reports = frame.mapInArrow(write, REPORT_SCHEMA)
-    return tuple(FileReport.of_row(row) for row in run(spark, phase, progress, reports.collect))
 
 
 def short_message(error: BaseException) -> str:

@@ -15,13 +15,14 @@ from dbt.adapters.zlayout.spark.index_update import IndexUpdate
 from dbt.adapters.zlayout.spark.jobs import Progress
 from dbt.adapters.zlayout.spark.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.show import show_committed
 from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.time_travel import show_committed
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +51,7 @@ def drop_missing(spark: SparkSession, name: TableName, opened: OpenTable, progre
             f"{name} is only indexed: a refresh takes in what its folder holds; refresh it without drop_missing"
         )
     timeline = Timeline(opened.store)
-    with timeline.begin(Action.COMMIT, Operation.DELETE) as transaction:
+    with Transaction.begin(timeline, Action.COMMIT, Operation.DELETE) as transaction:
         base = transaction.base
         if base is None:
             raise TableNotFoundError(f"{name} has no version yet; build its model first")

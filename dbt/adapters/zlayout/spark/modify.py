@@ -109,7 +109,7 @@ class Modifying:
         if self._rewrites_old_files(opened):
             self._rewrite_old_files(entry, opened)
             entry, opened = open_managed(self.spark, self.wanted.name)
-        with Timeline(opened.store).begin(self._action(), self.wanted.operation) as transaction:
+        with Transaction.begin(Timeline(opened.store), self._action(), self.wanted.operation) as transaction:
             if transaction.base is None:
                 raise TableNotFoundError(f"{self.subject} has no version yet; build its model first")
             opened = replace(opened, snapshot=transaction.base)

@@ -82,6 +82,10 @@ class OpenTable:
         """The table as if it held only these files."""
         return replace(self, snapshot=replace(self.snapshot, files=files))
 
+    def at_snapshot(self, snapshot: Snapshot) -> OpenTable:
+        """The table at another snapshot of it."""
+        return replace(self, snapshot=snapshot, entry_file=self.store.stat(log_path(snapshot.version)))
+
     @property
     def identity(self) -> tuple[str, int, str]:
         """Table, version and time zone; equal identities show equal rows."""

@@ -20,8 +20,8 @@ from dbt.adapters.zlayout.spark.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.listing import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.show import show_committed
 from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.time_travel import show_committed
 from dbt.adapters.zlayout.spark.types import fields_of, split_partition_columns
 from dbt.adapters.zlayout.store import qualified
 from dbt.adapters.zlayout.timeline.action import Action, Operation
@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.naming import is_own_name
 from dbt.adapters.zlayout.timeline.orphans import orphans
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +60,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progre
     if not _strangers(timeline):
         return 0
     catalog = Catalog(spark)
-    with timeline.begin(Action.COMMIT, Operation.APPEND) as transaction:
+    with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
         base = transaction.base
         if base is None:
             raise TableNotFoundError(f"{name} has no version yet; build its model first")

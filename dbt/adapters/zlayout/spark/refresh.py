@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.state import IndexSlices
 from dbt.adapters.zlayout.timeline.table_file import Level, read_table_file
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 _TRIES = 5
 _ROUNDS = 3
@@ -143,7 +144,7 @@ class Refresh:
         work = self._work(self.timeline.snapshot())
         if work.is_none:
             return Refreshed(work.snapshot.version)
-        with self.timeline.begin(Action.INDEXING, Operation.INDEXING) as transaction:
+        with Transaction.begin(self.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
             self._check_whose()
             work, collected = self._caught_up()
             unchanged = collected.only(self._is_unchanged(collected.files))

@@ -25,7 +25,6 @@ from dbt.adapters.zlayout.spark.refresh import Goal, Refresh, Refreshed
 from dbt.adapters.zlayout.spark.relations import install, uninstall
 from dbt.adapters.zlayout.spark.session import open_entry
 from dbt.adapters.zlayout.spark.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.time_travel import at_snapshot
 from dbt.adapters.zlayout.timeline.log import Timeline
 from dbt.adapters.zlayout.timeline.recovery import recover
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
@@ -79,7 +78,7 @@ def refresh_table(
     done = Refresh(timeline, _goal(opened, entry), _examine(spark, opened, entry, progress)).run()
     after = AfterCommit(done.version, progress)
     with after.needed("readers may not see it yet"):
-        opened = at_snapshot(opened, timeline.snapshot())
+        opened = opened.at_snapshot(timeline.snapshot())
         if opened.managed:
             catch_up(opened.store, timeline)
             with after.useful("manifests of old versions are still there"):

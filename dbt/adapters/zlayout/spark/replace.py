@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.spark.change_feed import ChangeFeed, upserts_of, with_
 from dbt.adapters.zlayout.spark.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.files_written import FileReport, drift_of, statistics_of
 from dbt.adapters.zlayout.spark.index_update import put_slices
-from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error, written_files
+from dbt.adapters.zlayout.spark.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.key_filter import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.spark.log_columns import DELETED, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.log_writer import log_build
@@ -37,6 +37,7 @@ from dbt.adapters.zlayout.spark.show import Description, show
 from dbt.adapters.zlayout.spark.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.summary import CommitSummary
 from dbt.adapters.zlayout.spark.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.write_tasks import written_files
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
@@ -134,7 +135,7 @@ class _Replacing:
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
         frame, writer = self._decided(), FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
-        with timeline.begin(action, Operation.OVERWRITE) as transaction:
+        with Transaction.begin(timeline, action, Operation.OVERWRITE) as transaction:
             self._check_base(transaction)
             written = writer.write(store, transaction, upserts_of(frame), cuts=self._cuts(store, before))
             reports = (*written.files, *self._kept_deletes(frame, store, transaction))

@@ -17,8 +17,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
-from dbt.adapters.zlayout.spark.columns import key_table, typed
-from dbt.adapters.zlayout.spark.stage import table_buffer
+from dbt.adapters.zlayout.spark.columns import key_table, table_buffer, typed
 from dbt.adapters.zlayout.store import open_store
 
 ROUTED_SCHEMA = "slot int, part string, file int, share int, leaf int, blob binary"

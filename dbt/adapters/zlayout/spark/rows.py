@@ -17,12 +17,13 @@ from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.build import Build
 from dbt.adapters.zlayout.spark.columns import key_table
 from dbt.adapters.zlayout.spark.files_written import FileReport
-from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, handed_over, rewrite_session, run, written_files
+from dbt.adapters.zlayout.spark.jobs import Progress, a_task_each, handed_over, rewrite_session, run
 from dbt.adapters.zlayout.spark.route import ROUTED_SCHEMA, InOrder, Route, by_partition, staged_batches
 from dbt.adapters.zlayout.spark.slots import slot_keys
 from dbt.adapters.zlayout.spark.stage import RESULT_SCHEMA, Stage, put_staged
 from dbt.adapters.zlayout.spark.staged import Staged, model_of
 from dbt.adapters.zlayout.spark.summary import Timed
+from dbt.adapters.zlayout.spark.write_tasks import written_files
 from dbt.adapters.zlayout.store import open_store
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.spark.catalog import (
 )
 from dbt.adapters.zlayout.spark.catalog_statistics import ColumnFacts
 from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.record_tables import physical_name, put_views, remove_views
+from dbt.adapters.zlayout.spark.record_tables import physical_name, put_views, remove_views, table_entry
 from dbt.adapters.zlayout.spark.relations import install, uninstall
 from dbt.adapters.zlayout.spark.session import open_managed
 from dbt.adapters.zlayout.timeline.log import Timeline
@@ -79,6 +79,25 @@ def show(
         _put_entry(catalog, name, entry, opened, description, column_stats, after)
     with after.useful("manifests of old versions are still there"):
         retire(opened.store, keep=_MANIFESTS_KEPT)
+
+
+def show_committed(catalog: Catalog, name: TableName, opened: OpenTable, after: AfterCommit) -> None:
+    """Shows a version that was committed just now, with the columns and description that the table has already.
+
+    Args:
+        catalog: The session's catalog.
+        name: Of the table; one that the catalog has no more is left alone.
+        opened: The table at any version.
+        after: The steps after that commit.
+
+    Raises:
+        CommittedError: Readers may not see the version yet.
+    """
+    with after.needed("readers may not see it yet"):
+        entry = table_entry(catalog, name)
+        if entry is not None:
+            opened = opened.at_snapshot(Timeline(opened.store).snapshot(after.version))
+            show(catalog, name, entry, opened, Description.of(entry), None, after)
 
 
 def _put_entry(

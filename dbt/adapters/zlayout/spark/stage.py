@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.arrow_source import ArrowSource
-from dbt.adapters.zlayout.spark.columns import key_table, typed
+from dbt.adapters.zlayout.spark.columns import key_table, table_bytes, typed
 from dbt.adapters.zlayout.spark.parquet_file import ParquetSettings, encoded_bytes_per_row
 from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.timeline.naming import scratch_name, staged_under
@@ -192,25 +192,6 @@ def put_staged(store: Store, path: str, rows: pa.Table) -> None:
         store.put_file(path, scratch)
     finally:
         scratch.unlink(missing_ok=True)
-
-
-def table_buffer(table: pa.Table | pa.RecordBatch) -> pa.Buffer:
-    """An Arrow stream of the table, compressed."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
-        writer.write(table)
-    return sink.getvalue()
-
-
-def table_bytes(table: pa.Table) -> bytes:
-    """The same as bytes."""
-    content: bytes = table_buffer(table).to_pybytes()
-    return content
-
-
-def table_of(blob: bytes) -> pa.Table:
-    """The table of an Arrow stream."""
-    return pa.ipc.open_stream(blob).read_all()
 
 
 def _answer(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.spark.build import Build
-from dbt.adapters.zlayout.spark.stage import table_of
+from dbt.adapters.zlayout.spark.columns import table_of
 
 
 @dataclass(frozen=True)

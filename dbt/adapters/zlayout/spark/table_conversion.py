@@ -24,6 +24,7 @@ from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.files import DataFiles
 from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +76,7 @@ def _make_merging(
     catalog = Catalog(spark)
     check_names_are_free(catalog, name, (opened.table_id,))
     timeline = Timeline(opened.store)
-    with timeline.begin(Action.REPLACECOMMIT, Operation.CONVERSION) as transaction:
+    with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CONVERSION) as transaction:
         base = transaction.base
         assert base is not None
         opened = replace(opened, snapshot=base)

@@ -21,10 +21,10 @@ from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.timeline.action import Action, Operation
 from dbt.adapters.zlayout.timeline.change import Change
 from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import log_path
 from dbt.adapters.zlayout.timeline.past import missing_files, snapshot_of, version_at_time, version_of_instant
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.state import IndexSlices
+from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -93,31 +93,7 @@ def opened_at(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> Ope
     """
     check_managed(opened, name)
     timeline = Timeline(opened.store)
-    return at_snapshot(opened, snapshot_of(timeline, _version(catalog, opened, name, past), name))
-
-
-def at_snapshot(opened: OpenTable, snapshot: Snapshot) -> OpenTable:
-    """The table at a snapshot of it."""
-    return replace(opened, snapshot=snapshot, entry_file=opened.store.stat(log_path(snapshot.version)))
-
-
-def show_committed(catalog: Catalog, name: TableName, opened: OpenTable, after: AfterCommit) -> None:
-    """Shows a version that was committed just now, with the columns and description that the table has already.
-
-    Args:
-        catalog: The session's catalog.
-        name: Of the table; one that the catalog has no more is left alone.
-        opened: The table at any version.
-        after: The steps after that commit.
-
-    Raises:
-        CommittedError: Readers may not see the version yet.
-    """
-    with after.needed("readers may not see it yet"):
-        entry = table_entry(catalog, name)
-        if entry is not None:
-            opened = at_snapshot(opened, Timeline(opened.store).snapshot(after.version))
-            show(catalog, name, entry, opened, Description.of(entry), None, after)
+    return opened.at_snapshot(snapshot_of(timeline, _version(catalog, opened, name, past), name))
 
 
 def rows_at(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> DataFrame:
@@ -144,7 +120,7 @@ def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) 
     timeline = Timeline(store)
     version = _version(catalog, opened, subject, past)
     snapshot_of(timeline, version, subject)
-    with timeline.begin(Action.ROLLBACK, Operation.ROLLBACK, reads_version=version) as transaction:
+    with Transaction.begin(timeline, Action.ROLLBACK, Operation.ROLLBACK, reads_version=version) as transaction:
         # Looked at again: from here on no clean begins to take the version's files.
         target = snapshot_of(timeline, version, subject)
         if lost := missing_files(timeline, target.files):
@@ -163,7 +139,7 @@ def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) 
         commit = transaction.commit(change, index=_index(catalog, opened, target, transaction.instant, subject))
     after = AfterCommit(commit.version)
     with after.needed("readers may not see it yet"):
-        opened = at_snapshot(opened, timeline.snapshot(commit.version))
+        opened = opened.at_snapshot(timeline.snapshot(commit.version))
         entry = table_entry(catalog, name)
         description = Description.of(entry) if entry is not None else Description()
         show(catalog, name, entry, opened, description, None, after)

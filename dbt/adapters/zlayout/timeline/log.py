@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.store import Store, StoredFile
-from dbt.adapters.zlayout.timeline.action import Action
 from dbt.adapters.zlayout.timeline.checkpoint import (
     CHECKPOINT_EVERY,
     checkpoint_bytes,
@@ -29,7 +28,6 @@ from dbt.adapters.zlayout.timeline.naming import (
 )
 from dbt.adapters.zlayout.timeline.snapshot import Snapshot, replay
 from dbt.adapters.zlayout.timeline.surroundings import Surroundings
-from dbt.adapters.zlayout.timeline.transaction import Transaction
 
 # So many versions are looked for one by one after the newest checkpoint; past them a listing is cheaper.
 _PROBES = 4 * CHECKPOINT_EVERY
@@ -123,16 +121,6 @@ class Timeline:
         oldest = 0 if limit is None else max(0, newest - limit + 1)
         paths = [log_path(version) for version in range(newest, oldest - 1, -1)]
         return [CommitHeader.from_json(self.store.read(path), path) for path in paths]
-
-    def begin(self, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
-        """Start a transaction on the newest version, after cleaning up behind dead writers.
-
-        Args:
-            action: What is written to the timeline.
-            operation: What the user asked for, an `Operation`.
-            reads_version: A version that it needs besides the newest; see `Transaction.begin`.
-        """
-        return Transaction.begin(self, action, operation, reads_version)
 
     def append(self, commit: Commit, before: Snapshot | None) -> Snapshot:
         """Write a log entry if nobody wrote that version, and a checkpoint when it is time.
