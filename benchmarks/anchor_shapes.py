@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.spark.catalyst_tree import Node, NotUnderstoodError
+from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError
 
 COMPARISONS = {"EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual"}
 _YEAR_FIRST = {"yyyy", "yyyy-MM", "yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "yyyyMMdd", "yyyy/MM/dd"}

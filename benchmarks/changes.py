@@ -58,7 +58,7 @@ def told(name, times):
 
 def appends(spark, rounds):
     """A thousand rows at a time, by turns into a plain table and into one of ours, clustered by two keys."""
-    from dbt.adapters.zlayout.table import ZTable
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
     def rows(number):
         return ROWS.format(a_day=500, start=number * 1000, end=number * 1000 + 1000)

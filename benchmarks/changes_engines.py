@@ -39,7 +39,7 @@ class Ours:
     """This adapter, copy-on-write."""
 
     def __init__(self, spark, work, name, **settings):
-        from dbt.adapters.zlayout.table import ZTable
+        from dbt.adapters.zlayout.table.ztable import ZTable
 
         spark.sql(f"create schema if not exists b location '{work.out}/b'")
         frame = spark.sql(rows(0, work.rows))

@@ -63,7 +63,7 @@ def opened(files, boxes):
 
 
 def run(spark, kind, rows, files, budget):
-    from dbt.adapters.zlayout.table import ZTable
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
     name, query = f"bench.{kind}_{round(100 * (budget or 0))}", QUERIES[kind]
     spark.sql(f"drop table if exists {name}")

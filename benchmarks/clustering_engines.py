@@ -154,7 +154,7 @@ def live(table):
 
 def ours(spark, out, rows, keys, files, _):
     """The same: Spark writes the table, it is taken over, and all of it is clustered."""
-    from dbt.adapters.zlayout.table import ZTable
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
     spark.sql(f"create schema b location '{out}/b'")
     frame = spark.read.parquet(rows)
@@ -180,7 +180,7 @@ def ours(spark, out, rows, keys, files, _):
 
 def query(spark, out, rows, keys, files, _):
     """A table from a query: Spark's plain write after a repartition, ours on the first build, ours with its cuts."""
-    from dbt.adapters.zlayout.table import ZTable
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
     spark.sql(f"create schema b location '{out}/b'")
     frame = spark.read.parquet(rows)

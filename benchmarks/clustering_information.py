@@ -21,18 +21,18 @@ import pyarrow as pa
 from planning import CITY, DAY, KEY, RATE, START_MS, column_stats, files_of, milliseconds
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.measures import Clustering
+from dbt.adapters.zlayout.layout.measures.measures import Clustering
 from dbt.adapters.zlayout.predicate.expr import Column
-from dbt.adapters.zlayout.spark.index_update import put_slices
-from dbt.adapters.zlayout.spark.measure_table import measure_table
-from dbt.adapters.zlayout.spark.opened import OpenTable
+from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
+from dbt.adapters.zlayout.spark.commit.index_update import put_slices
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
 from dbt.adapters.zlayout.store.local import LocalStore
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import curve_path
-from dbt.adapters.zlayout.timeline.table_file import Level, TableFile, create_table_file
-from dbt.adapters.zlayout.timeline.transaction import Transaction
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.naming import curve_path
+from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 KEYS = (DAY, KEY, CITY, RATE)
 SPARK_TYPES = {DAY: "date", KEY: "long", CITY: "string", RATE: "double"}

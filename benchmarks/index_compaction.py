@@ -17,12 +17,12 @@ import pyarrow as pa
 from planning import bounds_of, files_of, milliseconds
 
 from dbt.adapters.zlayout.index.slices import COLUMN_STATS
-from dbt.adapters.zlayout.spark.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
 from dbt.adapters.zlayout.store.local import LocalStore
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change, Signature, entry_after
-from dbt.adapters.zlayout.timeline.instant import instant_of
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot, replay
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.instant import instant_of
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
+from dbt.adapters.zlayout.timeline.transactions.change import Change, Signature, entry_after
 
 START_MS = 1_700_000_000_000
 COUNTS = (1_000, 10_000, 100_000)

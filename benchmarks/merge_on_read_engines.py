@@ -47,7 +47,7 @@ class Ours:
     """This adapter; its tables keep no old versions for longer than they must."""
 
     def __init__(self, spark, work, **settings):
-        from dbt.adapters.zlayout.table import ZTable
+        from dbt.adapters.zlayout.table.ztable import ZTable
 
         spark.sql(f"create schema b location '{work.out}/b'")
         frame = spark.sql(ROWS.format(rows=work.rows))

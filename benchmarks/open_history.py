@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 from dbt.adapters.zlayout.store.local import LocalStore
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change, Signature, entry_after
-from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.instant import instant_of
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import CHECKPOINT_HINT, data_file_path
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import instant_of
+from dbt.adapters.zlayout.timeline.files.naming import CHECKPOINT_HINT, data_file_path
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change, Signature, entry_after
 
 SHORT = 10
 OPENINGS = 31

@@ -24,15 +24,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.index.column_stats import column_stats_table, stats_type
-from dbt.adapters.zlayout.index.remembered import RememberedStatistics
+from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, In, Op, StartsWith
 from dbt.adapters.zlayout.pruning.scan import plan_scan
 from dbt.adapters.zlayout.store.local import LocalStore
-from dbt.adapters.zlayout.timeline.files import DataFiles
-from dbt.adapters.zlayout.timeline.instant import instant_of
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import instant_of
 
 RUNS = 9
 ROWS_PER_FILE = 1_000_000

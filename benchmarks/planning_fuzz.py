@@ -20,9 +20,9 @@ from typing import Any
 from planning_spark import table_of
 from pyspark.sql import SparkSession
 
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.file_index import SnapshotFileIndex
-from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.file_index import SnapshotFileIndex
+from dbt.adapters.zlayout.spark.read.relations import frame_of
 
 FILES = 1_000
 COLUMNS = ("key", "c4", "c5", "c6", "c7")

@@ -20,16 +20,16 @@ from typing import Any
 from planning import START_MS, files_of, write_index
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.file_index import SnapshotFileIndex
-from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.relations import frame_of
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.file_index import SnapshotFileIndex
+from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
 from dbt.adapters.zlayout.store.local import LocalStore
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change, Signature, entry_after
-from dbt.adapters.zlayout.timeline.instant import instant_of
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.table_file import Level, TableFile
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.instant import instant_of
+from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change, Signature, entry_after
 
 RUNS = 9
 SCHEMA = "day date, key bigint, city string, rate double, c4 bigint, c5 bigint, c6 bigint, c7 bigint"

@@ -17,7 +17,7 @@ FILES, SCANS = 8, 5
 
 
 def main():
-    from dbt.adapters.zlayout.table import ZTable
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1, help="of lineitem")

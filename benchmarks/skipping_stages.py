@@ -25,14 +25,14 @@ from clustering import ROOT, make_lineitem
 from clustering_engines import session, timed
 from planning import column_stats
 
-from dbt.adapters.zlayout.index.remembered import RememberedStatistics
+from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op
 from dbt.adapters.zlayout.pruning.scan import plan_scan
 from dbt.adapters.zlayout.store.local import LocalStore
-from dbt.adapters.zlayout.timeline.files import DataFiles
-from dbt.adapters.zlayout.timeline.instant import instant_of
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import instant_of
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 DAY, PART = Column(("l_shipdate",), pa.date32()), Column(("l_partkey",), pa.int64())
@@ -84,9 +84,9 @@ def stages_of(plan):
 
 def real(given):
     """Measures the stages on a real table; returns the megabytes that were read in a second."""
-    from dbt.adapters.zlayout.spark.catalog import Catalog
-    from dbt.adapters.zlayout.spark.relations import frame_of
-    from dbt.adapters.zlayout.table import ZTable
+    from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+    from dbt.adapters.zlayout.spark.read.relations import frame_of
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
     shutil.rmtree(given.lab / "warehouse", ignore_errors=True)
     given.master, given.engine, given.jars, given.out = "local[2]", "ours", "", given.lab / "warehouse"

@@ -20,12 +20,12 @@ from anchor_shapes import COMPARISONS, delta, hudi, iceberg, is_column, top_conj
 from pyspark.sql import SparkSession
 
 from dbt.adapters.zlayout.pruning import Verdict
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.catalyst import to_predicate
-from dbt.adapters.zlayout.spark.catalyst_tree import Budget, Node, tree_of
-from dbt.adapters.zlayout.spark.jvm import Jvm
-from dbt.adapters.zlayout.spark.relations import installed
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
+from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, tree_of
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 FOLDER = Path(__file__).parents[1] / "tests" / "fixtures" / "pruning"
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "engine"))

@@ -13,37 +13,26 @@ PACKAGE = "dbt.adapters.zlayout"
 PACKAGE_FOLDER = ROOT / "dbt" / "adapters" / "zlayout"
 INCLUDE_FOLDER = ROOT / "dbt" / "include" / "zlayout"
 
-CORE, ENGINE, FACADE, EDGE = range(4)
-LAYER_NAMES = ("core", "engine", "facade", "dbt edge")
-LAYER_OF_PART = {
+CORE, ENGINE, TABLE, ADAPTER = range(4)
+LAYER_NAMES = ("core", "engine", "table", "adapter")
+LAYER_OF_FOLDER = {
     **dict.fromkeys(
-        ("config", "curve", "predicate", "pruning", "layout", "timeline", "index", "publish", "store", "errors"), CORE
+        ("config", "curve", "predicate", "pruning", "layout", "timeline", "index", "publish", "store"), CORE
     ),
     "spark": ENGINE,
-    **dict.fromkeys(
-        ("inspect", "explanation_text", "text_grid", "report", "table_measures"),
-        FACADE,
-    ),
-    **dict.fromkeys(
-        (
-            "table",
-            "table_writes",
-            "table_records",
-            "table_clustering",
-            "table_history",
-            "table_index_care",
-            "table_measures",
-        ),
-        FACADE,
-    ),
+    "table": TABLE,
+    "adapter": ADAPTER,
 }
-# Every other module at the top is of the dbt edge. These two have no layer: one loads names lazily, one is a number.
-WITHOUT_LAYER = ("__init__", "__version__")
+# Everything lies in a folder but these: errors are of the core, dbt looks for the next two at the top, the last two
+# have no layer.
+AT_THE_TOP = {"errors": CORE, "impl": ADAPTER, "plugin": ADAPTER, "__init__": None, "__version__": None}
 
 ALLOWED_IN_CORE = {"numpy", "pyarrow"}
 ALLOWED_IN_STORE = ALLOWED_IN_CORE | {"obstore"}
-# Where the dbt edge starts Spark, which it cannot do without naming it.
-STARTS_SPARK = {"session_launch"}
+# Where the adapter starts Spark, which it cannot do without naming it.
+STARTS_SPARK = {"adapter.session.launch"}
+# More modules than a reader takes in at a glance want folders of their own.
+MOST_MODULES = 18
 
 
 @dataclass(frozen=True)
@@ -73,7 +62,12 @@ class Module:
 
     @property
     def layer(self):
-        return LAYER_OF_PART.get(self.part, EDGE)
+        return _layer_of(self.part)
+
+    @property
+    def folder(self):
+        """The folder, in dots; the package's own for a module at the top."""
+        return ".".join(self.path.parent.relative_to(PACKAGE_FOLDER).parts)
 
     @property
     def tree(self):
@@ -108,6 +102,11 @@ def _modules():
 
 
 MODULES = _modules()
+NAMES = {module.name for module in MODULES}
+
+
+def _layer_of(part):
+    return AT_THE_TOP[part] if part in AT_THE_TOP else LAYER_OF_FOLDER[part]
 
 
 def _each(wanted):
@@ -127,19 +126,72 @@ def _is_foreign(target):
 
 def test_there_is_a_package_to_look_at():
     assert len(MODULES) > 40
-    assert {module.layer for module in MODULES} >= {CORE, ENGINE, EDGE}
+    assert {module.layer for module in MODULES} == {CORE, ENGINE, TABLE, ADAPTER, None}
 
 
-@_each(lambda module: module.part not in WITHOUT_LAYER)
+@_each(lambda module: module.layer is not None)
 def test_imports_point_down(module):
     upward = [
         f"line {each.line}: {LAYER_NAMES[module.layer]} imports {each.target} of the {LAYER_NAMES[layer]}"
         for each in module.imports
         if (part := _own_part(each.target)) is not None
-        and part not in WITHOUT_LAYER
-        and (layer := LAYER_OF_PART.get(part, EDGE)) > module.layer
+        and (layer := _layer_of(part)) is not None
+        and layer > module.layer
     ]
     assert not upward, "\n".join(upward)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports for types count too: who reads one module of a circle has to read all of them."""
+    assert _circles({module.name: _imported_modules(module) for module in MODULES}) == []
+
+
+def test_no_folders_import_each_other_in_a_circle():
+    folder_of = {module.name: module.folder for module in MODULES}
+    edges = {}
+    for module in MODULES:
+        targets = {folder_of[name] for name in _imported_modules(module)}
+        edges.setdefault(module.folder, set()).update(targets - {module.folder})
+    # At the top lie the adapter itself and what all others use: the errors.
+    edges.pop("")
+    assert _circles({folder: targets - {""} for folder, targets in edges.items()}) == []
+
+
+@pytest.mark.parametrize("folder", sorted({module.folder for module in MODULES} - {""}))
+def test_a_folder_says_what_it_is_for_and_stays_small(folder):
+    modules = [module for module in MODULES if module.folder == folder]
+    sign = [module for module in modules if module.path.name == "__init__.py"]
+    assert sign, f"{folder} has no __init__.py whose docstring says what is in it"
+    assert len(modules) - 1 <= MOST_MODULES
+
+
+def _imported_modules(module):
+    """The modules of this package that one imports, by name: ``a.b.c`` may be a name inside of ``a.b``."""
+    found = set()
+    for each in module.imports:
+        parts = each.target.removeprefix(f"{PACKAGE}.").split(".") if _own_part(each.target) is not None else []
+        found.update(name for size in (len(parts), len(parts) - 1) if (name := ".".join(parts[:size])) in NAMES)
+        if (whole := ".".join(parts)) in NAMES:
+            found.discard(".".join(parts[:-1]))
+            found.add(whole)
+    return found - {module.name}
+
+
+def _circles(edges):
+    """Groups that import each other, each as a sorted list: the strongly connected parts of more than one."""
+    reached = {start: _reached(start, edges) for start in edges}
+    groups = {tuple(sorted({a, *(b for b in reached[a] if a in reached.get(b, ()))})) for a in edges}
+    return sorted(list(group) for group in groups if len(group) > 1)
+
+
+def _reached(start, edges):
+    found, waiting = set(), [start]
+    while waiting:
+        for target in edges.get(waiting.pop(), ()):
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found
 
 
 @_each(lambda module: module.layer == CORE)
@@ -156,13 +208,13 @@ def test_only_the_engine_imports_spark(module):
         f"line {each.line}: {each.target}"
         for each in module.imports
         if each.target.split(".")[0] in ("pyspark", "py4j")
-        and not (module.layer > ENGINE and (each.for_types_only or module.name in STARTS_SPARK))
+        and not ((module.layer or 0) > ENGINE and (each.for_types_only or module.name in STARTS_SPARK))
     ]
     assert not wrong, "\n".join(wrong)
 
 
-@_each(lambda module: module.layer != EDGE)
-def test_only_the_dbt_edge_imports_dbt(module):
+@_each(lambda module: module.layer != ADAPTER)
+def test_only_the_adapter_imports_dbt(module):
     wrong = [
         f"line {each.line}: {each.target}"
         for each in module.imports

@@ -9,10 +9,10 @@ import pytest
 
 from dbt.adapters.zlayout.config.known_keys import OWN_KEYS
 from dbt.adapters.zlayout.config.table_config import parse_table_config
-from dbt.adapters.zlayout.inspect import Explanation
-from dbt.adapters.zlayout.layout.depth import Overlap
-from dbt.adapters.zlayout.layout.measures import ColumnClustering
-from dbt.adapters.zlayout.table_measures import ClusteringInformation, PredicateFiles
+from dbt.adapters.zlayout.layout.measures.depth import Overlap
+from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
+from dbt.adapters.zlayout.table.explanation import Explanation
+from dbt.adapters.zlayout.table.measures import ClusteringInformation, PredicateFiles
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -54,7 +54,7 @@ def test_every_method_of_ztable_is_documented(name):
 
 
 def test_every_keyword_of_write_is_documented():
-    source = (ROOT / "dbt" / "adapters" / "zlayout" / "table.py").read_text("utf-8")
+    source = (ROOT / "dbt" / "adapters" / "zlayout" / "table" / "ztable.py").read_text("utf-8")
     signature = source.split("def write(")[1].split(") ->")[0]
     keywords = re.findall(r"^\s+(\w+): ", signature.split("*,")[1], re.MULTILINE)
     assert len(keywords) > 10

@@ -76,7 +76,7 @@ def test_dbt_understands_the_arguments_of_every_operation(example):
 
 @pytest.mark.parametrize("example", PROFILES, ids=_ids)
 def test_a_profile_is_one_that_the_adapter_takes(example):
-    from dbt.adapters.zlayout.credentials import ZlayoutCredentials
+    from dbt.adapters.zlayout.adapter.session.credentials import ZlayoutCredentials
 
     (project,) = yaml.safe_load(example.text).values()
     for target in project["outputs"].values():

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from dbt.adapters.zlayout.spark.remove import drop_table
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.write.remove import drop_table
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, expr, lit
 
-from dbt.adapters.zlayout.spark.catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.remove import drop_table
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.write.remove import drop_table
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 _INSERT = re.compile(
     r"\s*insert\s+into\s+(?P<table>[\w.`]+)\s*(?:\((?P<columns>[^()]*)\))?\s*(?P<rows>.*)", re.IGNORECASE | re.DOTALL

@@ -1,10 +1,10 @@
 """What pruning makes of a whole filter, partition columns and others mixed, as Spark's optimizer leaves it."""
 
 from dbt.adapters.zlayout.predicate import Constant
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.catalyst import to_predicate
-from dbt.adapters.zlayout.spark.jvm import Jvm
-from dbt.adapters.zlayout.spark.relations import installed
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.read.relations import installed
 
 
 def judged_files(spark, name, condition):

@@ -10,9 +10,9 @@ from comparing import same_rows
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import installed
-from dbt.adapters.zlayout.table import ZTable, explain_query
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 
 # Files written by parquet-java: 1, NaN and 2.
 PARQUET_JAVA = Path(__file__).parents[2] / "tests" / "fixtures" / "parquet_java"

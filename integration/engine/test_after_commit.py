@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.conflict_retry import until_committed
+from dbt.adapters.zlayout.adapter.materialize.conflict_retry import until_committed
 from dbt.adapters.zlayout.errors import CommittedError, ConflictError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
-from dbt.adapters.zlayout.spark import refresh_table, show
+from dbt.adapters.zlayout.spark.commit import publish as show
+from dbt.adapters.zlayout.spark.index import refresh_table
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.table import ZTable
-from dbt.adapters.zlayout.timeline.log import Timeline
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 NOTHING_KEPT = {"retain_versions": 1, "retain_hours": 0}
 

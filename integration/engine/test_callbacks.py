@@ -10,12 +10,12 @@ import pytest
 from pyspark.java_gateway import ensure_callback_server_started
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.spark import callbacks
-from dbt.adapters.zlayout.spark.callbacks import skipping_status
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.file_index import ZlayoutFileIndex
-from dbt.adapters.zlayout.spark.relations import installed
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.jvm import callbacks
+from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.read.file_index import ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 
 @pytest.fixture(scope="module")

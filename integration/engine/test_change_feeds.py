@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
-from dbt.adapters.zlayout.spark.table_layout import config_of
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 DELETED = "op = 'D'"
 TYPES = ["copy_on_write", "merge_on_read"]

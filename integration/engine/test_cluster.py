@@ -11,14 +11,14 @@ from test_modify import EVERY_TYPE, files_of
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, WriteError
-from dbt.adapters.zlayout.spark import cluster_write
-from dbt.adapters.zlayout.spark.checksum import check_same_rows
-from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
-from dbt.adapters.zlayout.table import ZTable
-from dbt.adapters.zlayout.timeline.action import Action
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.orphans import orphans
-from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
+from dbt.adapters.zlayout.spark.cluster import group_writer as cluster_write
+from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
+from dbt.adapters.zlayout.spark.files.checksum import check_same_rows
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.action import Action
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled
 
 pytestmark = pytest.mark.newest_spark
 

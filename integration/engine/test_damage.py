@@ -7,7 +7,7 @@ import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError, UnsupportedError
 from dbt.adapters.zlayout.publish import spark_manifest
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 LOG = ".zlayout/timeline/log/00000000000000000000.json"
 

@@ -8,10 +8,10 @@ import jsonschema
 import pytest
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.reports import explanation_report
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import installed
-from dbt.adapters.zlayout.table import ZTable, explain_query
+from dbt.adapters.zlayout.adapter.reports.output import explanation_report
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 
 ODD = ["plain", "a,b", "line\nbreak", "it's", "%25", "ж", "-", "", "tab\t", "null"]
 

@@ -15,7 +15,7 @@ from judging import judged_files
 from pyspark.sql.functions import expr
 
 from dbt.adapters.zlayout.pruning import Verdict
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia", "+05:30"]  # fmt: skip
 FIRST_SEED = int(os.environ.get("ZLAYOUT_FUZZ_SEED", "1"))

@@ -9,16 +9,16 @@ import pytest
 from comparing import same_rows
 from scanned import Scans
 
-from dbt.adapters.zlayout.cluster_reports import cluster_line
+from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
-from dbt.adapters.zlayout.spark.cluster_write import GroupWriter
-from dbt.adapters.zlayout.spark.columns import key_table
-from dbt.adapters.zlayout.spark.delta_commit import DeltaCommitting
-from dbt.adapters.zlayout.spark.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.table import ZTable, explain_query
-from dbt.adapters.zlayout.timeline.action import Action
-from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, log_files, slices_with_logs
-from dbt.adapters.zlayout.timeline.scheduled import list_scheduled
+from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
+from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommitting
+from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
+from dbt.adapters.zlayout.timeline.files.action import Action
+from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files, slices_with_logs
+from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled
 
 ROWS = "select id k, id % 7 a, concat('v', id) v from range({}, {})"
 
@@ -549,14 +549,14 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
     interrupted("select 4L k, 1L a, 'mine' v", rival.compact)
     assert rows(spark, "select v from z.mor_rivals where k = 4") == [("mine",)]
     # So many new rows become base files, and their keys count as those of logs do.
-    monkeypatch.setattr("dbt.adapters.zlayout.spark.buckets._SHARE_OF_A_FILE", 1e-9)
+    monkeypatch.setattr("dbt.adapters.zlayout.spark.merge_on_read.buckets._SHARE_OF_A_FILE", 1e-9)
     with pytest.raises(ConflictError, match="keys that come here too"):
         interrupted(ROWS.format(200, 210), lambda: upsert(spark, rival, ROWS.format(209, 220)))
     assert log_files(live(table)).total_rows == 1
     table.delete("k >= 200")
     table.compact()
     # A clustering gives way to writers that it sees; one that it does not see must not lose its rows either.
-    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transaction.give_way", lambda *_: None)
+    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transactions.transaction.give_way", lambda *_: None)
     with pytest.raises(ConflictError):
         interrupted("select 5L k, 1L a, 'mine' v", lambda: rival.cluster(rewrite_all=True))
     assert rows(spark, "select count(*), count(distinct k) from z.mor_rivals") == [(100, 100)]

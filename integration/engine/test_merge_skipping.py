@@ -7,8 +7,8 @@ from comparing import same_rows
 from scanned import Scans
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
-from dbt.adapters.zlayout.spark.table_layout import config_of
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 # A hundred files of a thousand neighbouring keys each.
 ROWS = "select id k, id div 1000 p, id % 1000 j, 0 v from range(100000)"
@@ -129,7 +129,7 @@ def test_files_are_told_apart_whatever_their_folders_and_columns_are_called(spar
 @pytest.mark.slow
 @pytest.mark.parametrize("most_values", [5_000, 2], ids=["values", "ranges"])
 def test_keys_that_readers_of_parquet_take_for_others_are_found(spark, monkeypatch, most_values):
-    monkeypatch.setattr("dbt.adapters.zlayout.spark.key_filter._MOST_VALUES", most_values)
+    monkeypatch.setattr("dbt.adapters.zlayout.spark.write.key_filter._MOST_VALUES", most_values)
     odd = """
       select * from values (1, -0.0D, date'1582-10-10'), (2, double('NaN'), date'0001-01-01'),
         (3, double('infinity'), date_from_unix_date(3000000)), (4, -1.5D, date'1970-01-01'), (5, null, null) as t (n, x, d)

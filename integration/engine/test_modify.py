@@ -7,7 +7,7 @@ from comparing import bag, same_rows
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, UnsupportedError, WriteError
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 EVERY_TYPE = """
     select cast(id as int) k, cast(id % 100 as byte) b, cast(id as short) s, id l, cast(id as float) / 3 f,
@@ -353,7 +353,7 @@ def test_what_is_no_managed_table_is_refused(spark):
 
 @pytest.mark.slow
 def test_two_merges_on_other_files_both_land_and_on_the_same_file_the_later_fails(spark, monkeypatch):
-    from dbt.adapters.zlayout.spark import modify
+    from dbt.adapters.zlayout.spark.write import modify
 
     table = table_of(spark, "z.race", "select id k, 0 v from range(20000)", zorder=["k"])
     other = ZTable.for_name(spark, "z.race")

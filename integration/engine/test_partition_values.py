@@ -4,7 +4,7 @@ import pytest
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.errors import WriteError
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 ZONE = "spark.sql.session.timeZone"
 BERLIN = "Europe/Berlin"

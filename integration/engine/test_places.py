@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
-from dbt.adapters.zlayout.spark.remove import drop_table, rename_table
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 
 @pytest.mark.parametrize("name", ["../../escaped", "a/b", "a b", "a.b", "ä"])

@@ -4,9 +4,9 @@ import pytest
 from comparing import same_checksum
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import installed
-from dbt.adapters.zlayout.table import ZTable, explain_query
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from judging import judged_files
 from pyspark.sql.functions import expr
 
 from dbt.adapters.zlayout.pruning import Verdict
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 FOLDER = Path(__file__).parents[2] / "tests" / "fixtures" / "pruning"
 FIXTURES = sorted(FOLDER.glob("*.sql"))

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 # As many as the other sequences are long, where these are only tried.
 STEPS = 4 * int(os.environ.get("ZLAYOUT_SEQUENCES", "1"))

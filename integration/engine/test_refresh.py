@@ -15,9 +15,9 @@ from comparing import same_rows
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import installed
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = pytest.mark.newest_spark
 
@@ -76,7 +76,8 @@ def test_files_added_changed_and_removed_by_others_are_brought_in(spark, name, t
 
 
 def test_a_refresh_opens_only_the_footers_that_are_new(spark, name, tmp_path, monkeypatch):
-    from dbt.adapters.zlayout.spark import collected, footers
+    from dbt.adapters.zlayout.spark.files import footers
+    from dbt.adapters.zlayout.spark.index import collected_statistics as collected
 
     folder = tmp_path / "t"
     external(spark, name, folder, "id bigint")
@@ -465,7 +466,7 @@ def test_orphans_of_an_indexed_table_are_no_orphans(spark, name, tmp_path):
 
 
 def test_a_refresh_follows_what_others_commit_meanwhile(spark, name, monkeypatch):
-    from dbt.adapters.zlayout.spark import refresh
+    from dbt.adapters.zlayout.spark.index import refresh
 
     table = managed(spark, name)
     gone(index_files(table, "column_stats")[:1])

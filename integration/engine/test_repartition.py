@@ -7,9 +7,9 @@ from comparing import same_rows
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, WriteError
-from dbt.adapters.zlayout.spark import rewrite_table
-from dbt.adapters.zlayout.spark.file_writer import FileWriter
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.write import rewrite_table
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 ROWS = (
     "select id, concat('v', id) v, cast(id % 3 as int) p, if(id % 7 = 0, null, cast(id % 2 as string)) `q r` "

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as sf
 
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 SEQUENCES = int(os.environ.get("ZLAYOUT_SEQUENCES", "1"))
 BASE = "k int, p string, v bigint, f double, t string"

@@ -6,9 +6,9 @@ import pytest
 from comparing import same_checksum
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import installed, uninstall
-from dbt.adapters.zlayout.table import ZTable, explain_query
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import installed, uninstall
+from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 
 ROWS = """
   select cast(id as int) i, id * 7919 % 10007 l, cast(id % 500 as decimal(20, 3)) de, date_add(date'2020-01-01', cast(id % 900 as int)) dt,
@@ -149,10 +149,10 @@ def test_another_process_s_commit_is_seen_by_the_next_statement(spark, source):
         f"""
         import time
         from dbt.adapters.zlayout.store import open_store
-        from dbt.adapters.zlayout.timeline.action import Action, Operation
-        from dbt.adapters.zlayout.timeline.change import Change
-        from dbt.adapters.zlayout.timeline.files import DataFiles
-        from dbt.adapters.zlayout.timeline.log import Timeline
+        from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+        from dbt.adapters.zlayout.timeline.transactions.change import Change
+        from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+        from dbt.adapters.zlayout.timeline.timeline import Timeline
         timeline = Timeline(open_store({location!r}))
         before = timeline.snapshot()
         with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:

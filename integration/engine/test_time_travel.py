@@ -12,9 +12,9 @@ from comparing import bag, same_rows, schema_of
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import uninstall
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import uninstall
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 FIRST = """
   select id, case when id % 5 = 0 then double('NaN') when id % 7 = 0 then null else id / 3.0D end d,
@@ -166,9 +166,9 @@ def test_another_process_reads_an_older_version(spark, past, tmp_path):
     program.write_text(f"""
 import sys
 from pyspark.sql import SparkSession
-from dbt.adapters.zlayout.spark.catalog import Catalog, TABLE_ID_PROPERTY
-from dbt.adapters.zlayout.spark.opened import OpenTable
-from dbt.adapters.zlayout.spark.time_travel import Past, rows_at
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TABLE_ID_PROPERTY
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.history.time_travel import Past, rows_at
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 opened = OpenTable.newest({location!r}, "UTC")
 for version in range({len(rows)}):

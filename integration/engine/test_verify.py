@@ -11,13 +11,13 @@ import pytest
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.slices import slice_path
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.table import ZTable
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.files import DataFiles
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.transaction import Transaction
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 pytestmark = pytest.mark.newest_spark
 

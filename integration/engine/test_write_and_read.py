@@ -4,9 +4,9 @@ import pytest
 from comparing import same_checksum, same_rows
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import uninstall
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import uninstall
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 ALL_TYPES = """
   select cast(id as int) i, id l, cast(id % 30000 as short) s, cast(id % 100 as byte) b,

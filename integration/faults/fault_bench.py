@@ -14,8 +14,8 @@ from fault_rows import Rows, frame_of, rows_of
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import TableNotFoundError
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 SEED = 3
 # Tables that a dead writer left: what it did, and which change it did not come to.

@@ -8,10 +8,10 @@ from fault_rows import Rows, difference
 
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.table import ZTable
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, is_data_path, is_scratch
-from dbt.adapters.zlayout.timeline.pending import list_pending
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.naming import STAGING_FOLDER, is_data_path, is_scratch
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
 
 # Columns come, or move into folder names: then the log, Spark's manifest and the catalog's entry change one after the
 # other. The folder shows a whole version always; the name may show none, or not all columns, until the next writer.

@@ -14,7 +14,7 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbt.adapters.zlayout.timeline import naming
+from dbt.adapters.zlayout.timeline.files import naming
 
 # Changes of Spark's session catalog; every other call that a writer makes of it must be known to change nothing.
 CATALOG_EFFECTS = frozenset({"dropTable", "createTable", "alterTable", "alterTableStats", "renameTable"})
@@ -192,7 +192,7 @@ class WatchedCatalog:
 
 def watch_catalog(points: FaultPoints) -> None:
     """Numbers the changes that this process makes to Spark's catalog."""
-    from dbt.adapters.zlayout.spark.catalog import Catalog
+    from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 
     original = Catalog.__init__
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from fault_points import FaultPoints, Order
 from pyspark.sql import SparkSession
 
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 TABLE, SCHEMA = "z.streamed", "k bigint, v bigint"
 KEPT = 40

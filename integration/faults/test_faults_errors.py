@@ -15,7 +15,7 @@ from fault_rows import counted
 from fault_runs import Runs
 
 from dbt.adapters.zlayout.errors import CommittedError, ZlayoutError
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 SAYS = {"full": errno.ENOSPC, "denied": errno.EACCES, "flaky": errno.EIO}
 OTHER_DISKS = sorted(

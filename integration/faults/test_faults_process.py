@@ -11,9 +11,9 @@ import time
 from fault_runs import Runs
 
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.table import ZTable
-from dbt.adapters.zlayout.timeline.naming import STAGING_FOLDER, is_scratch
-from dbt.adapters.zlayout.timeline.pending import list_pending
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.naming import STAGING_FOLDER, is_scratch
+from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
 
 ROWS = 120_000
 SETTINGS = {"zorder": ["id", "v"], "target_file_size": "700kb", "retain_versions": 1, "retain_hours": 0}
@@ -22,7 +22,7 @@ WRITER = textwrap.dedent(
     f"""
     import itertools, sys
     from pyspark.sql import SparkSession
-    from dbt.adapters.zlayout.table import ZTable
+    from dbt.adapters.zlayout.table.ztable import ZTable
     spark = (
         SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
         .config("spark.sql.shuffle.partitions", "2").config("spark.sql.warehouse.dir", sys.argv[1] + "/writer")

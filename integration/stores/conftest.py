@@ -83,7 +83,7 @@ def store(request, location):
     from dbt.adapters.zlayout.store import open_store
 
     if location.startswith("hdfs:"):
-        from dbt.adapters.zlayout.spark.catalog import Catalog
+        from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 
         Catalog(request.getfixturevalue("spark"))
     return open_store(location)

@@ -6,7 +6,7 @@ from py4j.protocol import Py4JJavaError
 from store_contract import StoreContract, StoreRaces
 
 from dbt.adapters.zlayout.errors import StoreError, UnsupportedError
-from dbt.adapters.zlayout.spark.hadoop_store import HadoopStore, open_hadoop_store
+from dbt.adapters.zlayout.spark.jvm.hadoop_store import HadoopStore, open_hadoop_store
 from dbt.adapters.zlayout.store import check_create_if_absent, open_store, workers_can_write
 from dbt.adapters.zlayout.store.cloud import CloudStore
 

@@ -4,12 +4,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.relations import uninstall
-from dbt.adapters.zlayout.spark.remove import drop_table
-from dbt.adapters.zlayout.spark.session import enable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.relations import uninstall
+from dbt.adapters.zlayout.spark.read.session import enable
+from dbt.adapters.zlayout.spark.write.remove import drop_table
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.table import ZTable
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 ROWS = """
   select id, id * 7919 % 100003 k, cast(id % 3 as string) part, concat('é ', id) s, rand({seed}) r

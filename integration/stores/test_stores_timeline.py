@@ -9,11 +9,11 @@ from store_contract import together
 from writer_process import append, written
 
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import TIMELINE_FOLDER
-from dbt.adapters.zlayout.timeline.recovery import recover
-from dbt.adapters.zlayout.timeline.transaction import Transaction
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.recovery import recover
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 PROGRAM = Path(__file__).with_name("writer_process.py")
 ROUNDS = 40

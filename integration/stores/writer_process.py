@@ -12,19 +12,19 @@ import sys
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import data_file_path, new_group
-from dbt.adapters.zlayout.timeline.transaction import Transaction
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import data_file_path, new_group
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 
 def opened(location):
     if location.startswith("hdfs:"):
         from pyspark.sql import SparkSession
 
-        from dbt.adapters.zlayout.spark.catalog import Catalog
+        from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 
         builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
         spark = builder.config("spark.driver.memory", "512m").getOrCreate()

@@ -5,7 +5,7 @@
     python tests/mutation/mutants.py --every 7           each seventh mutant: a sample
 
 Prints the mutants that no test noticed, and ends with their number. Each mutant is a fork of one process. Those of
-`images/` meet their laws only, which take a minute: a whole run takes hours, a module some minutes.
+`propagation/` meet their laws only, which take a minute: a whole run takes hours, a module some minutes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dbt" / "adapters" / "zlayout"
 # Texts for people are not what is tested here.
-WITHOUT = {"__init__", "reasons", "literals", "scan", "prune", "statistics"}
+WITHOUT = {"__init__", "reasons", "literals", "scan", "prune", "column_bounds"}
 QUICK = ["tests/unit/predicate", "tests/unit/pruning"]
 LIMIT_SECONDS = 600
 # By folder: what notices there that the quick tests do not.
-LAWS = {"images": "tests/properties/test_image_laws.py"}
+LAWS = {"propagation": "tests/properties/test_propagation_laws.py"}
 OTHER_LAWS = "tests/properties/test_pruning_laws.py"
 # By module: which of its laws are tried first.
 NEAREST = {

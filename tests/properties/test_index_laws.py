@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.index.bound_cutting import cut_bounds
-from dbt.adapters.zlayout.index.column_stats import stats_type
-from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
-from dbt.adapters.zlayout.index.merge import merge_statistics
-from dbt.adapters.zlayout.index.tracked import TrackedColumn
+from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
+from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
+from dbt.adapters.zlayout.index.statistics.column_stats import stats_type
+from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 
 UTC = dt.timezone.utc
 VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {

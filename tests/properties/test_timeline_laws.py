@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.store.inside import is_inside
 from dbt.adapters.zlayout.store.local import LocalStore
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.checkpoint import checkpoint_bytes, snapshot_from_checkpoint
-from dbt.adapters.zlayout.timeline.cleaning import clean
-from dbt.adapters.zlayout.timeline.entry import Commit
-from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import (
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import (
     CHECKPOINT_FOLDER,
     LOG_FOLDER,
     METADATA_FOLDER,
     SPARK_MANIFEST_FOLDER,
 )
-from dbt.adapters.zlayout.timeline.snapshot import replay
-from dbt.adapters.zlayout.timeline.surroundings import Surroundings
-from dbt.adapters.zlayout.timeline.transaction import Transaction
+from dbt.adapters.zlayout.timeline.log.checkpoint import checkpoint_bytes, snapshot_from_checkpoint
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.snapshot import replay
+from dbt.adapters.zlayout.timeline.retention.cleaning import clean
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
 PATHS = TEXT.filter(lambda path: is_inside(path) and not path.startswith((METADATA_FOLDER, SPARK_MANIFEST_FOLDER)))

@@ -17,7 +17,7 @@ from actors import Actor, Moment
 from row_writers import Outcome
 from simulated_store import MUTATIONS, Effect, World
 
-from dbt.adapters.zlayout.timeline.naming import CHECKPOINT_FOLDER, LOG_FOLDER
+from dbt.adapters.zlayout.timeline.files.naming import CHECKPOINT_FOLDER, LOG_FOLDER
 
 CRASHED = Outcome("crashed")
 _FAULT_RATE = 0.05

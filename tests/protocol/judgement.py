@@ -13,13 +13,13 @@ from exploration import Point
 from row_writers import Process, Rows, Work, compacted, rows_of
 from simulated_store import LiveScript, World
 
-from dbt.adapters.zlayout.timeline.action import Operation
-from dbt.adapters.zlayout.timeline.cleaning import clean
-from dbt.adapters.zlayout.timeline.entry import Commit
-from dbt.adapters.zlayout.timeline.naming import INDEX_FOLDER, LOG_FOLDER, is_data_path
-from dbt.adapters.zlayout.timeline.orphans import orphans
-from dbt.adapters.zlayout.timeline.pending import list_pending
-from dbt.adapters.zlayout.timeline.recovery import recover
+from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.files.naming import INDEX_FOLDER, LOG_FOLDER, is_data_path
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.retention.cleaning import clean
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
+from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 
 _PID = 999
 _CLOCK_MS = 5_000

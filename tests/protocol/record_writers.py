@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from row_writers import PARTITION_BY, SCHEMA_JSON, Work, merged_rows, read_rows, rows_of, write_files
 
 from dbt.adapters.zlayout.store.protocol import Store
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.file_slices import groups_with_logs, without_logs
-from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import data_file_path, log_file_path
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.transaction import Transaction
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import data_file_path, log_file_path
+from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, without_logs
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 Record = tuple[str, int, str, str]
 

@@ -17,18 +17,18 @@ from simulated_store import LiveScript, Script, ScriptedStore, World
 
 from dbt.adapters.zlayout.errors import ConflictError, VersionNotFoundError
 from dbt.adapters.zlayout.store.protocol import Store
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.cleaning import clean
-from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import data_file_path, index_slice_path, parse_log_file_name
-from dbt.adapters.zlayout.timeline.past import missing_files, snapshot_of
-from dbt.adapters.zlayout.timeline.recovery import recover
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.surroundings import Surroundings
-from dbt.adapters.zlayout.timeline.transaction import Transaction
-from dbt.adapters.zlayout.timeline.writer import Writer
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import data_file_path, index_slice_path, parse_log_file_name
+from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.writer import Writer
+from dbt.adapters.zlayout.timeline.retention.cleaning import clean
+from dbt.adapters.zlayout.timeline.retention.past import missing_files, snapshot_of
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.recovery import recover
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 Row = tuple[str, int, str]
 Rows = tuple[Row, ...]

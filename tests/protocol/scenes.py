@@ -14,7 +14,7 @@ from record_writers import RecordWork
 from row_writers import Process, Work
 from simulated_store import MUTATIONS, Effect, Killed, LiveScript, World
 
-from dbt.adapters.zlayout.timeline.action import Operation
+from dbt.adapters.zlayout.timeline.files.action import Operation
 
 # What two writers may meet in, each tagged with its own letter.
 KINDS: dict[str, Work] = {

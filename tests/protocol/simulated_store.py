@@ -14,7 +14,7 @@ from typing import Any
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError
 from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
-from dbt.adapters.zlayout.timeline.naming import CLEAN_FOLDER
+from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER
 
 T0_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000

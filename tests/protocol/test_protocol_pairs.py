@@ -11,10 +11,10 @@ from row_writers import Work
 from scenes import KINDS, abandoned, exploration, founded
 from simulated_store import World
 
-from dbt.adapters.zlayout.timeline import conflicts, recovery, transaction
-from dbt.adapters.zlayout.timeline.action import Operation
-from dbt.adapters.zlayout.timeline.conflicts import Decision, Kind
-from dbt.adapters.zlayout.timeline.pending import Liveness
+from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.transactions import conflicts, recovery, transaction
+from dbt.adapters.zlayout.timeline.transactions.conflicts import Decision, Kind
+from dbt.adapters.zlayout.timeline.transactions.pending import Liveness
 
 # Merges that meet in a file, in a key alone, and in nothing: the last two differ from the first only beside each other.
 _VARIANTS = {"merge elsewhere", "merge apart"}

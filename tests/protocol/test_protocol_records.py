@@ -10,8 +10,8 @@ from exploration import Faults
 from record_writers import RecordWork
 from scenes import RECORD_KINDS, exploration, founded_with_logs
 
-from dbt.adapters.zlayout.timeline import conflicts, transaction
-from dbt.adapters.zlayout.timeline.conflicts import Decision, Kind
+from dbt.adapters.zlayout.timeline.transactions import conflicts, transaction
+from dbt.adapters.zlayout.timeline.transactions.conflicts import Decision, Kind
 
 # Others are those of tables without logs.
 _OF_RECORDS = {"upsert", "upsert elsewhere", "delete", "compaction"}

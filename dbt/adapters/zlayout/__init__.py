@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.plugin import Plugin
-    from dbt.adapters.zlayout.spark.session import enable
-    from dbt.adapters.zlayout.table import ZTable, explain_query
+    from dbt.adapters.zlayout.spark.read.session import enable
+    from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 
 __all__ = ["Plugin", "ZTable", "enable", "explain_query"]
 
-_HOMES = {"Plugin": "plugin", "ZTable": "table", "enable": "spark.session", "explain_query": "table"}
+_HOMES = {"Plugin": "plugin", "ZTable": "table", "enable": "spark.read.session", "explain_query": "table"}
 
 
 def __getattr__(name: str) -> Any:

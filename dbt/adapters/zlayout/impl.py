@@ -13,26 +13,26 @@ from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 
-from dbt.adapters.zlayout.cluster_operations import ClusterOperations
-from dbt.adapters.zlayout.column import ZlayoutColumn
-from dbt.adapters.zlayout.compaction_operations import CompactionOperations
+from dbt.adapters.zlayout.adapter.catalog.docs_catalog import DocsCatalog
+from dbt.adapters.zlayout.adapter.catalog.relation_listing import RecordRelations
+from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing
+from dbt.adapters.zlayout.adapter.model_config import ZlayoutConfig
+from dbt.adapters.zlayout.adapter.operations.clustering import ClusterOperations
+from dbt.adapters.zlayout.adapter.operations.compaction import CompactionOperations
+from dbt.adapters.zlayout.adapter.operations.diagnostics import Diagnostics
+from dbt.adapters.zlayout.adapter.operations.indexes import IndexOperations
+from dbt.adapters.zlayout.adapter.operations.query_values import QueryValues
+from dbt.adapters.zlayout.adapter.operations.time_travel import TimeTravel
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
+from dbt.adapters.zlayout.adapter.session.debug import session_report
+from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
 from dbt.adapters.zlayout.config.incremental import StrategyName
-from dbt.adapters.zlayout.connections import ZlayoutConnectionManager
-from dbt.adapters.zlayout.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.debug import session_report
-from dbt.adapters.zlayout.diagnostics import Diagnostics
-from dbt.adapters.zlayout.docs_catalog import DocsCatalog
-from dbt.adapters.zlayout.index_operations import IndexOperations
-from dbt.adapters.zlayout.materializing import Materializing
-from dbt.adapters.zlayout.model_config import ZlayoutConfig
-from dbt.adapters.zlayout.query_values import QueryValues
-from dbt.adapters.zlayout.record_relations import RecordRelations
-from dbt.adapters.zlayout.relation import ZlayoutRelation
-from dbt.adapters.zlayout.spark.catalog import Catalog
-from dbt.adapters.zlayout.spark.remove import drop_table, rename_table
-from dbt.adapters.zlayout.sql_literals import quoted_identifier
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place
-from dbt.adapters.zlayout.time_travel_operations import TimeTravel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt.adapters.base.plugin import AdapterPlugin
 
-from dbt.adapters.zlayout.credentials import ZlayoutCredentials
+from dbt.adapters.zlayout.adapter.session.credentials import ZlayoutCredentials
 from dbt.adapters.zlayout.impl import ZlayoutAdapter
 from dbt.include.zlayout import PACKAGE_PATH
 

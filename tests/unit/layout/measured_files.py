@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.index.aligned import AlignedStatistics
-from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
-from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 ROWS = 100
 

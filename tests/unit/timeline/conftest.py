@@ -11,14 +11,14 @@ import pytest
 
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.store.protocol import Store
-from dbt.adapters.zlayout.timeline.action import Action, Operation
-from dbt.adapters.zlayout.timeline.change import Change
-from dbt.adapters.zlayout.timeline.entry import Commit
-from dbt.adapters.zlayout.timeline.files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import LOG_FOLDER, data_file_path, new_group
-from dbt.adapters.zlayout.timeline.surroundings import Surroundings
-from dbt.adapters.zlayout.timeline.transaction import Transaction
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import LOG_FOLDER, data_file_path, new_group
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 
 class DatedStore(LocalStore):

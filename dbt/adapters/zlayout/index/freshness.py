@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.index.contiguous import contiguous
-from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 NO_INDEX_ROW = "the index has no row for this live file"
 NO_SUCH_FILE = "the index has a row for a file that the table does not have"

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import ZlayoutError
-from dbt.adapters.zlayout.index.aligned import cast_stats
-from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths
-from dbt.adapters.zlayout.index.contiguous import contiguous
 from dbt.adapters.zlayout.index.slices import FILES, IDENTITY, live_files, verified
+from dbt.adapters.zlayout.index.statistics.aligned import cast_stats
+from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths
+from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import SliceStore, TableIndex
-from dbt.adapters.zlayout.index.tracked import TrackedColumn
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.index.bound_cutting import cut_bounds
-from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths, column_stats_table, with_column_paths
-from dbt.adapters.zlayout.index.contiguous import contiguous
-from dbt.adapters.zlayout.index.merge import merge_counts, merge_statistics
-from dbt.adapters.zlayout.index.partition_groups import group_rows
+from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
+from dbt.adapters.zlayout.index.statistics.column_stats import (
+    EXAMINED,
+    column_paths,
+    column_stats_table,
+    with_column_paths,
+)
+from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.index.statistics.merge import merge_counts, merge_statistics
+from dbt.adapters.zlayout.index.statistics.partition_groups import group_rows
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.timeline.bounded_parquet import BoundedParquet
-from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 FILES, COLUMN_STATS, PARTITION_STATS = "files", "column_stats", "partition_stats"
 IDENTITY = ("row_count", "size_bytes", "modified_ms")

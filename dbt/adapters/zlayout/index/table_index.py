@@ -13,12 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
-from dbt.adapters.zlayout.index.aligned import AlignedStatistics, bounds_of_partition, bounds_of_stats, cast_stats
-from dbt.adapters.zlayout.index.column_stats import EXAMINED, column_paths, column_stats_table
-from dbt.adapters.zlayout.index.contiguous import contiguous
-from dbt.adapters.zlayout.index.merge import fields_of, merge_counts, merge_known
-from dbt.adapters.zlayout.index.partition_groups import RowGroups, group_rows
-from dbt.adapters.zlayout.index.partitions import typed_partition_values
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
     FILE_COUNT,
@@ -30,9 +24,20 @@ from dbt.adapters.zlayout.index.slices import (
     read_columns,
     verified,
 )
+from dbt.adapters.zlayout.index.statistics.aligned import (
+    AlignedStatistics,
+    bounds_of_partition,
+    bounds_of_stats,
+    cast_stats,
+)
+from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
+from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.index.statistics.merge import fields_of, merge_counts, merge_known
+from dbt.adapters.zlayout.index.statistics.partition_groups import RowGroups, group_rows
+from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.pruning.statistics import ColumnBounds
-from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 
 class SliceStore(Protocol):

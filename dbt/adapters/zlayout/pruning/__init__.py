@@ -6,7 +6,7 @@ not counted. Each conjunct is evaluated alone, so that what is unknown to one of
 """
 
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, Pruned, prune, verdicts
-from dbt.adapters.zlayout.pruning.statistics import ColumnBounds, Statistics
-from dbt.adapters.zlayout.pruning.verdict import Verdict
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Statistics
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 __all__ = ["ColumnBounds", "ConjunctReport", "Pruned", "Statistics", "Verdict", "prune", "verdicts"]

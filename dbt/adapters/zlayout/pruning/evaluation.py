@@ -20,11 +20,18 @@ from dbt.adapters.zlayout.predicate.expr import (
     columns_of,
 )
 from dbt.adapters.zlayout.predicate.terms import Call, Column, ColumnPath, Function, Term, Value, column_of
-from dbt.adapters.zlayout.pruning.images import image
 from dbt.adapters.zlayout.pruning.leaves import match
-from dbt.adapters.zlayout.pruning.statistics import ColumnBounds, Statistics
-from dbt.adapters.zlayout.pruning.trust import Counts, Facts, counts_contradict, facts_of, facts_of_value, row_counts
-from dbt.adapters.zlayout.pruning.verdict import Flags, Match, all_of, any_of
+from dbt.adapters.zlayout.pruning.propagation import image
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Statistics
+from dbt.adapters.zlayout.pruning.statistics.validation import (
+    Counts,
+    Facts,
+    counts_contradict,
+    facts_of,
+    facts_of_value,
+    row_counts,
+)
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of
 
 
 class Evaluation:

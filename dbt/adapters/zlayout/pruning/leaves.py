@@ -26,9 +26,9 @@ from dbt.adapters.zlayout.predicate.expr import (
     StartsWith,
 )
 from dbt.adapters.zlayout.pruning.membership import holds_member
-from dbt.adapters.zlayout.pruning.trust import Facts, flags
-from dbt.adapters.zlayout.pruning.verdict import Flags, Match
-from dbt.adapters.zlayout.pruning.widening import widened
+from dbt.adapters.zlayout.pruning.statistics.validation import Facts, flags
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match
+from dbt.adapters.zlayout.pruning.statistics.widening import widened
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.pruning.trust import valid
-from dbt.adapters.zlayout.pruning.verdict import Flags
+from dbt.adapters.zlayout.pruning.statistics.validation import valid
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 
 def holds_member(minimum: pa.Array, maximum: pa.Array, members: pa.Array) -> Flags:

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.reasons import file_reasons
-from dbt.adapters.zlayout.pruning.statistics import Statistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
 
 
 @dataclass(frozen=True)

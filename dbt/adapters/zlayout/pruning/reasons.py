@@ -30,8 +30,8 @@ from dbt.adapters.zlayout.predicate.expr import (
 from dbt.adapters.zlayout.predicate.literals import literal, literals
 from dbt.adapters.zlayout.predicate.terms import Term
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
-from dbt.adapters.zlayout.pruning.trust import Facts
-from dbt.adapters.zlayout.pruning.verdict import Verdict
+from dbt.adapters.zlayout.pruning.statistics.validation import Facts
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 Rows = npt.NDArray[np.int64]
 """Positions of files."""

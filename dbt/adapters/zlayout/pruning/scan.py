@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
 from dbt.adapters.zlayout.pruning.prune import verdicts
-from dbt.adapters.zlayout.pruning.some_files import statistics_of
-from dbt.adapters.zlayout.pruning.statistics import Statistics
-from dbt.adapters.zlayout.pruning.verdict import Flags, Verdict
-from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
+from dbt.adapters.zlayout.pruning.statistics.some_files import statistics_of
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 STAGES = ("partition_stats", "files", "column_stats")
 

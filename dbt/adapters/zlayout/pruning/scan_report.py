@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune
 from dbt.adapters.zlayout.pruning.scan import STAGES, Index, ScanPlan
-from dbt.adapters.zlayout.pruning.verdict import Flags, Verdict
-from dbt.adapters.zlayout.timeline.files import DataFiles
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.publish.spark_manifest import listed_paths, manifest_path
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.naming import METADATA_FOLDER, deletes_file_instant, parse_log_file_name
+from dbt.adapters.zlayout.timeline.files.naming import METADATA_FOLDER, deletes_file_instant, parse_log_file_name
 
 _REBUILD = "rebuild with --full-refresh, which leaves this folder untouched"
 _ADOPT = (

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import escaped, qualified
-from dbt.adapters.zlayout.timeline.log import Timeline
-from dbt.adapters.zlayout.timeline.naming import SPARK_MANIFEST_FOLDER
-from dbt.adapters.zlayout.timeline.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.files.naming import SPARK_MANIFEST_FOLDER
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _MANIFEST = re.compile(r"(\d+)\.compact")
 _OF_A_STREAM = re.compile(r"\d+")

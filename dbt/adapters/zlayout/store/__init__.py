@@ -1,7 +1,7 @@
 """Files of one table: reading, atomic writing and listing; local, in a cloud or on a Hadoop file system."""
 
+from dbt.adapters.zlayout.store.atomic_create_probe import check_create_if_absent
 from dbt.adapters.zlayout.store.opening import check_place, open_store, workers_can_write
-from dbt.adapters.zlayout.store.promise import check_create_if_absent
 from dbt.adapters.zlayout.store.protocol import Store, StoredFile, StoredFiles
 from dbt.adapters.zlayout.store.uri import qualified
 

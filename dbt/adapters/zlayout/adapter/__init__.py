@@ -1,0 +1,1 @@
+"""The dbt side: what dbt and its macros call, in dbt's terms."""

@@ -1,0 +1,1 @@
+"""Relations as dbt lists them, and the catalog of ``dbt docs``."""

@@ -1,0 +1,40 @@
+"""A column as dbt sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.base.column import Column
+from dbt.adapters.spark.column import SparkColumn
+
+from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
+
+
+@dataclass(repr=False)
+class ZlayoutColumn(SparkColumn):
+    """A column; its name may hold any character."""
+
+    @property
+    def quoted(self) -> str:
+        """The name in backquotes."""
+        return quoted_identifier(self.column)
+
+    def is_string(self) -> bool:
+        """Whether it holds text."""
+        return self._kind in ("string", "varchar", "char")
+
+    def is_integer(self) -> bool:
+        """Whether it holds whole numbers."""
+        return self._kind in ("tinyint", "smallint", "int", "bigint")
+
+    def is_numeric(self) -> bool:
+        """Whether it holds decimals."""
+        return self._kind == "decimal"
+
+    def can_expand_to(self, other_column: Column) -> bool:  # noqa: ARG002 # dbt's signature
+        """Never: Spark's strings have no length that a longer one could exceed."""
+        return False
+
+    @property
+    def _kind(self) -> str:
+        return self.dtype.lower().split("(", 1)[0]

@@ -1,0 +1,1 @@
+"""From a model, seed or snapshot to a commit."""

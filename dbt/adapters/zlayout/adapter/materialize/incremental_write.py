@@ -1,0 +1,104 @@
+"""New rows for a table that is there: one commit by the model's strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
+from dbt.adapters.zlayout.adapter.sql_literals import string_literal
+from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
+from dbt.adapters.zlayout.spark.commit.publish import Description
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+
+
+def managed_table(session: SparkSession, name: str, wanted: ModelWrite, tell: Callable[[str], None]) -> ZTable:
+    """Opens the table that new rows go to; a plain Parquet table is taken under management first.
+
+    Args:
+        session: The session whose catalog knows the table.
+        name: ``schema.identifier``, in backquotes.
+        wanted: Keys and statistics of the model.
+        tell: Gets a sentence when a table is taken over.
+
+    Raises:
+        UnsupportedError: It is a table of another format.
+    """
+    with suppress(TableNotFoundError):
+        table = ZTable.for_name(session, name)
+        if table.is_managed:
+            return table
+    tell("a plain Parquet table so far; it is taken under management, and other tools must not write to it any more")
+    taken_over = {key: wanted.settings[key] for key in ("zorder", "stats_columns") if key in wanted.settings}
+    return ZTable.adopt(session, name, managed=True, **taken_over)
+
+
+def write_increment(
+    table: ZTable,
+    rows: DataFrame,
+    wanted: ModelWrite,
+    batch: Mapping[str, Any] | None,
+    progress: Callable[[str], None],
+) -> CommitSummary:
+    """Brings a run's rows into the table.
+
+    Args:
+        table: From `managed_table`.
+        rows: The model's query, not run yet.
+        wanted: From `read_model`.
+        batch: Of a microbatch, with ``event_time_start`` and ``event_time_end``.
+        progress: Gets a sentence now and then while the write lasts.
+
+    Raises:
+        ConflictError: Another writer committed meanwhile.
+        ConfigError: Columns of query and table do not fit together.
+        WriteError: The query failed; the table is as it was.
+    """
+    how = wanted.incremental
+    common: dict[str, Any] = {
+        "on_schema_change": how.on_schema_change,
+        **kept_settings(wanted),
+        "progress": progress,
+    }
+    if how.strategy == "insert_overwrite":
+        return table.overwrite(rows, "all" if how.partition_overwrite == "static" else None, **common)
+    if how.strategy == "microbatch":
+        return table.replace_where(rows, batch_predicate(str(how.event_time), batch), **common)
+    if how.strategy == "append" or not how.unique_key:
+        return table.append(rows, **common)
+    if how.strategy == "delete+insert":
+        return table.delete_insert(rows, list(how.unique_key), predicates=how.predicates, **common)
+    return table.merge(rows, **how.merge_rules, **wanted.feed_settings, **common)
+
+
+def kept_settings(wanted: ModelWrite) -> dict[str, Any]:
+    """What a run says again of a table that is there: its layout, what people read about it, and what must hold."""
+    described = wanted.comment is not None or wanted.properties
+    return {
+        "settings": wanted.table_config,
+        "description": Description(wanted.comment, wanted.properties) if described else None,
+        "column_comments": wanted.column_comments,
+        "not_null": wanted.not_null,
+    }
+
+
+def batch_predicate(event_time: str, batch: Mapping[str, Any] | None) -> str:
+    """The rows of a microbatch, as dbt filters the tables that the model reads.
+
+    Raises:
+        WriteError: dbt runs the model without batches.
+    """
+    start, end = (batch or {}).get("event_time_start"), (batch or {}).get("event_time_end")
+    if start is None or end is None:
+        raise WriteError(
+            "incremental_strategy microbatch: dbt gave the run no batch; take a macro get_incremental_microbatch_sql"
+            " out of the project, or set the flag require_batched_execution_for_custom_microbatch_strategy"
+        )
+    low, high = string_literal(str(start)), string_literal(str(end))
+    return f"{event_time} >= {low} and {event_time} < {high}"

@@ -1,0 +1,115 @@
+"""What a model says that will hardly be meant: a sentence each, with the way out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, subject_of
+from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.schema.types import fields_of
+
+# Keys that speak of one table's files; others, such as retain_hours, may be set for a whole folder of models.
+_OF_FILES = ("zorder", "curve", "partition_by", "table_type", "ordering", "clustering")
+# dbt-spark writes partitions, too.
+_OF_OTHER_FORMATS = ("partition_by",)
+_BY_KEY = ("merge", "delete+insert")
+_UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Zulu", "Z", "+00:00"})
+_MANY_FILES, _FEW_ROWS = 100, 10
+
+
+def model_warnings(wanted: ModelWrite) -> list[str]:
+    """Sentences about the settings of a model that is about to be written."""
+    how = wanted.incremental
+    if how.strategy not in _BY_KEY or how.unique_key:
+        return []
+    return [
+        (
+            f"incremental_strategy '{how.strategy}' without unique_key adds every row, also one that is there already;"
+            " set unique_key to the columns that tell rows apart, or incremental_strategy='append' if adding is meant"
+        )
+    ]
+
+
+def unused_settings(model: Mapping[str, Any]) -> list[str]:
+    """Sentences about settings of files on a model that this adapter does not write.
+
+    Args:
+        model: The node of a view, or of a table in a format of dbt-spark.
+
+    Raises:
+        ConfigError: A key looks like a misspelled one of ours.
+    """
+    config: Mapping[str, Any] = model["config"]
+    if problems := near_misses((key for key in config if config[key] is not None), DBT_KEYS):
+        raise ConfigError(problems, subject_of(model))
+    is_view = config.get("materialized") == "view"
+    what = "a view, which has no files" if is_view else f"a table with file_format {config.get('file_format')!r}"
+    change = "materialized to 'table', 'incremental' or 'zordered_table'" if is_view else "file_format to 'parquet'"
+    without = () if is_view else _OF_OTHER_FORMATS
+    return [
+        f"{key} {config[key]!r} does nothing for {what}; set {change}, or leave {key} out"
+        for key in _OF_FILES
+        if config.get(key) and key not in without
+    ]
+
+
+def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
+    """A sentence about a key that the first rows lack: later runs would fail on it.
+
+    Args:
+        wanted: What the model asks for.
+        columns: Those of its query.
+    """
+    how = wanted.incremental
+    known = {name.lower() for name in columns}
+    missing = [name for name in how.unique_key if name.strip("`").lower() not in known]
+    if how.strategy not in _BY_KEY or not missing:
+        return None
+    near = difflib.get_close_matches(missing[0].lower(), sorted(known), n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return (
+        f"unique_key: {', '.join(map(repr, missing))} is no column of the query, which has {', '.join(columns)}{hint}."
+        " This run builds the table; the next one will fail until unique_key names columns"
+    )
+
+
+def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
+    """A sentence about folders that hold next to nothing.
+
+    Args:
+        wanted: What the model asks for.
+        rows: Rows of the whole table.
+        files: Its files.
+    """
+    columns = wanted.table_config.partitioning.columns
+    if not columns or files < _MANY_FILES or rows >= _FEW_ROWS * files:
+        return None
+    named = ", ".join(columns)
+    return (
+        f"partition_by {named} spreads {rows:,} rows over {files:,} files, {rows / files:.1f} rows a file; partition by"
+        f" columns of few values, or leave partition_by out and set zorder to {named}, which skips files as well"
+    )
+
+
+def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> str | None:
+    """A sentence about folders that spell instants in local time.
+
+    Args:
+        schema_json: Spark's JSON of the table's columns.
+        partition_by: Its partition columns.
+        zone: The session's time zone.
+    """
+    instants = [
+        f"`{each.name}`"
+        for each in fields_of(schema_json)
+        if each.name in partition_by and each.spark_type == "timestamp"
+    ]
+    if not instants or zone in _UTC_NAMES:
+        return None
+    return (
+        f"partition column {', '.join(instants)} is stored in local time ({zone}), so that sessions in another time"
+        " zone read other instants; partition by a date or by text, or set spark.sql.session.timeZone to UTC"
+    )

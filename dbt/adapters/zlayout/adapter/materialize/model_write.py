@@ -1,0 +1,235 @@
+"""From a dbt model to one atomic write: what its node says, checked at once, then handed to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.materialize.recluster import cluster_settings
+from dbt.adapters.zlayout.config import TableConfig, parse_table_config
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
+from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, asks_for_merge_on_read
+from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+
+_WRITE_KEYS = (
+    "zorder",
+    "curve",
+    "partition_by",
+    "target_file_size",
+    "row_group_rows",
+    "stats_columns",
+    "retain_versions",
+    "retain_hours",
+    "writer",
+    "compression",
+    *TABLE_TYPE_KEYS,
+)
+_UNSUPPORTED = {
+    "clustered_by": "there are no buckets; zorder does the clustering",
+    "buckets": "there are no buckets; zorder does the clustering",
+    "options": "Spark's writer and its options are not used; see compression and row_group_rows",
+}
+_INCREMENTAL = ("incremental", "zordered_table")
+
+
+@dataclass(frozen=True)
+class ModelWrite:
+    """What a model asks for besides its rows.
+
+    Attributes:
+        settings: Keys of the model's config that shape the table, as the model spells them.
+        location_root: Folder that gets the table's folder; None for the schema's own.
+        comment: Of the table, where ``persist_docs`` wants it.
+        column_comments: By the name in the model's properties.
+        properties: ``tblproperties``.
+        not_null: Columns that an enforced contract says hold no null.
+        incremental: How new rows come in, for a model that keeps its rows from run to run.
+        column_names: Columns of the properties.
+        exact_names: Columns of the properties whose case counts: those with ``quote: true``.
+        reclustering: When the table is clustered after a write.
+        cluster_settings: How, as keywords of ``ZTable.cluster``.
+    """
+
+    settings: Mapping[str, Any]
+    location_root: str | None = None
+    comment: str | None = None
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    not_null: Sequence[str] = ()
+    incremental: IncrementalConfig = field(default_factory=IncrementalConfig)
+    column_names: tuple[str, ...] = ()
+    exact_names: frozenset[str] = frozenset()
+    reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
+    cluster_settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def feed_settings(self) -> dict[str, Any]:
+        """What a change feed says beside its condition, as keywords of ``ZTable``; nothing for any other model."""
+        return {} if self.incremental.deleted_when is None else {"stored_columns": self.column_names}
+
+    @property
+    def table_config(self) -> TableConfig:
+        """The settings, parsed."""
+        root = {} if self.location_root is None else {"location_root": self.location_root}
+        return parse_table_config({**self.settings, **root})
+
+
+def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
+    """Reads and checks a node.
+
+    Args:
+        model: The node, as Jinja has it.
+        schema_root: The profile's folder for tables of the model's schema.
+
+    Raises:
+        ConfigError: Names every wrong setting.
+    """
+    config: Mapping[str, Any] = model["config"]
+    problems = [*_table_problems(config), *_dbt_problems(config)]
+    incremental = IncrementalConfig()
+    if config.get("materialized") in _INCREMENTAL:
+        incremental = parse_incremental(config, problems)
+    if problems:
+        raise ConfigError(problems, subject_of(model))
+    columns: Mapping[str, Any] = model.get("columns") or {}
+    persisted: Mapping[str, Any] = config.get("persist_docs") or {}
+    return ModelWrite(
+        settings=_settings(config),
+        location_root=config.get("location_root") or schema_root,
+        comment=(model.get("description") or None) if persisted.get("relation") else None,
+        column_comments=_descriptions(columns) if persisted.get("columns") else {},
+        column_names=tuple(columns),
+        exact_names=frozenset(name for name, column in columns.items() if column.get("quote")),
+        properties={str(key): str(value) for key, value in (config.get("tblproperties") or {}).items()},
+        not_null=_not_null(model, columns) if contract_is_enforced(config) else (),
+        incremental=incremental,
+        reclustering=parse_reclustering(config, []),
+        cluster_settings=cluster_settings(config),
+    )
+
+
+def subject_of(model: Mapping[str, Any]) -> str:
+    """How an error or a warning names a node."""
+    return f"{model.get('resource_type', 'model')} {model['name']}"
+
+
+def write_model(
+    name: str,
+    dataframe: DataFrame,
+    wanted: ModelWrite,
+    *,
+    warn: Callable[[str], None],
+    progress: Callable[[str], None],
+) -> CommitSummary:
+    """Writes a model's rows as the table's new version.
+
+    Args:
+        name: ``schema.identifier``, in backquotes.
+        dataframe: The model's query, not run yet.
+        wanted: From `read_model`.
+        warn: Gets a sentence about documented columns that the query does not have.
+        progress: Gets a sentence now and then while the write lasts.
+    """
+    settings = dict(wanted.settings)
+    if wanted.incremental.deleted_when is not None:
+        settings["deleted_when"] = wanted.incremental.deleted_when
+        settings["unique_key"] = [format_column_path((key,)) for key in wanted.incremental.unique_key]
+    table = ZTable.write(
+        dataframe.sparkSession,
+        name,
+        dataframe,
+        **settings,
+        **wanted.feed_settings,
+        location_root=wanted.location_root,
+        comment=wanted.comment,
+        column_comments=_in_case_of(dataframe.columns, wanted, name, warn),
+        properties=wanted.properties,
+        not_null=wanted.not_null,
+        progress=progress,
+    )
+    if table.last_commit is None:
+        raise WriteError(f"{name} was written, but says nothing of its commit; look at its history")
+    return table.last_commit
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    # The key of any other model is a matter of its strategy, and the table knows nothing of it.
+    keys = (*_WRITE_KEYS, "unique_key") if asks_for_merge_on_read(config) else _WRITE_KEYS
+    return {key: config[key] for key in keys if config.get(key) is not None}
+
+
+def _table_problems(config: Mapping[str, Any]) -> Sequence[str]:
+    try:
+        parse_table_config(config)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
+    problems = [f"{key}: {why}" for key, why in _UNSUPPORTED.items() if config.get(key)]
+    file_format = config.get("file_format")
+    if file_format is not None and str(file_format).lower() != "parquet":
+        problems.append(f"file_format: {file_format!r} is not parquet, the only format that this adapter writes itself")
+    materialized = config.get("materialized")
+    if asks_for_merge_on_read(config) and materialized not in _INCREMENTAL:
+        problems.append(
+            f"table_type: 'merge_on_read' does not fit materialized={materialized!r}, but {' and '.join(_INCREMENTAL)};"
+            " take one of them, or leave table_type out"
+        )
+    if config.get("deleted_when") is not None and materialized not in _INCREMENTAL:
+        problems.append(
+            f"deleted_when: {config['deleted_when']!r} does not fit materialized={materialized!r}, which keeps no row"
+            " to delete; leave such rows out in the query, or take materialized='incremental' with"
+            " incremental_strategy='merge'"
+        )
+    submission = config.get("submission_method")
+    if submission not in (None, "session"):
+        problems.append(f"submission_method: {submission!r} is not session, where every model of this adapter runs")
+    return problems
+
+
+def contract_is_enforced(config: Mapping[str, Any]) -> bool:
+    """Whether a node's contract is more than documentation."""
+    contract = config.get("contract") or {}
+    return bool(contract.get("enforced"))
+
+
+def _descriptions(columns: Mapping[str, Any]) -> dict[str, str]:
+    return {name: column["description"] for name, column in columns.items() if column.get("description")}
+
+
+def _not_null(model: Mapping[str, Any], columns: Mapping[str, Any]) -> tuple[str, ...]:
+    named = [name for name, column in columns.items() if _has_not_null(column.get("constraints"))]
+    for constraint in model.get("constraints") or ():
+        if constraint["type"] == "not_null":
+            named += constraint.get("columns") or ()
+    return tuple(dict.fromkeys(named))
+
+
+def _has_not_null(constraints: Sequence[Mapping[str, Any]] | None) -> bool:
+    return any(constraint["type"] == "not_null" for constraint in constraints or ())
+
+
+def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str, warn: Callable[[str], None]) -> dict[str, str]:
+    """Comments by the query's spelling of each column."""
+    any_case = {name.lower(): name for name in names}
+    found = {
+        name: name if name in names else None if name in wanted.exact_names else any_case.get(name.lower())
+        for name in wanted.column_comments
+    }
+    if missing := [name for name, column in found.items() if column is None]:
+        warn(
+            f"In relation {table}: The following columns are specified in the schema but are not present in the"
+            f" database: {', '.join(missing)}"
+        )
+    return {column: wanted.column_comments[name] for name, column in found.items() if column is not None}

@@ -1,0 +1,53 @@
+"""Clustering as part of a run: what a model asks for after its rows have landed, and by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, ReclusteringConfig
+from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.action import Operation
+
+_WHOLE = (Operation.OVERWRITE.value, Operation.CLUSTERING.value)
+
+
+def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The keywords of ``ZTable.cluster`` that a model's config sets, and those that a call gives in their place."""
+    found = {key: config[key] for key in CLUSTER_SETTINGS if config.get(key) is not None}
+    found |= {key: value for key, value in (given or {}).items() if value is not None}
+    if "cluster_max_bytes" in found:
+        found.setdefault("max_bytes", found["cluster_max_bytes"])
+        del found["cluster_max_bytes"]
+    return found
+
+
+def recluster(
+    table: ZTable, wanted: ReclusteringConfig, settings: Mapping[str, Any], tell: Callable[[str], None]
+) -> ClusterSummary | None:
+    """Clusters a table after a write, or plans it, as its model says.
+
+    Args:
+        table: At its newest version.
+        wanted: When to do it; its mode is not 'off'.
+        settings: From `cluster_settings`.
+        tell: Gets a line now and then.
+
+    Returns:
+        What was done; None where it is not time yet, nothing was worth it, or a plan was written for later.
+    """
+    if _commits_since_clustering(table, wanted.every) < wanted.every:
+        return None
+    if wanted.mode == "deferred":
+        planned = table.schedule_clustering(progress=tell, **settings)
+        if planned.groups:
+            tell(f"clustering of {planned.files_removed:,} files is planned; run zlayout_cluster with pending: true")
+        return None
+    done = table.cluster(progress=tell, **settings)
+    return done if done.groups_done or done.groups_dropped else None
+
+
+def _commits_since_clustering(table: ZTable, most: int) -> int:
+    operations = table.history(most).column("operation").to_pylist()
+    return next((number for number, each in enumerate(operations) if each in _WHOLE), len(operations))

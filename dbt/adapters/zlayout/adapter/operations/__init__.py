@@ -1,0 +1,1 @@
+"""What run-operations, hooks and generic tests call."""

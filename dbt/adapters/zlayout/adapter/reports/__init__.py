@@ -1,0 +1,1 @@
+"""What operations print: text for people, JSON for programs."""

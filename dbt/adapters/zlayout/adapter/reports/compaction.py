@@ -1,0 +1,82 @@
+"""What is told of compactions by the run-operation, as text or JSON, and by the test of their lag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.reports.clustering import size_text
+from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.timeline.files.instant import instant_ms
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
+
+_MS_PER_HOUR = 3_600_000
+
+
+def compaction_report(done: Mapping[str, CompactionSummary], *, scheduled: bool, as_json: bool) -> str:
+    """What a compaction of some tables did, or planned.
+
+    Args:
+        done: By table.
+        scheduled: Whether plans were written and nothing carried out.
+        as_json: For programs.
+    """
+    if as_json:
+        return json_text([{"table": table, "scheduled": scheduled, **each.to_dict()} for table, each in done.items()])
+    line = _planned_line if scheduled else _done_line
+    return "\n".join(line(table, each) for table, each in done.items()) or "No merge-on-read table to compact."
+
+
+def compaction_problems(
+    information: Mapping[str, Any], limits: Mapping[str, float], now_ms: int
+) -> list[dict[str, Any]]:
+    """What zlayout_compaction_lag_at_most selects: a row for each limit that is passed.
+
+    Args:
+        information: As ``ZTable.information()`` gives it; a table without logs passes.
+        limits: From `lag_limits`.
+        now_ms: The time, in milliseconds since the epoch.
+    """
+    oldest = information.get("oldest_log")
+    found = {
+        "commits": information.get("unmerged_commits", 0),
+        "log_bytes": information.get("log_bytes", 0),
+        "hours": 0.0 if oldest is None else round((now_ms - instant_ms(oldest)) / _MS_PER_HOUR, 4),
+    }
+    if information.get("pending_compactions"):
+        advice = "carry out the plans that wait: dbt run-operation zlayout_compact with execute: true"
+    else:
+        advice = "compact the table: dbt run-operation zlayout_compact"
+    return [
+        {"measure": measure, "found": found[measure], "at_most": limit, "what_to_do": advice}
+        for measure, limit in limits.items()
+        if found[measure] > limit
+    ]
+
+
+def _planned_line(table: str, planned: CompactionSummary) -> str:
+    if not planned.groups:
+        return f"{table}: nothing to plan; no file group has logs that no plan has"
+    return (
+        f"{table}: planned {', '.join(planned.plans)}: {_groups(planned.groups)}, {planned.files_removed:,} files "
+        f"({size_text(planned.bytes_read)}); zlayout_compact with execute: true carries it out"
+    )
+
+
+def _done_line(table: str, done: CompactionSummary) -> str:
+    if not done.plans:
+        return f"{table}: nothing to merge"
+    line = (
+        f"{table}: merged the logs of {_groups(done.groups)}, {done.files_removed:,} files "
+        f"({size_text(done.bytes_read)}) as {done.files_added:,} ({size_text(done.bytes_written)}); "
+        f"version {done.version}, {done.seconds:g} s"
+    )
+    if done.groups_dropped:
+        line += f"; passed over {_groups(done.groups_dropped)} whose files another writer had replaced"
+    return line
+
+
+def _groups(count: int) -> str:
+    return "1 file group" if count == 1 else f"{count:,} file groups"

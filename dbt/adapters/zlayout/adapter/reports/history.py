@@ -1,0 +1,83 @@
+"""What the run-operations on versions print: text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.table.text_grid import aligned_lines
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+    from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
+
+_HISTORY = (
+    "version",
+    "committed at",
+    "operation",
+    "rows",
+    "+rows",
+    "~rows",
+    "-rows",
+    "+files",
+    "-files",
+    "bytes added",
+)
+_NUMBERS = (0, 3, 4, 5, 6, 7, 8, 9)
+_FIGURES = ("rows", "rows_inserted", "rows_updated", "rows_deleted", "files_added", "files_removed", "bytes_added")
+
+
+def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
+    """The versions of a table; times in UTC."""
+    if as_json:
+        return json_text([{**row, "committed_at": _utc(row["committed_at"])} for row in rows])
+    cells = [
+        (
+            str(row["version"]),
+            _utc(row["committed_at"]),
+            row["operation"],
+            *(_number(row[name]) for name in _FIGURES),
+        )
+        for row in rows
+    ]
+    return "\n".join([table, *aligned_lines([_HISTORY, *cells], right=_NUMBERS)])
+
+
+def rollback_report(table: str, to_version: int, done: CommitSummary, *, as_json: bool) -> str:
+    """What a rollback did."""
+    if as_json:
+        return json_text({"table": table, "to_version": to_version, **done.to_dict()})
+    return (
+        f"{table} is at version {done.version}, which equals version {to_version}: {_number(done.rows)} rows, "
+        f"{_number(done.files_added)} files back, {_number(done.files_removed)} files out of it"
+    )
+
+
+def clean_report(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: bool) -> str:
+    """What a clean of some tables deleted, or would delete."""
+    if as_json:
+        return json_text([{"table": table, "dry_run": dry_run, **vars(result)} for table, result in cleaned.items()])
+    if not cleaned:
+        return "No table of dbt-zlayout to clean."
+    verb = "would delete" if dry_run else "deleted"
+    lines = []
+    for table, result in cleaned.items():
+        lines.append(
+            f"{table}: {verb} {_number(result.files)} files of {_number(result.bytes)} bytes; "
+            f"whole from version {result.oldest_version} on"
+        )
+        lines += [f"  not deleted: {problem}" for problem in result.failed]
+        if dry_run:
+            lines += [f"  {path}" for path in result.paths]
+    return "\n".join(lines)
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _utc(moment: dt.datetime) -> str:
+    """To the millisecond, as ``zlayout_at(timestamp=…)`` reads it."""
+    return f"{moment.astimezone(dt.timezone.utc):%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"

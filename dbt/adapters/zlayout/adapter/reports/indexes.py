@@ -1,0 +1,63 @@
+"""What the run-operations on indexes print: text for people, JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
+from dbt.adapters.zlayout.index.verification import LOST_FILE
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.index.refresh import Refreshed
+
+_MOST_CELLS = 50
+
+
+def refresh_line(table: str, done: Refreshed) -> str:
+    """One line of what a refresh did."""
+    counts = {
+        "added": done.files_added,
+        "removed": done.files_removed,
+        "changed": done.files_changed,
+        "rebuilt": done.files_rebuilt,
+    }
+    told = [f"{count:,} {word}" for word, count in counts.items() if count]
+    told += ["damaged slices written anew"] if done.repaired else []
+    told += [f"{len(done.unreadable):,} unreadable ({done.unreadable[0]} …)"] if done.unreadable else []
+    told += [f"{done.files_dropped:,} missing dropped from the table"] if done.files_dropped else []
+    told += (
+        [f"{len(done.missing):,} MISSING from the folder ({done.missing[0]} …): queries fail; {LOST_FILE_ADVICE}"]
+        if done.missing
+        else []
+    )
+    return f"{table}: index at version {done.version}, " + (f"files: {', '.join(told)}" if told else "nothing to do")
+
+
+def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:
+    """What a refresh of some tables did."""
+    if as_json:
+        return json_text([{"table": table, **vars(done)} for table, done in refreshed.items()])
+    lines = [refresh_line(table, done) for table, done in refreshed.items()]
+    return "\n".join(lines) or "No table with an index of dbt-zlayout."
+
+
+def verify_report(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bool) -> str:
+    """The wrong cells of some tables' indexes."""
+    if as_json:
+        return json_text([{"table": table, "wrong": list(cells)} for table, cells in found.items()])
+    lines = []
+    for table, cells in found.items():
+        lines.append(f"{table}: " + (f"{len(cells):,} wrong cells" if cells else "every cell is right"))
+        lines += map(_cell_line, cells[:_MOST_CELLS])
+        if len(cells) > _MOST_CELLS:
+            lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (all with json: true)")
+    return "\n".join(lines) or "No table with an index of dbt-zlayout."
+
+
+def _cell_line(cell: Mapping[str, Any]) -> str:
+    if cell["cell"] == LOST_FILE:
+        return f"  {cell['path']}: {cell['stored']}, but {cell['found']}"
+    name = f"{cell['column'] or '-'}.{cell['cell']}"
+    return f"  {cell['path']}  {name}: the index has {cell['stored']}, the file {cell['found']}"

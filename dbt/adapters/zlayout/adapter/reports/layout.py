@@ -1,0 +1,133 @@
+"""The layout of a table as a screen for the terminal, and what the tests of a layout say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.layout.measures.depth import LAST_SINGLE_BUCKET
+from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.layout.measures.depth import Overlap
+    from dbt.adapters.zlayout.table.explanation import Explanation
+    from dbt.adapters.zlayout.table.measures import ClusteringInformation
+
+_MOST_COLUMNS, _LONGEST_BAR = 20, 40
+_HEAD = ("column", "depth", "overlaps", "constant", "unknown", "point", "1 %", "10 %")
+_NUMBERS = range(1, len(_HEAD))
+
+
+def clustering_text(found: ClusteringInformation) -> str:
+    """A screen: figures a column and over all columns, then files by depth."""
+    return "\n".join(_lines(found))
+
+
+def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] | None:
+    """What zlayout_depth_at_most selects, None where the layout is as good as it shall be.
+
+    Args:
+        found: The layout for the columns of the test.
+        most: The highest average depth that passes.
+    """
+    if found.average_depth <= most:
+        return None
+    columns = ", ".join(found.columns)
+    if not found.managed:
+        advice = f"other tools write this table: have them sort by {columns}, or build a model on it with zorder"
+    elif set(found.columns) <= set(found.zorder):
+        advice = "cluster the table: dbt run-operation zlayout_cluster, or clustering='inline' in the model"
+    else:
+        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or leave the test to its keys"
+    return {"columns": columns, "average_depth": round(found.average_depth, 4), "at_most": most, "what_to_do": advice}
+
+
+def pruning_problem(explained: Explanation, predicate: str, percent: float) -> dict[str, Any] | None:
+    """What zlayout_prunes_at_least selects, None where the condition skips enough.
+
+    Args:
+        explained: The explanation of the condition.
+        predicate: The condition, as the test has it.
+        percent: The least share of the files that must be skipped, 0 … 100; a table without files passes.
+    """
+    if explained.skipped_percent >= percent:
+        return None
+    advice = list(dict.fromkeys(each for each in explained.conjuncts.column("advice").to_pylist() if each))
+    advice += explained.problems or [_pruning_advice(explained.total_files, percent)]
+    return {
+        "predicate": predicate,
+        "skipped_percent": round(explained.skipped_percent, 4),
+        "at_least": percent,
+        "kept_files": explained.kept_files,
+        "total_files": explained.total_files,
+        "what_to_do": "; ".join(advice),
+    }
+
+
+def _pruning_advice(files: int, percent: float) -> str:
+    # A condition that some row meets reads at least one file.
+    most = 100 * (files - 1) / files
+    if most >= percent:
+        return "cluster the table by the columns of the condition; zlayout_explain tells of each file why"
+    count = "one file, of which nothing" if files == 1 else f"{files:,} files, of which at most {most:g} percent"
+    return (
+        f"the table has {count} can be skipped while a row matches; lower target_file_size so that it has more files,"
+        " or add the test when the table has grown"
+    )
+
+
+def problem_line(table: str, problem: Mapping[str, Any]) -> str:
+    """A failing test in one line."""
+    return f"{table}: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in problem.items())
+
+
+def _lines(found: ClusteringInformation) -> Iterator[str]:
+    yield f"layout for {', '.join(found.columns)}"
+    shown = found.by_column[:_MOST_COLUMNS]
+    rows = [
+        _row(each.column, each.overlap, each.constant_files, each.unknown_files, each.expected_files) for each in shown
+    ]
+    if len(found.columns) > 1:
+        rows.append(_row("all together", found.overlap, found.constant_files, None, found.expected_files))
+    if found.curve_intervals is not None:
+        rows.append(_row("on the curve", found.curve_intervals, None, None, {}))
+    yield from (f"  {line}" for line in ruled_lines(_HEAD, rows, right=_NUMBERS))
+    if len(found.by_column) > len(shown):
+        yield f"  … and {len(found.by_column) - len(shown):,} more columns (json: true shows them)"
+    yield "  point, 1 %, 10 %: files that a random value, or a range of so many rows, is expected to read"
+    yield from _histogram(found)
+    yield from (f"  note: {problem}" for problem in found.problems)
+
+
+def _row(
+    name: str, overlap: Overlap, constant: int | None, unknown: int | None, expected: Mapping[str, float]
+) -> tuple[str, ...]:
+    reads = [expected.get(condition) for condition in ("point", "range_1_percent", "range_10_percent")]
+    figures = (overlap.average_depth, overlap.average_overlaps, constant, unknown, *reads)
+    return (name, *map(_number, figures))
+
+
+def _histogram(found: ClusteringInformation) -> Iterator[str]:
+    counts = {top: count for top, count in found.depth_histogram.items() if count}
+    if not counts:
+        return
+    yield ""
+    files = f"{found.overlap.measured_files:,} of {found.files:,} files"
+    off = f", averages within {found.overlap.depth_error:,.2f}" if found.overlap.depth_error else ""
+    yield f"  depth of {files}{off}"
+    longest = max(counts.values())
+    rows = [
+        (
+            f"{top:,}" if top <= LAST_SINGLE_BUCKET else f"… {top:,}",
+            f"{count:,}",
+            "#" * -(-count * _LONGEST_BAR // longest),
+        )
+        for top, count in counts.items()
+    ]
+    yield from (f"  {line}" for line in aligned_lines(rows, right=(0, 1)))
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"

@@ -1,0 +1,150 @@
+"""What a run did, as run_results.json and the line on the terminal tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Dict, List, Optional  # noqa: UP035 # mashumaro reads the annotations at run time
+
+from dbt.adapters.contracts.connection import AdapterResponse
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+
+_WHOLE = ("create", "replace")
+_CLUSTERED = (
+    "version",
+    "files_added",
+    "files_removed",
+    "bytes_rewritten",
+    "depth_before",
+    "depth_after",
+    "files_read_before",
+    "files_read_after",
+    "seconds",
+)
+_COMPACTED = ("version", "groups", "files_added", "files_removed", "bytes_read", "bytes_written", "seconds")
+
+
+# ruff: noqa: UP006, UP045 # the same
+@dataclass
+class ZlayoutAdapterResponse(AdapterResponse):
+    """Response of a statement; the fields below are set for tables that this adapter wrote.
+
+    Attributes:
+        version: Version of the table that the run made.
+        instant: Its instant, 17 digits in UTC.
+        rows: Rows that the run wrote, those that were only carried over into new files among them.
+        rows_inserted: Rows that are new.
+        rows_updated: Rows that have new values.
+        rows_deleted: Rows that are gone.
+        files_added: Data files that the version brought.
+        files_removed: Data files that it took away.
+        files_total: Data files that the table had before.
+        bytes_added: Size of the files it brought.
+        bytes_removed: Size of the files it took away.
+        bytes_written: Size of the files that the run made.
+        groups_touched: File groups that got logs.
+        log_bytes: Size of these logs.
+        data_passes: How often the rows went through Spark.
+        overlap_depth: Files that hold a point of the key space, on average; 1 is perfect.
+        seconds: Wall-clock seconds by phase.
+        clustered: What a clustering after the write did: ``version``, ``files_added``, ``files_removed``,
+            ``bytes_rewritten``, ``depth_before``, ``depth_after``, ``files_read_before``, ``files_read_after``,
+            ``seconds``.
+        compacted: What a compaction after the write did: ``version``, ``groups``, ``files_added``, ``files_removed``,
+            ``bytes_read``, ``bytes_written``, ``seconds``.
+        unfinished: What failed after the commit and is left to the next writer, a sentence each.
+    """
+
+    version: Optional[int] = None
+    instant: Optional[str] = None
+    rows: Optional[int] = None
+    rows_inserted: Optional[int] = None
+    rows_updated: Optional[int] = None
+    rows_deleted: Optional[int] = None
+    files_added: Optional[int] = None
+    files_removed: Optional[int] = None
+    files_total: Optional[int] = None
+    bytes_added: Optional[int] = None
+    bytes_removed: Optional[int] = None
+    bytes_written: Optional[int] = None
+    groups_touched: Optional[int] = None
+    log_bytes: Optional[int] = None
+    data_passes: Optional[int] = None
+    overlap_depth: Optional[float] = None
+    seconds: Optional[Dict[str, float]] = None
+    clustered: Optional[Dict[str, float]] = None
+    compacted: Optional[Dict[str, float]] = None
+    unfinished: Optional[List[str]] = None
+
+
+def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) -> ZlayoutAdapterResponse:
+    """Shapes what a commit, and a clustering after it, did into dbt's response."""
+    whole = commit.operation in _WHOLE
+    changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
+    message = _whole_message(commit) if whole else _change_message(commit)
+    if commit.compacted:
+        message += f", {_counted(commit.compacted['groups'], 'file group')} compacted"
+    response = ZlayoutAdapterResponse(
+        _message=message + _left_over(commit.unfinished),
+        rows_affected=commit.rows if whole else changed,
+        version=commit.version,
+        instant=commit.instant,
+        rows=commit.rows,
+        rows_inserted=commit.rows if whole else commit.rows_inserted,
+        rows_updated=commit.rows_updated,
+        rows_deleted=commit.rows_deleted,
+        files_added=commit.files_added,
+        files_removed=commit.files_removed,
+        files_total=commit.files_total,
+        bytes_added=commit.bytes_added,
+        bytes_removed=commit.bytes_removed,
+        bytes_written=commit.bytes_written,
+        groups_touched=commit.groups_touched or None,
+        log_bytes=commit.log_bytes or None,
+        data_passes=commit.data_passes,
+        overlap_depth=commit.overlap_depth,
+        seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
+        compacted={name: commit.compacted[name] for name in _COMPACTED} if commit.compacted else None,
+        unfinished=list(commit.unfinished) or None,
+    )
+    return response if clustered is None else with_clustering(response, clustered.to_dict())
+
+
+def with_clustering(response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
+    """A run's response with what a clustering did after its rows had landed.
+
+    Args:
+        response: Of the run.
+        done: `ClusterSummary.to_dict`.
+    """
+    unfinished = [*(response.unfinished or ()), *done["unfinished"]] or None
+    response = replace(response, _message=f"{response}{_left_over(done['unfinished'])}", unfinished=unfinished)
+    if not done["groups_done"]:
+        return response
+    message = f"{response}, {_counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
+    return replace(response, _message=message, clustered={name: done[name] for name in _CLUSTERED})
+
+
+def _left_over(unfinished: Sequence[str]) -> str:
+    return f", {_counted(len(unfinished), 'step')} left to the next writer" if unfinished else ""
+
+
+def _whole_message(commit: CommitSummary) -> str:
+    return f"{_counted(commit.rows, 'row')} in {_counted(commit.files_added, 'file')}"
+
+
+def _change_message(commit: CommitSummary) -> str:
+    """The version, rows that came (+), changed (~) and went (-), and how much of the table was touched for it."""
+    rows = f"+{commit.rows_inserted:,} ~{commit.rows_updated:,} -{commit.rows_deleted:,} rows"
+    if commit.groups_touched:
+        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'log')}"
+    if not commit.files_removed:
+        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'new file')}"
+    return f"v{commit.version} {rows}, {commit.files_removed:,} of {_counted(commit.files_total, 'file')} rewritten"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

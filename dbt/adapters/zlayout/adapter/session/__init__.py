@@ -1,0 +1,1 @@
+"""The profile, the connection and the one Spark session behind it."""

@@ -1,0 +1,1 @@
+"""Statistics from Parquet footers, and from data where footers leave something open."""

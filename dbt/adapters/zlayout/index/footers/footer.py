@@ -1,0 +1,194 @@
+"""Statistics of a data file from its Parquet footer, row groups merged; what a footer does not prove stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.zlayout.index.footers.parquet_values import Bounds, Decoder, WriterTrust, bounds_decoder, writer_trust
+from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE, column_stats_table, stats_type
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+
+@dataclass(frozen=True)
+class ColumnFooter:
+    """One column of one file; None is unknown.
+
+    Attributes:
+        bounds: Smallest and largest value; also None when there is no value, which the counts then say.
+        null_count: Rows that are null.
+        nan_count: Rows that are NaN; 0 for types without NaN.
+        value_count: Rows, nulls and NaN included.
+    """
+
+    bounds: Bounds | None
+    null_count: int | None
+    nan_count: int | None
+    value_count: int | None
+
+
+@dataclass(frozen=True)
+class FooterStatistics:
+    """One file: plain values, small to pickle from a Spark task.
+
+    Attributes:
+        row_count: Rows of the file.
+        columns: One entry for each tracked column, in their order.
+    """
+
+    row_count: int
+    columns: tuple[ColumnFooter, ...]
+
+
+def footer_statistics(
+    metadata: pq.FileMetaData,
+    columns: Sequence[TrackedColumn],
+    *,
+    nan_counts: Mapping[ColumnPath, int] | None = None,
+) -> FooterStatistics:
+    """Reads the statistics of one file.
+
+    Args:
+        metadata: The file's footer.
+        columns: Columns to read, with the table's types.
+        nan_counts: NaN of float columns, from whoever saw the values; footers do not tell.
+    """
+    leaves = file_leaves(metadata)
+    positions = {path: number for number, (path, inside_list) in enumerate(leaves or ()) if not inside_list}
+    folded_paths = {tuple(name.lower() for name in path) for path, _ in leaves or ()}
+    trust = writer_trust(metadata.created_by or "", metadata.metadata or {})
+    found: list[ColumnFooter] = []
+    for column in columns:
+        nan_count = (nan_counts or {}).get(column.path) if pa.types.is_floating(column.type) else 0
+        position = positions.get(column.path)
+        if position is not None:
+            leaf = metadata.schema.column(position)
+            decoder = bounds_decoder(leaf, column.type, trust)
+            merged = _merged(metadata, position, decoder, leaf.max_definition_level == 0)
+            found.append(_with_nan_count(merged, nan_count, trust))
+        elif leaves is not None and column.absent_is_null and not _resembles(column.path, folded_paths):
+            found.append(ColumnFooter(None, metadata.num_rows, 0, metadata.num_rows))
+        else:
+            found.append(ColumnFooter(None, None, None, metadata.num_rows))
+    return FooterStatistics(metadata.num_rows, tuple(found))
+
+
+def footer_table(
+    paths: Sequence[str], statistics: Sequence[FooterStatistics], columns: Sequence[TrackedColumn]
+) -> pa.Table:
+    """Puts the statistics of many files into the form of the ``column_stats`` slice.
+
+    Args:
+        paths: The files, relative to the table.
+        statistics: One entry a file, over the same columns.
+        columns: What was read.
+
+    Returns:
+        ``path`` and one struct column for each tracked column.
+    """
+    structs = [_struct_array([each.columns[i] for each in statistics], column) for i, column in enumerate(columns)]
+    return column_stats_table(pa.array(paths, pa.string()), [column.path for column in columns], structs)
+
+
+def file_leaves(metadata: pq.FileMetaData) -> list[tuple[ColumnPath, bool]] | None:
+    """Path of each leaf and whether it is inside a list or a map; None when the file's schema has no Arrow form."""
+    try:
+        leaves = list(_leaves(metadata.schema.to_arrow_schema(), (), inside_list=False))
+    except (pa.ArrowException, ValueError):
+        return None
+    # The path that a footer spells joins names with dots and cannot tell `a.b` from a.b; the order of leaves can.
+    return leaves if len(leaves) == metadata.num_columns else None
+
+
+def _leaves(fields: Iterable[pa.Field], prefix: ColumnPath, *, inside_list: bool) -> Iterable[tuple[ColumnPath, bool]]:
+    for field in fields:
+        path = (*prefix, field.name)
+        if pa.types.is_struct(field.type):
+            yield from _leaves(field.type, path, inside_list=inside_list)
+        elif pa.types.is_nested(field.type):
+            children = [field.type.field(number) for number in range(field.type.num_fields)]
+            yield from _leaves(children, path, inside_list=True)
+        else:
+            yield path, inside_list
+
+
+def _resembles(path: ColumnPath, folded_paths: Iterable[ColumnPath]) -> bool:
+    """Whether the file has this name in another case or another shape, so that a reader may find something there."""
+    folded = tuple(name.lower() for name in path)
+    return any(folded[: len(each)] == each[: len(folded)] for each in folded_paths)
+
+
+def _merged(metadata: pq.FileMetaData, position: int, decoder: Decoder | None, required: bool) -> ColumnFooter:
+    null_count: int | None = 0
+    bounds: list[Bounds] = []
+    bounds_known = decoder is not None
+    value_count = 0
+    for number in range(metadata.num_row_groups):
+        chunk = metadata.row_group(number).column(position)
+        chunk_nulls, chunk_bounds = _chunk(chunk, decoder, required)
+        value_count += chunk.num_values
+        null_count = None if null_count is None or chunk_nulls is None else null_count + chunk_nulls
+        if chunk_bounds is not None:
+            bounds.append(chunk_bounds)
+        elif chunk_nulls != chunk.num_values:
+            bounds_known = False
+    return ColumnFooter(_hull(bounds) if bounds_known and bounds else None, null_count, None, value_count)
+
+
+def _with_nan_count(found: ColumnFooter, nan_count: int | None, trust: WriterTrust) -> ColumnFooter:
+    if nan_count is None and trust.nan_drops_bounds and found.bounds is not None:
+        nan_count = 0
+    if nan_count is None and found.null_count is not None and found.null_count == found.value_count:
+        nan_count = 0
+    if nan_count is not None and found.null_count is not None and found.value_count is not None:
+        possible = 0 <= nan_count <= found.value_count - found.null_count
+        nan_count = nan_count if possible else None
+    return replace(found, nan_count=nan_count)
+
+
+def _chunk(chunk: Any, decoder: Decoder | None, required: bool) -> tuple[int | None, Bounds | None]:
+    """Null count and bounds of one column chunk; statistics that contradict themselves are not believed at all."""
+    statistics = chunk.statistics
+    if statistics is None:
+        return (0 if required or not chunk.num_values else None), None
+    nulls = 0 if required else statistics.null_count if statistics.has_null_count else None
+    if nulls is not None and not 0 <= nulls <= chunk.num_values:
+        return None, None
+    if not statistics.has_min_max:
+        return nulls, None
+    if nulls is not None and nulls == chunk.num_values:
+        return None, None
+    bounds = None if decoder is None else decoder(statistics.min_raw, statistics.max_raw)
+    if bounds is not None and _key(bounds.minimum) > _key(bounds.maximum):
+        return None, None
+    return nulls, bounds
+
+
+def _key(value: Any) -> Any:
+    """Strings by their UTF-8 bytes; Python's order of code points is the same, but says so less plainly."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def _hull(bounds: Sequence[Bounds]) -> Bounds:
+    low = min(bounds, key=lambda each: (_key(each.minimum), not each.minimum_exact))
+    high = max(bounds, key=lambda each: (_key(each.maximum), each.maximum_exact))
+    return Bounds(low.minimum, high.maximum, low.minimum_exact, high.maximum_exact)
+
+
+def _struct_array(entries: Sequence[ColumnFooter], column: TrackedColumn) -> pa.StructArray:
+    bounds = [each.bounds for each in entries]
+    fields = [
+        pa.array([each and each.minimum for each in bounds], column.type),
+        pa.array([each and each.maximum for each in bounds], column.type),
+        pa.array([each is not None and each.minimum_exact for each in bounds], pa.bool_()),
+        pa.array([each is not None and each.maximum_exact for each in bounds], pa.bool_()),
+        pa.array([each.null_count for each in entries], COUNT_TYPE),
+        pa.array([each.nan_count for each in entries], COUNT_TYPE),
+        pa.array([each.value_count for each in entries], COUNT_TYPE),
+    ]
+    return pa.StructArray.from_arrays(fields, fields=list(stats_type(column.type)))

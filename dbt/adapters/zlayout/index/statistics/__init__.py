@@ -1,0 +1,1 @@
+"""Column and partition statistics in Arrow, and how they are merged."""

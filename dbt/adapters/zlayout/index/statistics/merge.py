@@ -1,0 +1,97 @@
+"""Merging statistics of files into statistics of what holds them; associative, commutative, unknown stays unknown."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE
+
+Groups = npt.NDArray[np.int64]
+
+
+def merge_statistics(stats: pa.StructArray, groups: Groups, group_count: int) -> pa.StructArray:
+    """Merges rows of one column's statistics.
+
+    Args:
+        stats: Array of `stats_type`.
+        groups: The group of each row, from 0.
+        group_count: Number of groups; one without rows becomes the neutral element (counts 0, no bounds).
+
+    Returns:
+        One row a group. A bound is known if every row of the group knows it or has no values; it is exact if a row
+        that has it is exact there. A count is known if all rows know it.
+    """
+    without_values = _without_values(stats)
+    low, low_exact = _extreme(stats, "min", without_values, groups, group_count)
+    high, high_exact = _extreme(stats, "max", without_values, groups, group_count)
+    counts = [
+        merge_counts(stats.field(name), groups, group_count) for name in ("null_count", "nan_count", "value_count")
+    ]
+    return pa.StructArray.from_arrays([low, high, low_exact, high_exact, *counts], fields=list(stats.type))
+
+
+def merge_counts(counts: pa.Array, groups: Groups, group_count: int) -> pa.Array:
+    """Sums per group; a null makes its group's sum null."""
+    sums = np.zeros(group_count, np.int64)
+    np.add.at(sums, groups, pc.fill_null(counts, 0).to_numpy(zero_copy_only=False))
+    return pa.array(sums, COUNT_TYPE, mask=_any_of(_is_null(counts), groups, group_count))
+
+
+def _without_values(stats: pa.StructArray) -> npt.NDArray[np.bool_]:
+    """Rows known to hold only nulls and NaN, where an absent bound hides nothing."""
+    present = pc.subtract(stats.field("value_count"), pc.add(stats.field("null_count"), stats.field("nan_count")))
+    known: npt.NDArray[np.bool_] = pc.fill_null(pc.equal(present, 0), False).to_numpy(zero_copy_only=False)
+    return known
+
+
+def _extreme(
+    stats: pa.StructArray, side: str, without_values: npt.NDArray[np.bool_], groups: Groups, group_count: int
+) -> tuple[pa.Array, pa.Array]:
+    values, exact = stats.field(side), pc.fill_null(stats.field(f"{side}_exact"), False)
+    unknown = _any_of(_is_null(values) & ~without_values, groups, group_count)
+    sortable = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+    keyed = pa.table({"group": groups, "value": sortable, "inexact": pc.cast(pc.invert(exact), pa.int8())})
+    direction = "ascending" if side == "min" else "descending"
+    # Nulls sort last by default, in either direction.
+    order = pc.sort_indices(
+        keyed,
+        sort_keys=[("group", "ascending"), ("value", direction), ("inexact", "ascending")],
+    ).to_numpy()
+    chosen = np.full(group_count, -1, np.int64)
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    chosen[groups[order[starts]]] = order[starts]
+    taken = pa.array(chosen, mask=(chosen < 0) | unknown)
+    bound = values.take(taken)
+    return bound, pc.and_(pc.fill_null(exact.take(taken), False), pc.is_valid(bound))
+
+
+def _is_null(values: pa.Array) -> npt.NDArray[np.bool_]:
+    nulls: npt.NDArray[np.bool_] = pc.is_null(values).to_numpy(zero_copy_only=False)
+    return nulls
+
+
+def _any_of(flags: npt.NDArray[np.bool_], groups: Groups, group_count: int) -> npt.NDArray[np.bool_]:
+    marked = np.zeros(group_count, np.bool_)
+    marked[groups[flags]] = True
+    return marked
+
+
+def merge_known(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:
+    """The same for rows of which some belong to no group, with null for groups that are not known.
+
+    Args:
+        stats: Statistics of n rows.
+        groups: int64[n], -1 for none.
+        known: Of each group whether its rows tell all of it.
+    """
+    inside = np.flatnonzero(groups >= 0)
+    merged = merge_statistics(fields_of(stats.take(pa.array(inside))), groups[inside], len(known))
+    return pc.if_else(known, merged, pa.scalar(None, merged.type))
+
+
+def fields_of(stats: pa.StructArray) -> pa.StructArray:
+    """The struct with its own nulls pushed down into its fields."""
+    return pa.StructArray.from_arrays(stats.flatten(), fields=list(stats.type))

@@ -1,0 +1,278 @@
+"""Overlap: how many files share values with a file, and how deep they lie on each other.
+
+Source: Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` for the figures of one column, and for the histogram's buckets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt.adapters.zlayout.layout.measures.spans import ranked
+
+Counts = npt.NDArray[np.int64]
+Ranks = npt.NDArray[np.int64]
+
+# All pairs of 4,096 files.
+_MOST_PAIRS = 1 << 23
+_PAIRS_AT_ONCE = 1 << 20
+_PROBES = 512
+_PROBES_AT_ONCE = 64
+LAST_SINGLE_BUCKET = 16
+_SLACK = 1e-9
+# Of a normal distribution, two-sided.
+_DEVIATIONS_OF_95_PERCENT = 1.96
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How files lie on each other.
+
+    Attributes:
+        average_overlaps: Other files that share values with a file, on average over the files.
+        average_depth: Files that lie on each other where a file is, itself included, on average; 1.0 is best, 0.0 is no
+            files.
+        depth_histogram: Number of files by depth: 0 … 16 each by itself, then up to 32, 64, 128 …
+        measured_files: Files that the figures are of; fewer than there are where these are a sample.
+        depth_error: By how much the averages may be off, with about 95 % confidence; 0.0 where all files are measured.
+    """
+
+    average_overlaps: float
+    average_depth: float
+    depth_histogram: Mapping[int, int]
+    measured_files: int
+    depth_error: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; the histogram's buckets are spelled as Snowflake does."""
+        return {**vars(self), "depth_histogram": {f"{top:05}": count for top, count in self.depth_histogram.items()}}
+
+
+def interval_overlap(low: Ranks, high: Ranks, partition: Ranks) -> Overlap:
+    """The overlap along one column, exact.
+
+    The depth of a file is the largest number of files that share one value within its span.
+
+    Args:
+        low: int64[n], ranks from 0 on; memory grows with the highest.
+        high: int64[n], none below its ``low``.
+        partition: int64[n], numbers from 0 on; files of different partitions share nothing.
+    """
+    low, high = _apart(low, high, partition)
+    return _overlap(_meeting(low, high), _depths(low, high), len(low))
+
+
+def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks) -> Overlap:
+    """The overlap of boxes over several columns.
+
+    The depth of a file is the number of files whose boxes meet its box, itself included. Exact for up to 4,096 files,
+    and for more as long as some column leaves no more pairs than these have; else of 512 files against all, spread over
+    narrow and wide ones.
+
+    Args:
+        lows: Per column as for `interval_overlap`; without columns all files of a partition meet.
+        highs: Likewise.
+        partition: int64[n].
+    """
+    count = len(partition)
+    if not count:
+        return _overlap(partition, partition, 0)
+    if not lows:
+        lows = highs = [np.zeros(count, np.int64)]
+    parted = [_apart(low, high, partition) for low, high in zip(lows, highs, strict=True)]
+    along = [_meeting(low, high) for low, high in parted]
+    best = int(np.argmin([each.sum() for each in along]))
+    others = [each for number, each in enumerate(parted) if number != best]
+    if along[best].sum() // 2 <= _MOST_PAIRS:
+        meeting = _counted_pairs(parted[best], others)
+    else:
+        # In the order of what they would meet were columns independent, so that the sample has its share of each kind.
+        order = np.argsort(sum(np.log1p(each) for each in along), kind="stable")
+        probes = order[((np.arange(_PROBES) + 0.5) * (count / _PROBES)).astype(np.int64)]
+        meeting = _met_by(probes, parted)
+    return _overlap(meeting, meeting + 1, count)
+
+
+def overlap_depth(
+    lows: Sequence[npt.NDArray[Any]],
+    highs: Sequence[npt.NDArray[Any]],
+    unknown: npt.NDArray[np.bool_],
+    partition: npt.NDArray[np.int64],
+) -> float:
+    """Average number of files, itself included, whose boxes over all keys meet the box of a file, see `box_overlap`.
+
+    Args:
+        lows: Per key the smallest value of each file, comparable[n].
+        highs: Per key the largest.
+        unknown: bool[n]; files without bounds, which meet every file of their partition.
+        partition: int64[n]; files of different partitions share nothing.
+
+    Returns:
+        1.0 … n, and 0.0 without files.
+    """
+    return box_overlap(*ranks_of(lows, highs, unknown), partition).average_depth
+
+
+def ranks_of(
+    lows: Sequence[npt.NDArray[Any]], highs: Sequence[npt.NDArray[Any]], unknown: npt.NDArray[np.bool_]
+) -> tuple[list[Ranks], list[Ranks]]:
+    """Bounds as ranks from 0 on, per key; those of a file without bounds reach over all others.
+
+    Args:
+        lows: As for `overlap_depth`.
+        highs: Likewise.
+        unknown: Likewise.
+    """
+    count = len(unknown)
+    first, last = [], []
+    for low, high in zip(lows, highs, strict=True):
+        distinct, positions = ranked(low, high)
+        first.append(np.where(unknown, 0, positions[:count]))
+        last.append(np.where(unknown, len(distinct), positions[count:]))
+    return first, last
+
+
+def is_deeper(lows: Sequence[Ranks], highs: Sequence[Ranks], gone: Ranks, came: Ranks) -> bool:
+    """Whether files lie deeper on each other when some of them give way to others, with the same rows in both.
+
+    The depth of a file that goes counts as often as that of one in its place: that there are fewer files alone makes no
+    average worse.
+
+    Args:
+        lows: Per column as for `interval_overlap`, of all files of one partition, those that come included.
+        highs: Likewise.
+        gone: Positions of those that go.
+        came: Positions of those that come.
+    """
+    stay = np.ones(len(lows[0]), bool)
+    stay[gone] = stay[came] = False
+    others = np.flatnonzero(stay)
+    before = 2 * _meetings(lows, highs, gone, others) + _meetings(lows, highs, gone, gone)
+    meet_others = _meetings(lows, highs, came, others)
+    after = meet_others + (meet_others + _meetings(lows, highs, came, came)) * len(gone) / max(1, len(came))
+    return after > before * (1 + _SLACK)
+
+
+def _meetings(lows: Sequence[Ranks], highs: Sequence[Ranks], some: Ranks, others: Ranks) -> int:
+    """How often a box of some meets a box of others."""
+    found = 0
+    at_once = max(1, _PAIRS_AT_ONCE // max(1, len(others)))
+    for start in range(0, len(some), at_once):
+        chunk = some[start : start + at_once]
+        meets = np.logical_and.reduce(
+            [
+                (low[others] <= high[chunk, None]) & (high[others] >= low[chunk, None])
+                for low, high in zip(lows, highs, strict=True)
+            ],
+            axis=0,
+        )
+        found += int(meets.sum())
+    return found
+
+
+def depth_histogram(depths: Counts) -> dict[int, int]:
+    """Counts depths by the top of their bucket: 0 … 16, then 32, 64 … as far as there are any."""
+    deepest = int(depths.max(initial=0))
+    tops = list(range(LAST_SINGLE_BUCKET + 1))
+    while tops[-1] < deepest:
+        tops.append(2 * tops[-1])
+    counts = np.bincount(np.searchsorted(tops, depths), minlength=len(tops))
+    return dict(zip(tops, counts.tolist(), strict=True))
+
+
+def _overlap(overlaps: Counts, depths: Counts, count: int) -> Overlap:
+    measured = len(depths)
+    if not measured:
+        return Overlap(0.0, 0.0, depth_histogram(depths), 0)
+    error = 0.0
+    if measured < count:
+        # Of a sample that is spread over an order, what varies is the step from one to the next.
+        variance = float(np.square(np.diff(depths)).sum()) / (2 * (measured - 1))
+        error = _DEVIATIONS_OF_95_PERCENT * float(np.sqrt(variance * (1 - measured / count) / measured))
+    return Overlap(float(overlaps.mean()), float(depths.mean()), depth_histogram(depths), measured, error)
+
+
+def _apart(low: Ranks, high: Ranks, partition: Ranks) -> tuple[Ranks, Ranks]:
+    """The spans with those of each partition beyond those of the one before, by ranks as low as they can be."""
+    if not partition.any():
+        return low, high
+    offset = partition * (int(high.max()) + 1)
+    _, positions = ranked(low + offset, high + offset)
+    return positions[: len(low)], positions[len(low) :]
+
+
+def _begun_and_ended(low: Ranks, high: Ranks) -> tuple[Counts, Counts]:
+    """For each rank how many spans have begun with it, and how many have ended before it."""
+    size = int(high.max(initial=0)) + 1
+    begun = np.cumsum(np.bincount(low, minlength=size))
+    ended = np.cumsum(np.bincount(high + 1, minlength=size + 1))[:-1]
+    return begun, ended
+
+
+def _meeting(low: Ranks, high: Ranks) -> Counts:
+    """How many other files each one's span meets: all but those that end before it and those that begin after it."""
+    begun, ended = _begun_and_ended(low, high)
+    return (begun[high] - ended[low] - 1).astype(np.int64)
+
+
+def _depths(low: Ranks, high: Ranks) -> Counts:
+    """The most files that share one rank of each span."""
+    begun, ended = _begun_and_ended(low, high)
+    return _range_maxima((begun - ended).astype(np.int64), low, high)
+
+
+def _range_maxima(values: Counts, first: Ranks, last: Ranks) -> Counts:
+    """The largest value of each range, ends included, from maxima over all stretches of a power of two."""
+    level = np.frexp((last - first + 1).astype(np.float64))[1] - 1
+    found = np.empty(len(first), np.int64)
+    width, maxima = 1, values
+    for number in range(int(level.max(initial=-1)) + 1):
+        asked = np.flatnonzero(level == number)
+        found[asked] = np.maximum(maxima[first[asked]], maxima[last[asked] - width + 1])
+        maxima = np.maximum(maxima[:-width], maxima[width:])
+        width *= 2
+    return found
+
+
+def _counted_pairs(along: tuple[Ranks, Ranks], others: Sequence[tuple[Ranks, Ranks]]) -> Counts:
+    """How many other boxes each box meets, from the pairs that meet along one column."""
+    order = np.argsort(along[0], kind="stable")
+    low, high = along[0][order], along[1][order]
+    met_later = np.searchsorted(low, high, side="right") - np.arange(len(order)) - 1
+    sides = [(first[order], last[order]) for first, last in others]
+    meeting = np.zeros(len(order), np.int64)
+    for start, end in _batches(met_later):
+        counts = met_later[start:end]
+        left = np.repeat(np.arange(start, end), counts)
+        right = left + 1 + np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
+        for first, last in sides:
+            both = (first[left] <= last[right]) & (first[right] <= last[left])
+            left, right = left[both], right[both]
+        meeting += np.bincount(left, minlength=len(order)) + np.bincount(right, minlength=len(order))
+    found = np.empty_like(meeting)
+    found[order] = meeting
+    return found
+
+
+def _batches(sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Ranges of positions whose sizes add up to about `_PAIRS_AT_ONCE`."""
+    batch = np.cumsum(sizes) // _PAIRS_AT_ONCE
+    starts = np.flatnonzero(np.diff(batch, prepend=-1)).tolist()
+    yield from zip(starts, [*starts[1:], len(sizes)], strict=True)
+
+
+def _met_by(probes: npt.NDArray[np.int64], sides: Sequence[tuple[Ranks, Ranks]]) -> Counts:
+    """How many other boxes each of some boxes meets."""
+    sides = [(low.astype(np.int32), high.astype(np.int32)) for low, high in sides]
+    counts = []
+    for start in range(0, len(probes), _PROBES_AT_ONCE):
+        chunk = probes[start : start + _PROBES_AT_ONCE]
+        meets = np.logical_and.reduce(
+            [(low <= high[chunk, None]) & (high >= low[chunk, None]) for low, high in sides], axis=0
+        )
+        counts.append(meets.sum(axis=1) - 1)
+    return np.concatenate(counts).astype(np.int64)

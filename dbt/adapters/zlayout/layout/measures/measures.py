@@ -1,0 +1,197 @@
+"""How well files are laid out for some columns, from their statistics alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.layout.measures.curve_intervals import curve_intervals
+from dbt.adapters.zlayout.layout.measures.depth import Overlap, box_overlap, interval_overlap
+from dbt.adapters.zlayout.layout.measures.expected import RowRanges, files_of_a_range, files_of_a_row, row_ranges
+from dbt.adapters.zlayout.layout.measures.spans import Spans, believed, spans_of
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
+from dbt.adapters.zlayout.pruning.statistics.some_files import SomeStatistics
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+
+# By name of a random condition, the share of the rows that it asks for in each column.
+_RANGES: Mapping[str, float] = {"range_1_percent": 0.01, "range_10_percent": 0.1}
+
+
+@dataclass(frozen=True)
+class ColumnClustering:
+    """How files are laid out for one column.
+
+    Attributes:
+        column: As a setting spells it.
+        constant_files: Files whose rows are all alike in the column: one value, or all null.
+        unknown_files: Files with a bound that is unknown; they overlap all that may lie on that side.
+        overlap: Along the column, exact. The depth of a file is the largest number of files that share one value of it.
+        expected_files: How many files a random condition on the column reads, by its kind: ``point`` is equality with
+            the value of a random row, ``range_1_percent`` and ``range_10_percent`` ask for so many of the rows.
+    """
+
+    column: str
+    constant_files: int
+    unknown_files: int
+    overlap: Overlap
+    expected_files: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        overlap = self.overlap.to_dict()
+        return {
+            "column": self.column,
+            "constant_files": self.constant_files,
+            "unknown_files": self.unknown_files,
+            **{name: overlap[name] for name in ("average_overlaps", "average_depth", "depth_histogram")},
+            "expected_files": dict(self.expected_files),
+        }
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """How files are laid out for some columns. Files without rows count, but are not measured.
+
+    Attributes:
+        columns: As a setting spells them.
+        files: Number of files.
+        rows: Their rows.
+        bytes: Their size.
+        partitions: Partitions that have files, 1 for a table without partitions; files of different ones share nothing.
+        constant_files: Files whose rows are all alike in every one of the columns; no clustering betters these.
+        overlap: Of the boxes over all columns. The depth of a file is the number of files whose boxes meet its box,
+            itself included, as in the ``overlap_depth`` of a run.
+        expected_files: How many files a random condition on all columns together reads, by its kind: ``point`` is
+            equality with the values of a random row, the ranges of the columns are drawn independently.
+        by_column: One entry a column.
+        curve_intervals: The overlap of the files' intervals on the stored curve; None where the columns are not its
+            keys, or bounds do not tell the intervals.
+    """
+
+    columns: tuple[str, ...]
+    files: int
+    rows: int
+    bytes: int
+    partitions: int
+    constant_files: int
+    overlap: Overlap
+    expected_files: Mapping[str, float]
+    by_column: tuple[ColumnClustering, ...]
+    curve_intervals: Overlap | None
+
+    @property
+    def average_overlaps(self) -> float:
+        """Other files whose boxes over all columns meet a file's, on average."""
+        return self.overlap.average_overlaps
+
+    @property
+    def average_depth(self) -> float:
+        """Files whose boxes over all columns meet a file's, itself included, on average; 1.0 is best."""
+        return self.overlap.average_depth
+
+    @property
+    def depth_histogram(self) -> Mapping[int, int]:
+        """Files by the depth of their boxes, see `Overlap`."""
+        return self.overlap.depth_histogram
+
+    @property
+    def curve_interval_depth(self) -> float | None:
+        """Files that share one place of the curve with a file, at most, on average."""
+        return None if self.curve_intervals is None else self.curve_intervals.average_depth
+
+    def column(self, name: str) -> ColumnClustering:
+        """The figures of one of the columns.
+
+        Raises:
+            KeyError: It is none of ``columns``.
+        """
+        return {each.column: each for each in self.by_column}[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON; docs/clustering.md has the schema."""
+        return {
+            "columns": list(self.columns),
+            "files": self.files,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "partitions": self.partitions,
+            "constant_files": self.constant_files,
+            **self.overlap.to_dict(),
+            "expected_files": dict(self.expected_files),
+            "by_column": [each.to_dict() for each in self.by_column],
+            "curve_interval_depth": self.curve_interval_depth,
+            "curve_intervals": None if self.curve_intervals is None else self.curve_intervals.to_dict(),
+        }
+
+
+def clustering_of(
+    files: DataFiles,
+    statistics: Statistics,
+    types: Mapping[ColumnPath, pa.DataType],
+    partition_of_file: npt.NDArray[np.int64],
+    model: CurveModel | None = None,
+) -> Clustering:
+    """Measures files.
+
+    Args:
+        files: n of them.
+        statistics: Of these files.
+        types: The columns to look at, one or more, and their types in the table.
+        partition_of_file: int64[n].
+        model: The curve that the files lie on; None leaves the intervals on it out.
+    """
+    row_count = files.column("row_count").to_numpy()
+    with_rows = np.flatnonzero(row_count > 0)
+    measured = statistics if len(with_rows) == len(files) else SomeStatistics(statistics, with_rows)
+    facts = believed(measured, types)
+    partition, rows = partition_of_file[with_rows], row_count[with_rows]
+    spans = {path: spans_of(facts[path], kind, len(rows)) for path, kind in types.items()}
+    ranges = [row_ranges(each, rows) for each in spans.values()]
+    intervals = None
+    if model is not None and model.columns == tuple(types):
+        keys = [each for each in facts.values() if each is not None]
+        found = curve_intervals(model, keys) if len(keys) == len(facts) else None
+        intervals = None if found is None else interval_overlap(*found, partition)
+    return Clustering(
+        columns=tuple(map(format_column_path, types)),
+        files=len(files),
+        rows=files.total_rows,
+        bytes=files.total_bytes,
+        partitions=len(np.unique(partition_of_file)),
+        constant_files=int(np.logical_and.reduce([each.constant for each in spans.values()]).sum()),
+        overlap=box_overlap([each.low for each in spans.values()], [each.high for each in spans.values()], partition),
+        expected_files=_expected(ranges, rows),
+        by_column=tuple(
+            _column(path, each, one, rows, partition) for (path, each), one in zip(spans.items(), ranges, strict=True)
+        ),
+        curve_intervals=intervals,
+    )
+
+
+def _column(
+    path: ColumnPath,
+    spans: Spans,
+    ranges: RowRanges,
+    rows: npt.NDArray[np.int64],
+    partition: npt.NDArray[np.int64],
+) -> ColumnClustering:
+    return ColumnClustering(
+        column=format_column_path(path),
+        constant_files=int(spans.constant.sum()),
+        unknown_files=int(spans.unknown.sum()),
+        overlap=interval_overlap(spans.low, spans.high, partition),
+        expected_files=_expected([ranges], rows),
+    )
+
+
+def _expected(ranges: Sequence[RowRanges], rows: npt.NDArray[np.int64]) -> dict[str, float]:
+    boxes = {name: files_of_a_range(ranges, fraction) for name, fraction in _RANGES.items()}
+    return {"point": files_of_a_row(ranges, rows) if len(ranges) > 1 else files_of_a_range(ranges, 0.0), **boxes}

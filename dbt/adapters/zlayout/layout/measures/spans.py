@@ -1,0 +1,134 @@
+"""The stretch of a column that each file covers, as ranks among the bounds of all files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.keys import comparable, floats_of
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
+from dbt.adapters.zlayout.pruning.statistics.validation import Counts, Facts, counts_contradict, facts_of, row_counts
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+
+# Bytes that a float64 holds exactly.
+_TEXT_DIGITS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """What n files cover of one column.
+
+    The m different bounds of all files have the ranks 1 … m. 0 stands for null, which comes first, and m + 1 for NaN,
+    which comes last. A file without any value lies at one of these; beside values, nulls and NaN widen nothing. A bound
+    that is unknown lies beyond all others: 0 below, m + 1 above. Texts that differ only in NUL bytes at their end are
+    equal.
+
+    Attributes:
+        low: int64[n], rank of the smallest value.
+        high: int64[n], rank of the largest.
+        constant: bool[n], whether all rows of the file are known to be alike: one value, all null, or all NaN.
+        unknown: bool[n], whether a bound is unknown where there may be values.
+        steps: float64[m - 1], how far two neighbours among the bounds are apart, finite: in values where they can be
+            counted (1 for consecutive integers or days), else on a scale of the column's own.
+        countable: Whether the column's values are whole numbers of some unit.
+        bound_count: m.
+    """
+
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    constant: Flags
+    unknown: Flags
+    steps: npt.NDArray[np.float64]
+    countable: bool
+    bound_count: int
+
+    @property
+    def has_values(self) -> Flags:
+        """bool[n], whether the file may hold anything but nulls and NaN."""
+        with_values: Flags = (self.high > 0) & (self.low <= self.bound_count)
+        return with_values
+
+
+def believed(statistics: Statistics, types: Mapping[ColumnPath, pa.DataType]) -> dict[ColumnPath, Facts | None]:
+    """What is believed of columns, as in pruning; None where nothing is.
+
+    Args:
+        statistics: Of n files.
+        types: The columns and their types.
+    """
+    bounds = {path: statistics.column(path) for path in types}
+    rows = row_counts(statistics.row_count)
+    contradicted = {path: counts_contradict(each, rows) for path, each in bounds.items() if each is not None}
+    rows = reduce(Counts.without, contradicted.values(), rows)
+    return {
+        path: None if each is None else facts_of(each, types[path], rows, contradicted[path])
+        for path, each in bounds.items()
+    }
+
+
+def spans_of(facts: Facts | None, column_type: pa.DataType, file_count: int) -> Spans:
+    """The spans of one column.
+
+    Args:
+        facts: Of n files; None where nothing is known of any.
+        column_type: Its type.
+        file_count: n.
+    """
+    if facts is None:
+        yes, no = np.ones(file_count, np.bool_), np.zeros(file_count, np.bool_)
+        return Spans(np.zeros(file_count, np.int64), np.ones(file_count, np.int64), no, yes, np.empty(0), False, 0)
+    low, high = comparable(facts.minimum), comparable(facts.maximum)
+    distinct, positions = ranked(low.values[~low.nulls], high.values[~high.nulls])
+    nothing_below, nothing_above = np.int64(0), np.int64(len(distinct) + 1)
+    first = np.full(len(low), nothing_below)
+    last = np.full(len(high), nothing_above)
+    known_lows = len(low) - int(low.nulls.sum())
+    first[~low.nulls] = positions[:known_lows] + 1
+    last[~high.nulls] = positions[known_lows:] + 1
+    empty = ~facts.may_be_number
+    first[empty & facts.may_be_nan] = nothing_above
+    last[empty & ~facts.may_be_nan] = nothing_below
+    one_value = facts.minimum_exact & facts.maximum_exact & (first == last) & ~facts.may_be_null & ~facts.may_be_nan
+    return Spans(
+        low=first,
+        high=last,
+        constant=one_value | (empty & ~(facts.may_be_null & facts.may_be_nan)),
+        unknown=~empty & (low.nulls | high.nulls),
+        steps=_steps(distinct, column_type),
+        countable=distinct.dtype == np.int64 and not pa.types.is_floating(column_type),
+        bound_count=len(distinct),
+    )
+
+
+def ranked(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The distinct values of two arrays, rising, and the places among them: of ``low``, then of ``high``."""
+    distinct, positions = np.unique(np.concatenate([low, high]), return_inverse=True)
+    return distinct, positions.reshape(-1).astype(np.int64)
+
+
+def _steps(distinct: npt.NDArray[Any], column_type: pa.DataType) -> npt.NDArray[np.float64]:
+    if distinct.dtype != np.int64:
+        return np.diff(_numbers_of_bytes(distinct))
+    if pa.types.is_floating(column_type):
+        largest = np.finfo(np.float64).max / 4
+        return np.diff(np.clip(floats_of(distinct), -largest, largest))
+    # Unsigned, so that the distance of the farthest integers does not overflow.
+    return np.diff(distinct.view(np.uint64)).astype(np.float64)
+
+
+def _numbers_of_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Numbers in the order of texts: the bytes that follow what all of them begin with, as digits."""
+    digits = np.ascontiguousarray(texts).view(np.uint8).reshape(len(texts), texts.dtype.itemsize)
+    differing = np.flatnonzero((digits != digits[:1]).any(axis=0))
+    start = int(differing[0]) if len(differing) else 0
+    numbers = np.zeros(len(texts))
+    for place, column in enumerate(digits[:, start : start + _TEXT_DIGITS].T):
+        numbers += column * 256.0 ** (_TEXT_DIGITS - 1 - place)
+    return numbers

@@ -1,0 +1,179 @@
+"""A plan of clustering as people, programs and the timeline see it: groups, and the layout before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt.adapters.zlayout.curve.keys import Comparable
+from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.layout.measures.cost import CostModel
+from dbt.adapters.zlayout.layout.measures.depth import is_deeper, overlap_depth, ranks_of
+from dbt.adapters.zlayout.layout.measures.key_space import KeyBounds, boxes_of
+from dbt.adapters.zlayout.timeline.files.paths import data_paths
+
+
+@dataclass(frozen=True)
+class LayoutState:
+    """A layout in three numbers.
+
+    Attributes:
+        files: Data files.
+        depth: Files that share a point of the key space, on average over the files; 1.0 is best. See `overlap_depth`.
+        files_read: Files that a point query on one of the keys reads, on average over constants and weighted keys.
+    """
+
+    files: int
+    depth: float
+    files_read: float
+
+
+@dataclass(frozen=True)
+class PlannedGroup:
+    """Files that are rewritten together.
+
+    Attributes:
+        partition: As in the names of its folders; empty for a table without partitions.
+        paths: The files.
+        rows: Their rows.
+        size_bytes: Their size.
+        reason: 'overlap', 'small', 'large' or 'all'; 'partition_by' where all files go to other folders.
+        files_after: How many files come of them.
+        saves: Share of the bytes that queries read of them which is saved; None where that was no reason.
+    """
+
+    partition: str
+    paths: tuple[str, ...]
+    rows: int
+    size_bytes: int
+    reason: str
+    files_after: int
+    saves: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "paths": list(self.paths)}
+
+
+@dataclass(frozen=True)
+class LeftGroup:
+    """A group that stays as it is after all.
+
+    Attributes:
+        partition: As in the names of its folders; empty for a table without partitions.
+        files: How many files it has.
+        reason: Why.
+    """
+
+    partition: str
+    files: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """What a clustering run would do.
+
+    Attributes:
+        version: Of the table that was looked at.
+        groups: In the order of their rewrite.
+        before: The layout now.
+        after: The layout that a sample of the keys predicts.
+        resampled: Keys whose stored boundaries no longer fit the data, which therefore get new ones.
+        files_with_logs: Files that were not looked at, since there are logs to their rows.
+        groups_failed: Groups that would be worth it, but whose keys cannot be read.
+    """
+
+    version: int
+    groups: tuple[PlannedGroup, ...]
+    before: LayoutState
+    after: LayoutState
+    resampled: tuple[str, ...] = ()
+    files_with_logs: int = 0
+    groups_failed: tuple[LeftGroup, ...] = ()
+
+    @property
+    def bytes_rewritten(self) -> int:
+        """Size of the files that would be rewritten."""
+        return sum(each.size_bytes for each in self.groups)
+
+    @property
+    def files_removed(self) -> int:
+        """How many files would be rewritten."""
+        return sum(len(each.paths) for each in self.groups)
+
+    @property
+    def files_added(self) -> int:
+        """How many files would come of them."""
+        return sum(each.files_after for each in self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; the paths of each group included."""
+        return {
+            "version": self.version,
+            "bytes_rewritten": self.bytes_rewritten,
+            "files_removed": self.files_removed,
+            "files_added": self.files_added,
+            "before": vars(self.before),
+            "after": vars(self.after),
+            "resampled": list(self.resampled),
+            "files_with_logs": self.files_with_logs,
+            "groups": [each.to_dict() for each in self.groups],
+        }
+
+
+def layout_state(
+    keys: Sequence[KeyBounds],
+    rows: npt.NDArray[np.int64],
+    partition: npt.NDArray[np.int64],
+    model: CostModel,
+    marks: Sequence[Comparable] = (),
+) -> LayoutState:
+    """Measures a layout.
+
+    Args:
+        keys: Bounds of each key, for n files.
+        rows: int64[n].
+        partition: int64[n], number of each file's partition.
+        model: Weighs the keys.
+        marks: As for `boxes_of`.
+    """
+    count = len(rows)
+    if not keys:
+        return LayoutState(count, float(np.bincount(partition).max(initial=0)), float(count))
+    depth = overlap_depth(*bounds_of(keys), partition)
+    read = float(model.share_read(boxes_of(keys, rows, marks)).sum())
+    return LayoutState(count, round(depth, 4), round(read, 4))
+
+
+def deepens(keys: Sequence[KeyBounds], gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
+    """Whether the files of a partition lie deeper on each other when some give way to others, see `is_deeper`.
+
+    Args:
+        keys: Bounds of each key, for n files.
+        gone: bool[n], files that go.
+        came: Bounds of each key, for the files that come.
+    """
+    all_keys = [key.plus(more) for key, more in zip(keys, came, strict=True)]
+    lows, highs = ranks_of(*bounds_of(all_keys))
+    return is_deeper(lows, highs, np.flatnonzero(gone), np.arange(len(gone), len(lows[0])))
+
+
+def bounds_of(
+    keys: Sequence[KeyBounds],
+) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
+    """Smallest and largest values per key, and the files of which one is unknown, as `overlap_depth` wants them."""
+    unknown = np.logical_or.reduce([key.low.nulls | key.high.nulls for key in keys])
+    return [key.low.values for key in keys], [key.high.values for key in keys], unknown
+
+
+def scheduled_groups(raw: Sequence[Mapping[str, Any]]) -> tuple[PlannedGroup, ...]:
+    """The groups of `PlannedGroup.to_dict`; a plan that is damaged holds none."""
+    try:
+        return tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
+    except (KeyError, TypeError, CorruptError):
+        return ()

@@ -1,0 +1,187 @@
+"""Which file slices a compaction merges: the ones a strategy puts first, within a budget."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.zlayout.config.table_type import CompactionStrategy
+from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile
+from dbt.adapters.zlayout.timeline.files.paths import data_paths
+from dbt.adapters.zlayout.timeline.log.file_slices import FileSlice, Partition
+
+_FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
+    "log_size": lambda each: -each.log_bytes,
+    "log_ratio": lambda each: -each.log_bytes / max(1, each.size_bytes - each.log_bytes),
+    "commits": lambda each: -len(each.log_instants),
+    "age": lambda each: each.log_instants,
+}
+
+
+@dataclass(frozen=True)
+class Worth:
+    """From when on the merge of a slice pays, for compactions that nobody asked for.
+
+    Attributes:
+        min_log_ratio: Bytes of logs for each byte of base file from which on base and logs become a new base file.
+        max_logs: A slice below that ratio with more logs than this gets its logs merged into one.
+    """
+
+    min_log_ratio: float
+    max_logs: int
+
+
+@dataclass(frozen=True)
+class CompactionOperation:
+    """One file slice whose logs and base become one file.
+
+    Attributes:
+        partition: Column and raw value, outermost first.
+        group: The file group.
+        base: The base file, or None.
+        logs: Log files, oldest first.
+        logs_only: Whether its logs become one log, and the base stays.
+        size_bytes: Of all that it reads.
+        deletes: Files of kept deletes.
+    """
+
+    partition: Partition
+    group: str
+    base: str | None
+    logs: tuple[str, ...]
+    logs_only: bool
+    size_bytes: int
+    deletes: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that it replaces."""
+        if self.logs_only:
+            return self.logs
+        return (*(() if self.base is None else (self.base,)), *self.changes)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Logs and kept deletes."""
+        return (*self.logs, *self.deletes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for the plan on the timeline."""
+        lists = {"logs": list(self.logs), "deletes": list(self.deletes)}
+        return {**vars(self), "partition": [list(pair) for pair in self.partition], **lists}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> CompactionOperation:
+        """From what `to_dict` gave."""
+        partition = tuple((str(name), value) for name, value in told["partition"])
+        return cls(
+            **{**told, "partition": partition, "logs": tuple(told["logs"]), "deletes": tuple(told.get("deletes", ()))}
+        )
+
+
+def is_due(unplanned_commits: int, every: int) -> bool:
+    """Whether it is time to look for slices to merge: after every so many commits whose logs wait."""
+    return unplanned_commits > 0 and unplanned_commits % every == 0
+
+
+def choose(
+    slices: Iterable[FileSlice],
+    strategy: CompactionStrategy,
+    *,
+    taken: Collection[str] = (),
+    max_bytes: int | None = None,
+    logs_only: bool = False,
+    worth: Worth | None = None,
+) -> list[CompactionOperation]:
+    """The slices to merge, most wanted first.
+
+    Args:
+        slices: Those with logs.
+        strategy: What comes first.
+        taken: File groups that a plan has already.
+        max_bytes: Most bytes to read; the first slice is taken in any case. None for no limit.
+        logs_only: Merge logs into one and leave the base: slices of one log are done already.
+        worth: Take only slices of which the merge pays; None for all.
+    """
+    free = sorted(
+        (each for each in slices if each.group not in taken), key=lambda each: (_FIRST[strategy](each), each.group)
+    )
+    found: list[CompactionOperation] = []
+    total = 0
+    for each in free:
+        wanted = _logs_alone(each, each.logs) if logs_only else _whole(each) if worth is None else _paying(each, worth)
+        if wanted is None or (found and max_bytes is not None and total + wanted.size_bytes > max_bytes):
+            continue
+        total += wanted.size_bytes
+        found.append(wanted)
+    return found
+
+
+def _paying(each: FileSlice, worth: Worth) -> CompactionOperation | None:
+    if each.log_bytes >= worth.min_log_ratio * (each.size_bytes - each.log_bytes):
+        return _whole(each)
+    return _logs_alone(each, _without_giants(each.logs)) if len(each.logs) > worth.max_logs else None
+
+
+def _without_giants(logs: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """The logs but for those that are larger than all smaller ones together, oldest first.
+
+    What is left out was merged before. Merged again with each batch of small logs, a log that grows would be written
+    over and over.
+    """
+    by_size = sorted(logs, key=lambda log: (log.size_bytes, log.path))
+    smaller = list(itertools.accumulate((log.size_bytes for log in by_size), initial=0))
+    while len(by_size) > 1 and by_size[-1].size_bytes > smaller[len(by_size) - 1]:
+        by_size.pop()
+    kept = {log.path for log in by_size}
+    return tuple(log for log in logs if log.path in kept)
+
+
+def _whole(each: FileSlice) -> CompactionOperation | None:
+    if not each.logs:
+        return None
+    base = each.base.path if each.base is not None else None
+    logs = tuple(log.path for log in each.logs)
+    deletes = tuple(kept.path for kept in each.deletes)
+    return CompactionOperation(each.partition, each.group, base, logs, False, each.size_bytes, deletes)
+
+
+def _logs_alone(each: FileSlice, logs: Sequence[DataFile]) -> CompactionOperation | None:
+    if len(logs) < 2:
+        return None
+    base = each.base.path if each.base is not None else None
+    size = sum(log.size_bytes for log in logs)
+    return CompactionOperation(
+        each.partition, each.group, base, tuple(log.path for log in logs), logs_only=True, size_bytes=size
+    )
+
+
+def still_whole(
+    operations: Iterable[CompactionOperation], live: Collection[str]
+) -> tuple[list[CompactionOperation], list[CompactionOperation]]:
+    """Parts the operations whose files are all there from those that somebody has replaced since."""
+    whole: list[CompactionOperation] = []
+    stale: list[CompactionOperation] = []
+    for each in operations:
+        (whole if all(path in live for path in each.paths) else stale).append(each)
+    return whole, stale
+
+
+def groups_of(plans: Iterable[Mapping[str, Any]]) -> set[str]:
+    """File groups that plans on the timeline have taken."""
+    return {each.group for plan in plans for each in operations_of(plan)}
+
+
+def operations_of(plan: Mapping[str, Any]) -> list[CompactionOperation]:
+    """The operations of a plan on the timeline; one that is damaged holds nothing."""
+    try:
+        found = [CompactionOperation.from_dict(told) for told in plan.get("operations", ())]
+        for each in found:
+            data_paths(list(each.paths), "a plan")
+            hash(each)  # all that it names is plain
+    except (KeyError, TypeError, ValueError, CorruptError):
+        return []
+    return found

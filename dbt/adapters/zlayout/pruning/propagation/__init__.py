@@ -1,0 +1,49 @@
+"""Images: what bounds of a column prove about a function of it, one rule a function, each with its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dbt.adapters.zlayout.predicate import functions as f
+from dbt.adapters.zlayout.predicate.terms import Function
+from dbt.adapters.zlayout.pruning.propagation import arithmetic, calendar, numbers, texts, zones
+from dbt.adapters.zlayout.pruning.statistics.validation import Facts
+
+_RULES: Mapping[type[Function], Callable[[Any, Facts], Facts | None]] = {
+    f.Absolute: arithmetic.absolute,
+    f.Convert: numbers.convert,
+    f.FoldedCase: texts.folded_case,
+    f.FromTicks: calendar.from_ticks,
+    f.InstantOf: zones.instant_of,
+    f.LastDay: calendar.last_day,
+    f.LocalTime: zones.local_time,
+    f.Negate: arithmetic.negate,
+    f.Over: arithmetic.over,
+    f.PartOf: calendar.part_of,
+    f.Plus: arithmetic.plus,
+    f.PlusMonths: calendar.plus_months,
+    f.Prefix: texts.prefix,
+    f.Prepended: texts.prepended,
+    f.Remainder: arithmetic.remainder,
+    f.Rounded: numbers.rounded,
+    f.Ticks: calendar.ticks,
+    f.Times: arithmetic.times,
+    f.Truncated: calendar.truncated,
+}
+
+
+def image(function: Function, facts: Facts) -> Facts | None:
+    """Maps facts about x to facts about f(x).
+
+    Args:
+        function: f.
+        facts: Of x, one entry a file.
+
+    Returns:
+        Facts about f(x); None where the rule of f says nothing for this type.
+
+    Raises:
+        pyarrow.ArrowException: Arrow has no such operation for these values.
+    """
+    return _RULES[type(function)](function, facts)

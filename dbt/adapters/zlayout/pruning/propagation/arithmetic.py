@@ -1,0 +1,202 @@
+"""Sums, products, quotients, signs and remainders with constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.predicate.functions import Absolute, Negate, Over, Plus, Remainder, Times
+from dbt.adapters.zlayout.pruning.propagation.decimals import decimal_product, decimal_sum
+from dbt.adapters.zlayout.pruning.propagation.monotone import Bound, forgotten, monotone
+from dbt.adapters.zlayout.pruning.propagation.vectors import arrow, bound, integer_limits, numbers
+from dbt.adapters.zlayout.pruning.statistics.validation import Facts, valid
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+
+
+def plus(function: Plus, facts: Facts) -> Facts | None:
+    """``x + k`` rises. Integers: while it does not overflow. Floats: everywhere, since rounding keeps the order."""
+    kind = facts.minimum.type
+    if kind != function.type and not pa.types.is_decimal128(kind):
+        return None
+    if pa.types.is_floating(kind):
+        # A finite k makes NaN of nothing but NaN, and an overflow is an infinity, in its place in the order.
+        return monotone(facts, lambda side: _float(side, np.add, function.amount), total=True)
+    if pa.types.is_decimal128(kind):
+        return monotone(facts, lambda side: decimal_sum(side, Decimal(function.amount), function.type), total=False)
+    amount = int(function.amount)
+    # In two steps: ``x - k`` of the least integer k adds more than an integer of 64 bits holds.
+    half, rest = amount // 2, amount - amount // 2
+    lowest, highest = integer_limits(kind)
+
+    def shifted(side: pa.Array) -> Bound:
+        found = numbers(side).astype(np.int64)
+        inside = _between(found, lowest - amount, highest - amount)
+        return bound(found + half + rest, kind, side, inside)
+
+    return monotone(facts, shifted, total=False)
+
+
+def times(function: Times, facts: Facts) -> Facts | None:
+    """``x * k`` rises for k > 0 and falls for k < 0; overflow as in `plus`."""
+    kind, factor = facts.minimum.type, function.factor
+    falling = factor < 0
+    if pa.types.is_decimal128(kind):
+        return monotone(
+            facts, lambda side: decimal_product(side, Decimal(factor), function.type), total=False, falling=falling
+        )
+    if kind != function.type or factor == 0:
+        return None
+    if pa.types.is_floating(kind):
+        # Infinity times a finite k that is not 0 is no NaN.
+        return monotone(facts, lambda side: _float(side, np.multiply, factor), total=True, falling=falling)
+    lowest, highest = integer_limits(kind)
+    ends = sorted((_towards_zero(lowest, int(factor)), _towards_zero(highest, int(factor))))
+
+    def scaled(side: pa.Array) -> Bound:
+        found = numbers(side).astype(np.int64)
+        inside = _between(found, *ends)
+        return bound(found * int(factor), kind, side, inside)
+
+    return monotone(facts, scaled, total=False, falling=falling)
+
+
+def over(function: Over, facts: Facts) -> Facts | None:
+    """``x / k`` rises for k > 0 and falls for k < 0; ``x div k`` too, as cutting off decimals keeps the order."""
+    kind, divisor = facts.minimum.type, function.divisor
+    falling = divisor < 0
+    if divisor == 0:
+        return None
+    if pa.types.is_floating(kind) and kind == function.type:
+        return monotone(facts, lambda side: _float(side, np.divide, divisor), total=True, falling=falling)
+    if not pa.types.is_integer(kind) or kind != function.type:
+        return None
+    lowest, _ = integer_limits(kind)
+    whole = int(divisor)
+
+    def quotient(side: pa.Array) -> Bound:
+        found = numbers(side).astype(np.int64)
+        # The one overflow of a quotient; and numpy has no absolute value of the least integer.
+        inside = found != lowest
+        magnitude = np.abs(np.where(inside, found, 0)) // abs(whole) if abs(whole) < 2**63 else np.zeros_like(found)
+        return bound(np.where((found < 0) != (whole < 0), -magnitude, magnitude), kind, side, inside)
+
+    return monotone(facts, quotient, total=False, falling=falling)
+
+
+def negate(function: Negate, facts: Facts) -> Facts | None:
+    """``-x`` falls; of integers the least has no opposite, every decimal has one. NaN stays NaN, above all."""
+    kind = facts.minimum.type
+    if kind != function.type:
+        return None
+    if pa.types.is_integer(kind):
+        return times(Times(kind, -1), facts)
+    if pa.types.is_floating(kind):
+        return monotone(facts, lambda side: _float(side, np.multiply, -1), total=True, falling=True)
+    if pa.types.is_decimal128(kind):
+        return monotone(facts, lambda side: decimal_product(side, Decimal(-1), kind), total=True, falling=True)
+    return None
+
+
+def absolute(function: Absolute, facts: Facts) -> Facts | None:
+    """``abs(x)`` is x where no value is below 0, ``-x`` where none is above, and where the file spans 0 from 0 up.
+
+    Both bounds must be known, or the side is not.
+    """
+    opposite = negate(Negate(function.type), facts)
+    if opposite is None:
+        return None
+    zero = pa.scalar(Decimal(0) if pa.types.is_decimal128(function.type) else 0, function.type)
+    rising = pc.fill_null(pc.greater_equal(facts.minimum, zero), False)
+    falling = pc.fill_null(pc.less_equal(facts.maximum, zero), False)
+    larger = pc.max_element_wise(opposite.maximum, facts.maximum, skip_nulls=False)
+    # On neither side of 0 a file spans it, as far as both of its ends are known.
+    both = pc.and_(pc.is_valid(facts.minimum), pc.is_valid(facts.maximum))
+    minimum = pc.case_when(
+        pc.make_struct(rising, falling, both),
+        facts.minimum,
+        opposite.minimum,
+        zero,
+        pa.scalar(None, function.type),
+    )
+    maximum = pc.case_when(pc.make_struct(rising, falling), facts.maximum, opposite.maximum, larger)
+    up, down = (each.to_numpy(zero_copy_only=False) for each in (rising, falling))
+    # Of a file that spans 0 the end farther from it is a value of the file only if it was one.
+    from_below = pc.fill_null(pc.equal(larger, opposite.maximum), False).to_numpy(zero_copy_only=False)
+    farther = np.where(from_below, opposite.maximum_exact, facts.maximum_exact)
+    found = replace(
+        facts,
+        minimum=minimum,
+        maximum=maximum,
+        minimum_exact=_chosen(up, facts.minimum_exact, down & opposite.minimum_exact) & valid(minimum),
+        maximum_exact=_chosen(up, facts.maximum_exact, np.where(down, opposite.maximum_exact, farther))
+        & valid(maximum),
+    )
+    if not pa.types.is_integer(function.type):
+        return found
+    # The least integer, which may be among values below 0 whose opposites are not known, stays negative or raises.
+    return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum))
+
+
+def remainder(function: Remainder, facts: Facts) -> Facts | None:
+    """``x % k`` goes round: between two multiples of k it rises, over more it is anything from its range.
+
+    Of a negative x it is 0 or negative, or with ``pmod`` counted from the multiple below; the bucket of x is x div k
+    rounded down, and within one bucket both bounds map.
+    """
+    kind = facts.minimum.type
+    if not pa.types.is_integer(kind) or kind != function.type:
+        return None
+    divisor = function.divisor
+    if not 0 < divisor <= integer_limits(kind)[1]:
+        return None
+    low, high = numbers(facts.minimum).astype(np.int64), numbers(facts.maximum).astype(np.int64)
+    both = valid(facts.minimum) & valid(facts.maximum)
+    # Below 0 ``%`` is -(-x % k), which rises within buckets that end at multiples of k; only x >= 0 maps simply.
+    plain = both if function.never_negative else both & (low >= 0)
+    same = plain & (low // divisor == high // divisor)
+    negative = (
+        np.zeros_like(low) if function.never_negative else np.where(valid(facts.minimum) & (low >= 0), 0, 1 - divisor)
+    )
+    least = np.where(same, low % divisor, negative)
+    most = np.where(same, high % divisor, divisor - 1)
+    return replace(
+        facts,
+        minimum=_everywhere(least, kind, facts),
+        maximum=_everywhere(most, kind, facts),
+        minimum_exact=facts.minimum_exact & same,
+        maximum_exact=facts.maximum_exact & same,
+    )
+
+
+def _everywhere(values: Any, kind: pa.DataType, facts: Facts) -> pa.Array:
+    """Bounds that hold without bounds of x; none where there is no number to bound."""
+    return pc.if_else(pa.array(facts.may_be_number), pa.array(values).cast(kind), pa.scalar(None, kind))
+
+
+def _float(side: pa.Array, operation: Any, constant: float | Decimal) -> Bound:
+    found = numbers(side)
+    with np.errstate(all="ignore"):
+        values = operation(found, found.dtype.type(constant))
+    return Bound(arrow(values, side.type, side), np.ones(len(side), dtype=np.bool_))
+
+
+def _chosen(condition: Flags, then: Flags, otherwise: Flags) -> Flags:
+    result: Flags = np.where(condition, then, otherwise)
+    return result
+
+
+def _between(found: Any, lowest: int, highest: int) -> Flags:
+    """Comparison with limits that may lie outside of the type."""
+    limits = np.iinfo(np.int64)
+    result: Flags = (found >= max(lowest, limits.min)) & (found <= min(highest, limits.max))
+    return result
+
+
+def _towards_zero(limit: int, factor: int) -> int:
+    quotient = abs(limit) // abs(factor)
+    return quotient if (limit < 0) == (factor < 0) else -quotient

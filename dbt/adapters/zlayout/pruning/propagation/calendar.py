@@ -1,0 +1,238 @@
+"""Dates and wall-clock times: units, parts, months and counts since 1970."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.predicate.functions import (
+    CalendarPart,
+    FromTicks,
+    LastDay,
+    PartOf,
+    PlusMonths,
+    Ticks,
+    TimeUnit,
+    Truncated,
+)
+from dbt.adapters.zlayout.pruning.propagation.monotone import Bound, kept, monotone
+from dbt.adapters.zlayout.pruning.propagation.vectors import DAY_US, arrow, bound, near, numbers
+from dbt.adapters.zlayout.pruning.statistics.validation import Facts, valid
+
+Integers = npt.NDArray[np.int64]
+
+_TICKS_US = {
+    TimeUnit.HOUR: 3_600_000_000,
+    TimeUnit.MINUTE: 60_000_000,
+    TimeUnit.SECOND: 1_000_000,
+    TimeUnit.MILLISECOND: 1_000,
+    TimeUnit.MICROSECOND: 1,
+}
+_UNIT_MONTHS = {TimeUnit.YEAR: 12, TimeUnit.QUARTER: 3, TimeUnit.MONTH: 1}
+
+
+def _days(side: pa.Array) -> Integers:
+    found = numbers(side).astype(np.int64)
+    return found if pa.types.is_date32(side.type) else found // DAY_US
+
+
+def _micros(side: pa.Array) -> Integers:
+    return numbers(side).astype(np.int64)
+
+
+def _months(days: Integers) -> Integers:
+    """Months since 1970-01, of the Gregorian calendar stretched back without end, as Spark's and numpy's are."""
+    result: Integers = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return result
+
+
+def _day_of_month_start(months: Any) -> Integers:
+    result: Integers = np.asarray(months, np.int64).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return result
+
+
+def truncated(function: Truncated, facts: Facts) -> Facts | None:
+    """The start of a unit is the greatest multiple of it up to x: a step function that rises."""
+    kind, unit = facts.minimum.type, function.unit
+    if kind != function.type or not (pa.types.is_date32(kind) or kind == pa.timestamp("us")):
+        return None
+    if unit in _TICKS_US:
+        step = _TICKS_US[unit]
+        if pa.types.is_date32(kind):
+            return None
+        return monotone(facts, lambda side: kept(arrow(numbers(side) // step * step, kind, side)), total=True)
+    scale = 1 if pa.types.is_date32(kind) else DAY_US
+
+    def start(side: pa.Array) -> Bound:
+        days = _days(side)
+        # Of the first unit that a type can hold the start may be before all that it can hold.
+        return bound(_first_day(days, unit) * scale, kind, side, near(side))
+
+    return monotone(facts, start, total=False)
+
+
+def _first_day(days: Integers, unit: TimeUnit) -> Integers:
+    if unit in _UNIT_MONTHS:
+        width = _UNIT_MONTHS[unit]
+        return _day_of_month_start(_months(days) // width * width)
+    # 1970-01-01 was a Thursday: three days after the start of its week.
+    return days - (days + 3) % 7 if unit is TimeUnit.WEEK else days
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """A part of the calendar: how to read it, the cycle within which it rises, its least and greatest value."""
+
+    read: Callable[[Integers], Integers]
+    cycle: Callable[[Integers], Integers]
+    least: int
+    most: int
+
+
+_CYCLES_OF_DAYS: Mapping[CalendarPart, _Cycle] = {
+    CalendarPart.QUARTER: _Cycle(lambda days: _months(days) % 12 // 3 + 1, lambda days: _months(days) // 12, 1, 4),
+    CalendarPart.MONTH: _Cycle(lambda days: _months(days) % 12 + 1, lambda days: _months(days) // 12, 1, 12),
+    CalendarPart.DAY_OF_YEAR: _Cycle(
+        lambda days: days - _day_of_month_start(_months(days) // 12 * 12) + 1, lambda days: _months(days) // 12, 1, 366
+    ),
+    CalendarPart.DAY_OF_MONTH: _Cycle(lambda days: days - _day_of_month_start(_months(days)) + 1, _months, 1, 31),
+    # Spark's week of dayofweek starts with Sunday as 1, that of weekday with Monday as 0.
+    CalendarPart.DAY_OF_WEEK: _Cycle(lambda days: (days + 4) % 7 + 1, lambda days: (days + 4) // 7, 1, 7),
+    CalendarPart.WEEKDAY: _Cycle(lambda days: (days + 3) % 7, lambda days: (days + 3) // 7, 0, 6),
+}
+_CYCLES_OF_MICROS: Mapping[CalendarPart, _Cycle] = {
+    CalendarPart.HOUR: _Cycle(lambda us: us // 3_600_000_000 % 24, lambda us: us // DAY_US, 0, 23),
+    CalendarPart.MINUTE: _Cycle(lambda us: us // 60_000_000 % 60, lambda us: us // 3_600_000_000, 0, 59),
+    CalendarPart.SECOND: _Cycle(lambda us: us // 1_000_000 % 60, lambda us: us // 60_000_000, 0, 59),
+}
+
+
+def part_of(function: PartOf, facts: Facts) -> Facts | None:
+    """The year rises, other parts go round.
+
+    Within one cycle (a month within its year) they rise; over more than one they are anything from their range.
+    """
+    kind, part = facts.minimum.type, function.part
+    if part is CalendarPart.YEAR and pa.types.is_date32(kind):
+        return monotone(
+            facts, lambda side: kept(arrow(1970 + _months(_days(side)) // 12, function.type, side)), total=True
+        )
+    if part in _CYCLES_OF_DAYS and pa.types.is_date32(kind):
+        cycle, read = _CYCLES_OF_DAYS[part], _days
+    elif part in _CYCLES_OF_MICROS and kind == pa.timestamp("us"):
+        cycle, read = _CYCLES_OF_MICROS[part], _micros
+    else:
+        return None
+    low, high = read(facts.minimum), read(facts.maximum)
+    same = valid(facts.minimum) & valid(facts.maximum) & (cycle.cycle(low) == cycle.cycle(high))
+    minimum, maximum = (
+        pc.if_else(pa.array(facts.may_be_number), pa.array(values).cast(function.type), pa.scalar(None, function.type))
+        for values in (np.where(same, cycle.read(low), cycle.least), np.where(same, cycle.read(high), cycle.most))
+    )
+    return replace(
+        facts,
+        minimum=minimum,
+        maximum=maximum,
+        minimum_exact=facts.minimum_exact & same,
+        maximum_exact=facts.maximum_exact & same,
+    )
+
+
+def plus_months(function: PlusMonths, facts: Facts) -> Facts | None:
+    """Rises by dates: of two in one month the later one stays the later or both are cut to the month's last day.
+
+    Times keep the time of day, so that of two days which are cut to one last day the later may come first: there the
+    bounds are the day's.
+    """
+    kind = facts.minimum.type
+    if kind != function.type or not (pa.types.is_date32(kind) or kind == pa.timestamp("us")):
+        return None
+    # So few that what is near does not overflow.
+    if abs(function.months) > 1_200_000:
+        return None
+    scale = 1 if pa.types.is_date32(kind) else DAY_US
+
+    def moved(side: pa.Array) -> Bound:
+        days = _days(side)
+        months = _months(days)
+        target = months + function.months
+        length = _day_of_month_start(target + 1) - _day_of_month_start(target)
+        day = np.minimum(days - _day_of_month_start(months), length - 1)
+        rest = numbers(side).astype(np.int64) % scale
+        return bound((_day_of_month_start(target) + day) * scale + rest, kind, side, near(side))
+
+    mapped = monotone(facts, moved, total=False)
+    return mapped if scale == 1 else _by_whole_last_days(mapped)
+
+
+def _by_whole_last_days(facts: Facts) -> Facts:
+    """Bounds of times widened to the whole day where that is the last of its month."""
+    sides = []
+    for side, time_of_day in ((facts.minimum, 0), (facts.maximum, DAY_US - 1)):
+        days = _days(side)
+        is_last = _months(days + 1) != _months(days)
+        whole_day = arrow(days * DAY_US + time_of_day, side.type, side)
+        sides.append((pc.if_else(pa.array(is_last), whole_day, side), is_last))
+    (low, low_is_last), (high, high_is_last) = sides
+    return replace(
+        facts,
+        minimum=low,
+        maximum=high,
+        minimum_exact=facts.minimum_exact & ~low_is_last,
+        maximum_exact=facts.maximum_exact & ~high_is_last,
+    )
+
+
+def last_day(function: LastDay, facts: Facts) -> Facts | None:
+    """The day before the next month's first: a step function that rises."""
+    kind = facts.minimum.type
+    if not pa.types.is_date32(kind):
+        return None
+
+    def end(side: pa.Array) -> Bound:
+        return bound(_day_of_month_start(_months(_days(side)) + 1) - 1, function.type, side, near(side))
+
+    return monotone(facts, end, total=False)
+
+
+def ticks(function: Ticks, facts: Facts) -> Facts | None:
+    """Whole units up to x, or up to x from below 1970: both step functions that rise."""
+    kind = facts.minimum.type
+    if pa.types.is_date32(kind):
+        return monotone(facts, lambda side: kept(arrow(numbers(side), function.type, side)), total=True)
+    if not pa.types.is_timestamp(kind):
+        return None
+
+    def whole(side: pa.Array) -> pa.Array:
+        micros = numbers(side)
+        units = micros // function.unit_us
+        if function.toward_zero:
+            units = units + ((micros < 0) & (micros % function.unit_us != 0))
+        return arrow(units, function.type, side)
+
+    return monotone(facts, lambda side: kept(whole(side)), total=True)
+
+
+def from_ticks(function: FromTicks, facts: Facts) -> Facts | None:
+    """A multiple of x: rises while it does not overflow."""
+    kind, target = facts.minimum.type, function.type
+    if not pa.types.is_integer(kind):
+        return None
+    if pa.types.is_date32(target):
+        if kind != pa.int32():
+            return None
+        return monotone(facts, lambda side: kept(arrow(numbers(side), target, side)), total=True)
+    limit = (2**63 - 1) // function.unit_us
+
+    def scaled(side: pa.Array) -> Bound:
+        found = numbers(side).astype(np.int64)
+        known = (found >= -limit) & (found <= limit)
+        return bound(np.where(known, found, 0) * function.unit_us, target, side, known)
+
+    return monotone(facts, scaled, total=False)

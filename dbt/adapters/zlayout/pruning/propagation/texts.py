@@ -1,0 +1,83 @@
+"""Texts: prefixes, and case as far as it can be bounded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.predicate.functions import FoldedCase, Prefix, Prepended
+from dbt.adapters.zlayout.pruning.propagation.monotone import kept, monotone
+from dbt.adapters.zlayout.pruning.statistics.validation import Facts
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+
+_LOOKED_AT = 16
+_DELETE = 0x7F
+
+
+def prefix(function: Prefix, facts: Facts) -> Facts | None:
+    """The first n characters rise with the text.
+
+    Proof: let a < b differ first at byte i. The characters before the one that holds byte i are common to both. If the
+    n end among them the prefixes are equal; otherwise each prefix reaches over byte i, or one text ends there.
+    """
+    if not pa.types.is_string(facts.minimum.type) or function.length < 1:
+        return None
+    return monotone(facts, lambda side: kept(pc.utf8_slice_codeunits(side, 0, function.length)), total=True)
+
+
+def prepended(function: Prepended, facts: Facts) -> Facts | None:
+    """The same text before both changes nothing in their order.
+
+    Behind both it would: 'a' < 'a!', but 'ax' > 'a!x'.
+    """
+    if not pa.types.is_string(facts.minimum.type):
+        return None
+    head = function.head.cast(pa.string())
+    return monotone(facts, lambda side: kept(pc.binary_join_element_wise(head, side, "")), total=True)
+
+
+def folded_case(function: FoldedCase, facts: Facts) -> Facts | None:
+    """Case does not keep the order ('B' < 'a'), but it keeps what all texts of a file begin with.
+
+    Proof: every text between two that begin with P begins with P. Letters of ASCII change case one by one whatever
+    follows them, but for i and j, which some languages treat otherwise: P ends before these. So every text of the file
+    becomes one that begins with P in the other case, and lies below P with its last letter raised by one.
+    """
+    if not pa.types.is_string(facts.minimum.type):
+        return None
+    # An unknown bound has zeros for bytes, which are no letters: nothing is common then.
+    low, high = (_first_bytes(side) for side in (facts.minimum, facts.maximum))
+    plain = (low == high) & (low > 0) & (low < _DELETE) & ~np.isin(low, np.frombuffer(b"iIjJ", np.uint8))
+    common: Flags = np.logical_and.accumulate(plain, axis=1)
+    first, last = (b"a", b"z") if function.upper else (b"A", b"Z")
+    letters = (low >= first[0]) & (low <= last[0])
+    changed = np.where(letters, low ^ 0x20, low)
+    begins = np.where(common, changed, 0).astype(np.uint8)
+    length = common.sum(axis=1)
+    ends = begins.copy()
+    some = np.flatnonzero(length)
+    ends[some, length[some] - 1] += 1
+    never = np.zeros(len(length), dtype=np.bool_)
+    return replace(
+        facts,
+        minimum=_texts(begins, length),
+        maximum=_texts(ends, length),
+        minimum_exact=never,
+        maximum_exact=never,
+    )
+
+
+def _first_bytes(side: pa.Array) -> np.ndarray:
+    """uint8[n, 16]: the first bytes of each text, then zeros."""
+    # Without this cast a text that is no UTF-8 would stop the slicing.
+    cut = pc.fill_null(pc.binary_slice(side.cast(pa.binary()), 0, _LOOKED_AT), b"")
+    padded = np.array(cut.to_numpy(zero_copy_only=False), dtype=f"S{_LOOKED_AT}")
+    return padded.view(np.uint8).reshape(len(side), _LOOKED_AT)
+
+
+def _texts(characters: np.ndarray, length: np.ndarray) -> pa.Array:
+    texts = pa.array(np.ascontiguousarray(characters).view(f"S{_LOOKED_AT}").ravel(), pa.binary()).cast(pa.string())
+    return pc.if_else(pa.array(length > 0), texts, pa.scalar(None, pa.string()))

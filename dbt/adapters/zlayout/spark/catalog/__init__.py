@@ -1,0 +1,1 @@
+"""The session catalog: entries, their locations, statistics and columns."""

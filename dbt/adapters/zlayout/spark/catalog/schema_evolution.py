@@ -1,0 +1,227 @@
+"""What becomes of a table's columns when the rows that come have others, as dbt's ``on_schema_change`` names it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions
+from pyspark.sql.types import StructField, StructType
+
+from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.spark.schema.types import type_word
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_GO_ON = "set on_schema_change to append_new_columns or sync_all_columns to go on, or rebuild with --full-refresh"
+
+
+class OnSchemaChange(str, Enum):
+    """What to do when the columns differ."""
+
+    IGNORE = "ignore"  # new columns are left out; a missing one is an error
+    FAIL = "fail"
+    APPEND_NEW_COLUMNS = "append_new_columns"  # new ones are added, missing ones become null
+    SYNC_ALL_COLUMNS = "sync_all_columns"  # the table gets the columns, and wider types, of the rows
+
+
+@dataclass(frozen=True)
+class SchemaPlan:
+    """The columns that the table will have.
+
+    Attributes:
+        schema_json: Spark's JSON of them, partition columns last.
+        added: Columns that older rows lack.
+        dropped: Columns that go.
+        retyped: Columns whose values of older rows change their type.
+    """
+
+    schema_json: str
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    retyped: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether the table's columns change at all."""
+        return bool(self.added or self.dropped or self.retyped)
+
+
+def plan_schema(
+    catalog: Catalog,
+    table_json: str,
+    frame_json: str,
+    policy: OnSchemaChange,
+    partition_by: tuple[str, ...],
+    subject: str,
+) -> SchemaPlan:
+    """Decides on the columns.
+
+    Args:
+        catalog: Tells which types hold the values of which others.
+        table_json: Spark's JSON of the table's columns.
+        frame_json: Of the columns of the rows that come.
+        policy: What to do where they differ.
+        partition_by: Partition columns, which can neither go nor change.
+        subject: The table, for errors.
+
+    Raises:
+        ConfigError: The columns differ in a way that the policy does not allow.
+    """
+    table, frame = _by_name(table_json), _by_name(frame_json)
+    new = [each["name"] for key, each in frame.items() if key not in table]
+    missing = [each["name"] for key, each in table.items() if key not in frame]
+    other = [each["name"] for key, each in table.items() if key in frame and frame[key]["type"] != each["type"]]
+    if policy is OnSchemaChange.IGNORE:
+        if missing:
+            raise ConfigError(
+                [f"the query lacks {_listed(missing)}, which the table has; {_GO_ON}"],
+                subject,
+            )
+        return SchemaPlan(table_json)
+    if policy is OnSchemaChange.FAIL:
+        unfit = [name for name in other if not holds(catalog, *(each[name.lower()]["type"] for each in (frame, table)))]
+        _fail_if(new, missing, [_type_problem(catalog, name, table, frame) for name in unfit], subject)
+        return SchemaPlan(table_json)
+    if policy is OnSchemaChange.APPEND_NEW_COLUMNS:
+        return SchemaPlan(_columns(table_json, (), {}, [frame[name.lower()] for name in new], partition_by), tuple(new))
+    return _synced(catalog, table_json, frame, new, missing, other, partition_by, subject)
+
+
+def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
+    """The rows with the table's columns, in their order and types; a column that they lack is null.
+
+    Values are stored as Spark's INSERT stores them: numbers change their type if they fit, a text becomes no number.
+
+    Raises:
+        WriteError: A column cannot be stored in the table's type.
+    """
+    schema = StructType.fromJson(json.loads(schema_json))
+    try:
+        return frame.to(schema)
+    except AnalysisException as error:
+        problems = [_unstorable(frame, field) for field in schema.fields]
+        told = "; ".join(each for each in problems if each) or short_message(error)
+        raise WriteError(f"{subject}: {told}; the table is as it was before") from error
+
+
+def _unstorable(frame: DataFrame, field: StructField) -> str | None:
+    """Why a column of the rows cannot be stored in one of the table; None where it can, or the rows lack it."""
+    given = [each for each in frame.schema.fields if each.name.lower() == field.name.lower()]
+    if len(given) != 1:
+        return None
+    try:
+        frame.select(quoted(given[0].name)).to(StructType([field]))
+    except AnalysisException:
+        then, now = field.dataType.simpleString(), given[0].dataType.simpleString()
+        return (
+            f"column `{field.name}` is {then} in the table and {now} in the query; cast it to {then} in the query, set"
+            " on_schema_change to sync_all_columns where the new type holds the old values, or rebuild with"
+            " --full-refresh"
+        )
+    return None
+
+
+def cast_to(frame: DataFrame, schema_json: str) -> DataFrame:
+    """The rows of an older version in the columns of a newer one."""
+    have = {name.lower() for name in frame.columns}
+    fields = StructType.fromJson(json.loads(schema_json)).fields
+    return frame.select(
+        *(
+            (functions.col(quoted(each.name)) if each.name.lower() in have else functions.lit(None))
+            .cast(each.dataType)
+            .alias(each.name)
+            for each in fields
+        )
+    )
+
+
+def _synced(
+    catalog: Catalog,
+    table_json: str,
+    frame: Mapping[str, Any],
+    new: list[str],
+    missing: list[str],
+    other: list[str],
+    partition_by: tuple[str, ...],
+    subject: str,
+) -> SchemaPlan:
+    table = _by_name(table_json)
+    fixed = {name.lower() for name in partition_by}
+    problems = [
+        f"partition column `{name}` is not in the query; rebuild the table with --full-refresh"
+        for name in missing
+        if name.lower() in fixed
+    ]
+    wider: dict[str, Any] = {}
+    for name in other:
+        then, now = table[name.lower()], frame[name.lower()]
+        if holds(catalog, now["type"], then["type"]):
+            continue
+        if not holds(catalog, then["type"], now["type"]) or name.lower() in fixed:
+            why = "" if name.lower() in fixed else ", which does not hold its values"
+            cast = f"cast it to {type_word(then['type'])} in the query"
+            problems.append(f"{_types(name, table, frame)}{why}; {cast}, or rebuild the table with --full-refresh")
+        else:
+            wider[name.lower()] = {**then, "type": now["type"]}
+    if problems:
+        raise ConfigError(problems, subject)
+    added = [frame[name.lower()] for name in new]
+    schema_json = _columns(table_json, {name.lower() for name in missing}, wider, added, partition_by)
+    return SchemaPlan(schema_json, tuple(new), tuple(missing), tuple(table[key]["name"] for key in wider))
+
+
+def _fail_if(new: list[str], missing: list[str], other: list[str], subject: str) -> None:
+    problems = [f"the query has {_listed(new)}, which the table lacks"] if new else []
+    problems += [f"the query lacks {_listed(missing)}, which the table has"] if missing else []
+    problems = [f"{each}; {_GO_ON}" for each in problems] + other
+    if problems:
+        raise ConfigError(problems, subject)
+
+
+def _columns(
+    table_json: str, dropped: Any, retyped: Mapping[str, Any], added: list[Any], partition_by: tuple[str, ...]
+) -> str:
+    fields = json.loads(table_json)["fields"]
+    kept = [retyped.get(each["name"].lower(), each) for each in fields if each["name"].lower() not in dropped]
+    data = [each for each in kept if each["name"] not in partition_by]
+    folders = [each for each in kept if each["name"] in partition_by]
+    new = [{**each, "nullable": True} for each in added]
+    return json.dumps({"type": "struct", "fields": [*data, *new, *folders]}, ensure_ascii=False)
+
+
+def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
+    """Whether every value of a type has a place in another, as Spark's own up-casts see it."""
+    if narrow == wide:
+        return True
+    cast = catalog.jvm.companion("org.apache.spark.sql.catalyst.expressions.Cast")
+    kinds = [catalog.data_type(json.dumps(each)) for each in (narrow, wide)]
+    return bool(cast.canUpCast(*kinds))
+
+
+def _type_problem(catalog: Catalog, name: str, table: Mapping[str, Any], frame: Mapping[str, Any]) -> str:
+    then, now = table[name.lower()]["type"], frame[name.lower()]["type"]
+    wider = ", set on_schema_change to sync_all_columns to widen the column" if holds(catalog, then, now) else ""
+    cast = f"cast it to {type_word(then)} in the query"
+    return f"{_types(name, table, frame)}; {cast}{wider}, or rebuild with --full-refresh"
+
+
+def _types(name: str, table: Mapping[str, Any], frame: Mapping[str, Any]) -> str:
+    then, now = table[name.lower()]["type"], frame[name.lower()]["type"]
+    return f"column `{name}` is {type_word(then)} in the table and {type_word(now)} in the query"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _by_name(schema_json: str) -> dict[str, Any]:
+    return {each["name"].lower(): each for each in json.loads(schema_json)["fields"]}

@@ -1,0 +1,308 @@
+"""The session catalog: what a table is called, where it lies, and how its entry is made, changed and removed.
+
+Entries are made through ``SessionCatalog`` and not through ``CREATE TABLE``: the statement drops schema and partition
+columns of a folder that already has Spark's manifest and infers both from the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.spark.catalog.statistics import ColumnFacts, statistics_builder
+from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE_ID_PROPERTY = "zlayout.table_id"
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ALLOWED_NAME = re.compile(r"\w+", re.ASCII)
+_CATALOG = "org.apache.spark.sql.catalyst.catalog."
+_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table's name in the session catalog; always with its schema."""
+
+    schema: str
+    identifier: str
+
+    def __str__(self) -> str:
+        # Quoted where it must be: `Catalog.name` reads it back.
+        parts = (self.schema, self.identifier)
+        return ".".join(part if _PLAIN.fullmatch(part) else _backquoted(part) for part in parts)
+
+    @property
+    def sql(self) -> str:
+        """Quoted for a statement."""
+        return ".".join(map(_backquoted, (self.schema, self.identifier)))
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What the catalog shall say of a table."""
+
+    name: TableName
+    location: str
+    schema_json: str
+    partition_by: tuple[str, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the catalog says of a table.
+
+    Attributes:
+        native: Spark's ``CatalogTable`` (Py4J object).
+        kind: MANAGED, EXTERNAL or VIEW.
+    """
+
+    name: TableName
+    native: Any
+    kind: str
+    provider: str | None
+    location: str | None
+    schema_json: str
+    partition_by: tuple[str, ...]
+    properties: Mapping[str, str]
+
+    @property
+    def table_id(self) -> str | None:
+        """The id of the managed table that the entry shows, or None for anybody else's table."""
+        return self.properties.get(TABLE_ID_PROPERTY)
+
+    def all_properties(self) -> dict[str, str]:
+        """Every property of the entry."""
+        return _as_dict(self.native.properties())
+
+
+class Catalog:
+    """The session catalog of one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        serve_hadoop_stores()
+        self.spark = spark
+        self.jvm = Jvm.of(spark)
+        self._session: Any = spark._jsparkSession
+        self._native: Any = self._session.sessionState().catalog()
+
+    def name(self, text: str) -> TableName:
+        """Parses ``schema.table``, with backquotes where needed; a bare table lies in the current schema.
+
+        Raises:
+            ConfigError: The text is no table name of the session catalog.
+        """
+        try:
+            parts = self._session.sessionState().sqlParser().parseMultipartIdentifier(text)
+        except Exception as error:
+            raise ConfigError([f"table name {text!r} cannot be read; give it as schema.table"]) from error
+        words = list(map(str, members(parts)))
+        if len(words) == 3 and words[0] == "spark_catalog":
+            words = words[1:]
+        if len(words) > 2:
+            raise ConfigError(
+                [f"table name {text!r} names catalog {words[0]!r}; only spark_catalog is served: give schema.table"]
+            )
+        schema = words[0] if len(words) == 2 else str(self._native.getCurrentDatabase())
+        return TableName(schema, words[-1])
+
+    def find(self, name: TableName) -> Entry | None:
+        """The entry of a table or view, or None."""
+        try:
+            # One question to the metastore and not two: a table is mostly there.
+            native = self._native.getTableMetadata(self._identifier(name))
+        except AnalysisException as error:
+            if any(mark in str(error) for mark in _NOT_FOUND):
+                return None
+            raise
+        location = native.storage().locationUri()
+        provider = native.provider()
+        table_id = native.properties().get(TABLE_ID_PROPERTY)
+        columns = native.partitionColumnNames()
+        return Entry(
+            name=name,
+            native=native,
+            kind=str(native.tableType().name()),
+            provider=str(provider.get()).lower() if provider.isDefined() else None,
+            location=canonical(str(location.get().toString())) if location.isDefined() else None,
+            schema_json=str(native.schema().json()),
+            partition_by=tuple(map(str, members(columns))),
+            properties={TABLE_ID_PROPERTY: str(table_id.get())} if table_id.isDefined() else {},
+        )
+
+    def view_text(self, entry: Entry) -> str | None:
+        """The query of a view."""
+        text = entry.native.viewText()
+        return str(text.get()) if text.isDefined() else None
+
+    def put(self, definition: Definition, old: Entry | None) -> Entry:
+        """Creates the entry, or replaces ``old`` by it where they differ. Files are never touched."""
+        native = self._catalog_table(definition)
+        if old is not None and self._same(old, native):
+            return old
+        if old is not None:
+            if old.kind == "MANAGED" and old.location == canonical(definition.location):
+                # The catalog would delete the folder of a table that it owns; this one lives on in its files.
+                external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
+                self._native.alterTable(self.jvm.copied(old.native, p2=external))
+            self._native.dropTable(self._identifier(old.name), True, False)
+        self._native.createTable(native, False, False)
+        found = self.find(definition.name)
+        if found is None:
+            raise RuntimeError(f"the catalog lost {definition.name} right after it was created")
+        return found
+
+    def set_property(self, entry: Entry, key: str, value: str) -> None:
+        """Adds a property to an entry, which otherwise stays as it is."""
+        properties = self.jvm.scala_map({**_as_dict(entry.native.properties()), key: value})
+        self._native.alterTable(self.jvm.copied(entry.native, p12=properties))
+
+    def remove(self, name: TableName) -> None:
+        """Drops the entry of a table or view; a managed table of Spark loses its files, an external one keeps them."""
+        self._native.dropTable(self._identifier(name), True, False)
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Renames the entry."""
+        self._native.renameTable(self._identifier(old), self._identifier(new))
+
+    def schema_location(self, schema: str) -> str:
+        """The folder, as a URI, where the schema's tables lie by default.
+
+        Raises:
+            TableNotFoundError: There is no such schema.
+        """
+        if not self._native.databaseExists(schema):
+            raise TableNotFoundError(f"there is no schema {schema!r}; create it first: create schema {schema}")
+        return canonical(str(self._native.getDatabaseMetadata(schema).locationUri().toString()))
+
+    def qualified(self, path: str) -> str:
+        """A path as the absolute URI that Spark makes of it."""
+        hadoop_path = self.jvm.root.org.apache.hadoop.fs.Path(path)
+        conf = self._session.sessionState().newHadoopConf()
+        return canonical(str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString()))
+
+    def with_statistics(
+        self, entry: Entry, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]
+    ) -> Entry:
+        """Gives Spark's optimizer exact sizes, counts and bounds.
+
+        Returns:
+            The entry as it is now, without another look at the metastore.
+        """
+        statistics = self.jvm.some(statistics_builder(self.jvm).table(size_bytes, row_count, columns))
+        self._native.alterTableStats(self._identifier(entry.name), statistics)
+        return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
+
+    def refresh(self, name: TableName) -> None:
+        """Makes the session forget what it has cached of the table, its rows included."""
+        if self._session.sharedState().cacheManager().isEmpty():
+            self.forget_relation(name)
+        else:
+            self.spark.catalog.refreshTable(name.sql)
+
+    def cached_relation(self, name: TableName) -> Any:
+        """The plan that the session has cached under the name, or None."""
+        return self._native.getCachedTable(self._qualified_name(name))
+
+    def cache_relation(self, name: TableName, plan: Any) -> None:
+        """Puts a plan into the session's relation cache, where plain SQL finds it."""
+        self._native.cacheTable(self._qualified_name(name), plan)
+
+    def forget_relation(self, name: TableName) -> None:
+        """Takes the plan out of the relation cache; the next query loads the table as Spark does."""
+        self._native.invalidateCachedTable(self._qualified_name(name))
+
+    def relation_cache(self) -> Any:
+        """What keeps the session's relations: Spark's ``SessionCatalog`` (Py4J object)."""
+        return self._native
+
+    def data_type(self, type_json: str) -> Any:
+        """Spark's ``DataType`` of its JSON, ``StructType`` for a schema."""
+        return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(type_json)
+
+    def _same(self, old: Entry, new: Any) -> bool:
+        then = old.native
+        return bool(
+            old.kind == "EXTERNAL"
+            and old.provider == "parquet"
+            and then.storage().locationUri().equals(new.storage().locationUri())
+            and then.schema().equals(new.schema())
+            and then.partitionColumnNames().equals(new.partitionColumnNames())
+            and then.comment().equals(new.comment())
+            and all(then.properties().get(key).equals(new.properties().get(key)) for key in _as_dict(new.properties()))
+        )
+
+    def _catalog_table(self, definition: Definition) -> Any:
+        uri = self.jvm.root.java.net.URI.create(definition.location)
+        storage = self.jvm.copied(self.jvm.companion(_CATALOG + "CatalogStorageFormat").empty(), p1=self.jvm.some(uri))
+        external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
+        return self.jvm.case_class(
+            _CATALOG + "CatalogTable",
+            [self._identifier(definition.name), external, storage, self.data_type(definition.schema_json)],
+            p5=self.jvm.some("parquet"),
+            p6=self.jvm.seq(definition.partition_by),
+            p12=self.jvm.scala_map(dict(definition.properties)),
+            p15=self.jvm.some(definition.comment) if definition.comment else self.jvm.none(),
+        )
+
+    def _identifier(self, name: TableName) -> Any:
+        return self.jvm.catalyst.TableIdentifier(name.identifier, self.jvm.some(name.schema))
+
+    def _qualified_name(self, name: TableName) -> Any:
+        # Spark's own names in the cache are lower case unless the session is case sensitive.
+        sensitive = bool(self._session.sessionState().conf().caseSensitiveAnalysis())
+        parts = (name.schema, name.identifier) if sensitive else (name.schema.lower(), name.identifier.lower())
+        return self.jvm.catalyst.QualifiedTableName("spark_catalog", *parts)
+
+
+def session_zone(spark: SparkSession) -> str:
+    """The session's time zone."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+def check_table_name(name: TableName) -> None:
+    """Returns if the catalog will take the name, which is also that of the table's folder. To be asked before a write.
+
+    Source: ``SessionCatalog.validateName``.
+
+    Raises:
+        ConfigError: It will not.
+    """
+    if not _ALLOWED_NAME.fullmatch(name.identifier):
+        raise ConfigError(
+            [f"table name {name.identifier!r}: allowed are letters a to z, digits and '_'; give another name or alias"]
+        )
+
+
+def canonical(uri: str) -> str:
+    """The one spelling of a location: Java writes the empty host of a local file, or not, as it comes."""
+    return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
+
+
+def unescaped(uri: str) -> str:
+    """The one spelling of a file's location: what is escaped in a URI depends on who wrote it."""
+    return unquote(canonical(uri))
+
+
+def _backquoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
+
+
+def _as_dict(scala_map: Any) -> dict[str, str]:
+    iterator = scala_map.keysIterator()
+    found = {}
+    while iterator.hasNext():
+        key = iterator.next()
+        found[str(key)] = str(scala_map.get(key).get())
+    return found

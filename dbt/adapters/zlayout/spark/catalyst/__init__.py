@@ -1,0 +1,1 @@
+"""Catalyst expressions as predicates of the core."""

@@ -1,0 +1,276 @@
+"""Catalyst → predicate: the one front end through which every filter enters, as Spark's optimizer left it.
+
+Spark has analysed, cast and simplified the expression, so each node here has exact types. A node that is not listed
+becomes ``Unknown``, which keeps every file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.predicate.expr import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNotNull,
+    IsNotTrue,
+    IsNull,
+    IsTrue,
+    Not,
+    Op,
+    Or,
+    StartsWith,
+    Unknown,
+    if_else,
+)
+from dbt.adapters.zlayout.predicate.terms import Term
+from dbt.adapters.zlayout.pruning.bounding import bounded
+from dbt.adapters.zlayout.spark.catalyst.terms import TermReader
+from dbt.adapters.zlayout.spark.catalyst.tree import (
+    Budget,
+    Node,
+    NotUnderstoodError,
+    OverBudgetError,
+    members_of,
+    scalar_of,
+    tree_of,
+)
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.schema.types import SparkField, fields_of
+
+_COMPARISONS: Mapping[str, tuple[Op, Op]] = {
+    # class: (operator as written, operator with the sides swapped)
+    "EqualTo": (Op.EQ, Op.EQ),
+    "EqualNullSafe": (Op.EQ_NULL_SAFE, Op.EQ_NULL_SAFE),
+    "LessThan": (Op.LT, Op.GT),
+    "LessThanOrEqual": (Op.LE, Op.GE),
+    "GreaterThan": (Op.GT, Op.LT),
+    "GreaterThanOrEqual": (Op.GE, Op.LE),
+}
+_TOO_LONG = "a condition that is too long to be shown"
+_CONNECTIVES = ("And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "StartsWith", "Like", "In", "InSet", *_COMPARISONS)
+
+
+def to_predicate(
+    jvm: Jvm, filters: Sequence[Any], schema_json: str, file_count: int, others: Sequence[tuple[Any, str]] = ()
+) -> Expr:
+    """Converts the filters of a scan.
+
+    Args:
+        jvm: The driver's JVM.
+        filters: Catalyst ``Expression``s (Py4J objects), all of which a row has to meet.
+        schema_json: ``StructType.json()`` of the filters' relation, partition columns included.
+        file_count: On how many files the predicate will be evaluated.
+        others: Further conditions, each with the reason why it decides nothing.
+
+    Returns:
+        The conjunction in normal form: of equal truth value for every row, with ``Unknown`` where a part is not
+        understood, or takes too long. Never raises.
+    """
+    budget = Budget()
+    fields = fields_of(schema_json)
+    understood = [_read(jvm, each, fields, budget) for each in filters]
+    told = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
+    return bounded(And((*understood, *told)), file_count)
+
+
+def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], budget: Budget) -> Expr:
+    try:
+        return _Converter(fields, budget).expr(tree_of(jvm, expression, budget))
+    except OverBudgetError as error:
+        return Unknown(_TOO_LONG, str(error))
+    except Exception as error:
+        return Unknown(_text(jvm, expression, budget), f"could not be read from Spark's plan ({type(error).__name__})")
+
+
+def _text(jvm: Jvm, expression: Any, budget: Budget) -> str:
+    try:
+        return tree_of(jvm, expression, budget).text()
+    except Exception:
+        return _TOO_LONG
+
+
+class _Converter:
+    def __init__(self, fields: tuple[SparkField, ...], budget: Budget) -> None:
+        self._terms = TermReader(fields, self.expr, budget)
+        self._budget = budget
+        self._level = 0
+        self._rules: Mapping[str, Callable[[Node], Expr]] = {
+            "And": lambda node: And(tuple(map(self.expr, _chained(node)))),
+            "Or": lambda node: Or(tuple(map(self.expr, _chained(node)))),
+            "Not": lambda node: Not(self.expr(node.children[0])),
+            "IsNull": self._is_null,
+            "IsNotNull": lambda node: Not(self._is_null(node)),
+            "IsNaN": lambda node: self._each(node.children[0], _is_nan),
+            "StartsWith": self._starts_with,
+            "Like": self._like,
+            "In": self._in,
+            "InSet": self._in,
+            "Literal": self._constant,
+            "If": self._if,
+            "CaseWhen": self._case,
+            "Coalesce": self._coalesce,
+            "Cast": self._is_not_zero,
+            "AttributeReference": self._boolean_column,
+            "GetStructField": self._boolean_column,
+            **dict.fromkeys(_COMPARISONS, self._comparison),
+        }
+
+    def expr(self, node: Node) -> Expr:
+        """The node as an expression; what is not understood is ``Unknown`` with the reason."""
+        self._level += 1
+        try:
+            rule = self._rules.get(node.kind)
+            if rule is None:
+                raise NotUnderstoodError(f"`{node.kind}` has no rule")
+            if self._level > self._budget.depth:
+                raise NotUnderstoodError(f"it is nested more than {self._budget.depth} levels deep")
+            self._budget.check_time()
+            return rule(node)
+        except NotUnderstoodError as error:
+            return Unknown(node.text(), str(error))
+        finally:
+            self._level -= 1
+
+    def _each(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
+        """A condition on an operand of several branches: that branch's condition where its guard is the first TRUE."""
+        branches = self._terms.branches(operand)
+        conditions = [
+            Unknown(operand.text(), str(each.term)) if isinstance(each.term, NotUnderstoodError) else leaf(each.term)
+            for each in branches
+        ]
+        found = conditions.pop()
+        for branch, condition in zip(reversed(branches[:-1]), reversed(conditions), strict=True):
+            found = found if branch.guard is None else if_else(branch.guard, condition, found)
+        return found
+
+    def _comparison(self, node: Node) -> Expr:
+        straight, swapped = _COMPARISONS[node.kind]
+        left, right = node.children
+        if right.is_literal:
+            operand, op, literal = left, straight, right
+        elif left.is_literal:
+            operand, op, literal = right, swapped, left
+        else:
+            raise NotUnderstoodError("neither side is a constant")
+        if literal.raw["dataType"] == "boolean" and operand.kind in _CONNECTIVES:
+            return _compare_truth(op, self.expr(operand), literal)
+        return self._each(operand, lambda term: Compare(op, term, scalar_of(literal, term.type)))
+
+    def _is_null(self, node: Node) -> Expr:
+        operand = node.children[0]
+        if operand.kind in _CONNECTIVES:
+            return _is_neither(self.expr(operand))
+        return self._each(operand, IsNull)
+
+    def _starts_with(self, node: Node) -> Expr:
+        operand, prefix = node.children
+        if not prefix.is_literal:
+            raise NotUnderstoodError("the prefix is not a constant")
+        return self._each(operand, lambda term: StartsWith(term, scalar_of(prefix, term.type)))
+
+    def _like(self, node: Node) -> Expr:
+        """What matches a pattern begins with the text before its first wildcard."""
+        operand, pattern = node.children
+        if not pattern.is_literal or pattern.raw["value"] is None:
+            raise NotUnderstoodError("the pattern is not a constant")
+        begins = _literal_beginning(str(pattern.raw["value"]), str(node.jvm().escapeChar()))
+        if not begins:
+            raise NotUnderstoodError("the pattern begins with a wildcard")
+        rest = Unknown(node.text(), "beyond its beginning a pattern says nothing about files")
+        return And((self._each(operand, lambda term: StartsWith(term, pa.scalar(begins, term.type))), rest))
+
+    def _in(self, node: Node) -> Expr:
+        def leaf(term: Term) -> Expr:
+            members, has_null = members_of(node, term.type)
+            return In(term, members, has_null)
+
+        return self._each(node.children[0], leaf)
+
+    def _constant(self, node: Node) -> Expr:
+        if node.raw["value"] is None:
+            return Constant(None)
+        if node.raw["dataType"] != "boolean":
+            raise NotUnderstoodError("a constant that is no condition")
+        return Constant(str(node.raw["value"]).lower() == "true")
+
+    def _boolean_column(self, node: Node) -> Expr:
+        column = self._terms.column(node)
+        if not pa.types.is_boolean(column.type):
+            raise NotUnderstoodError("a column that is no condition")
+        return Compare(Op.EQ, column, pa.scalar(True))
+
+    def _is_not_zero(self, node: Node) -> Expr:
+        """A number as a condition: TRUE unless it is 0, for NaN too."""
+        operand = node.children[0]
+        kind = operand.type()
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            raise NotUnderstoodError("only numbers are read as conditions")
+        zero = pa.scalar(Decimal(0) if pa.types.is_decimal(kind) else 0, kind)
+        return self._each(operand, lambda term: Compare(Op.NE, term, zero))
+
+    def _if(self, node: Node) -> Expr:
+        condition, then, otherwise = (self.expr(child) for child in node.children)
+        return if_else(condition, then, otherwise)
+
+    def _case(self, node: Node) -> Expr:
+        parts = [self.expr(child) for child in node.children]
+        found: Expr = parts.pop() if len(parts) % 2 else Constant(None)
+        while parts:
+            value, condition = parts.pop(), parts.pop()
+            found = if_else(condition, value, found)
+        return found
+
+    def _coalesce(self, node: Node) -> Expr:
+        found = self.expr(node.children[-1])
+        for child in reversed(node.children[:-1]):
+            condition = self.expr(child)
+            found = if_else(condition, Constant(True), if_else(Not(condition), Constant(False), found))
+        return found
+
+
+def _chained(node: Node) -> Iterator[Node]:
+    """The operands of a chain of one connective, thousands long where a program wrote it."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if each.kind == node.kind:
+            pending.extend(reversed(each.children))
+        else:
+            yield each
+
+
+def _is_nan(term: Term) -> Expr:
+    # isnan(null) is false, not null: the conjunction keeps that under NOT.
+    return And((IsNotNull(term), Compare(Op.EQ, term, pa.scalar(float("nan"), term.type))))
+
+
+def _is_neither(condition: Expr) -> Expr:
+    """NULL is what is neither TRUE nor FALSE."""
+    return And((IsNotTrue(condition), IsNotTrue(Not(condition))))
+
+
+def _compare_truth(op: Op, condition: Expr, literal: Node) -> Expr:
+    value = None if literal.raw["value"] is None else str(literal.raw["value"]).lower() == "true"
+    if op is Op.EQ_NULL_SAFE:
+        return _is_neither(condition) if value is None else IsTrue(condition if value else Not(condition))
+    if op is Op.EQ and value is not None:
+        return condition if value else Not(condition)
+    raise NotUnderstoodError("conditions are compared by = and <=> only")
+
+
+def _literal_beginning(pattern: str, escape: str) -> str:
+    found = []
+    characters = iter(pattern)
+    for character in characters:
+        if character in "%_" and character != escape:
+            break
+        # Only wildcards and the escape itself may be escaped: Spark refuses other patterns when it runs.
+        found.append(next(characters, "") if character == escape else character)
+    return "".join(found)

@@ -1,0 +1,1 @@
+"""Clustering: from measuring a layout to rewriting groups of files."""

@@ -1,0 +1,371 @@
+"""Clustering a table: groups of files are rewritten and committed, and give way to whoever changes their rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import AnalysisException, ParseException
+
+from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, StoreError, WriteError, ZlayoutError
+from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup, scheduled_groups
+from dbt.adapters.zlayout.layout.plans.groups import FileGroup
+from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter, WrittenGroup
+from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Planner
+from dbt.adapters.zlayout.spark.cluster.pool import Batch, ended_batches
+from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.cluster.survey import Survey
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.publish import show_newest
+from dbt.adapters.zlayout.spark.files.written_file import statistics_of
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
+from dbt.adapters.zlayout.spark.read.explain import explain_predicate
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import curve_path, instants_in_name, is_data_path
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_COMMIT_TRIES = 10
+
+
+@dataclass
+class Clustering:
+    """One clustering of one table.
+
+    Attributes:
+        spark: The session.
+        name: Of the table.
+        config: What is worth it, and how to work.
+        where: A condition: only files that may hold a matching row are rewritten.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    name: TableName
+    config: ReclusteringConfig
+    where: str | None = None
+    progress: Progress | None = None
+    _dropped: list[LeftGroup] = field(default_factory=list)
+    _failed: list[LeftGroup] = field(default_factory=list)
+
+    def plan(self) -> ClusterPlan:
+        """What `run` would do; nothing is written.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+        """
+        planner = self._planner(self._opened())
+        return planner.cut(planner.choose(self._eligible(planner.survey.opened))).told
+
+    def schedule(self) -> ClusterPlan:
+        """Writes a plan to the timeline for a later `run_scheduled`; one without groups is not written.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+        """
+        opened = self._opened()
+        planner = self._planner(opened)
+        told = planner.outline(planner.choose(self._eligible(planner.survey.opened)))
+        if told.groups:
+            schedule(Timeline(opened.store), Action.REPLACECOMMIT, told.to_dict(), replaces=True)
+        return told
+
+    def run(self) -> ClusterSummary:
+        """Rewrites what is worth it.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+            WriteError: Rows could not be read or written; what was not committed is as it was.
+        """
+        return self._carried_out(lambda planner: planner.choose(self._eligible(planner.survey.opened)))
+
+    def run_scheduled(self) -> ClusterSummary:
+        """Carries out the plans that wait on the timeline; groups whose files have changed since are dropped.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+            WriteError: Rows could not be read or written; the plans stay.
+        """
+        store = self._opened().store
+        plans = list_scheduled(store, Action.REPLACECOMMIT)
+        done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, plans))
+        after = AfterCommit(done.version, self.progress)
+        with after.useful("the plans that were carried out still wait"):
+            withdraw_scheduled(store, plans)
+        return replace(done, unfinished=(*done.unfinished, *after.unfinished))
+
+    def repartition(self, partition_by: tuple[str, ...], *, dry_run: bool) -> ClusterSummary:
+        """Writes all rows in other folders, in one commit: readers know one set of partition columns of a table.
+
+        Args:
+            partition_by: The columns that are folders from now on, as the table spells them.
+            dry_run: Only say what would be done.
+
+        Raises:
+            UnsupportedError: The table is only indexed.
+            WriteError: Rows could not be read or written; the table is as it was.
+        """
+        started = time.perf_counter()
+        entry, opened = open_managed(self.spark, self.name)
+        files, planner = opened.files, self._planner(opened)
+        group = PlannedGroup(
+            partition="",
+            paths=tuple(files["path"].to_pylist()),
+            rows=files.total_rows,
+            size_bytes=files.total_bytes,
+            reason="partition_by",
+            files_after=max(1, round(files.total_bytes / planner.survey.cost_model.target_bytes)),
+            saves=None,
+        )
+        state = planner.survey.state
+        plan = ClusterPlan(opened.version, (group,), state, state)
+        if dry_run:
+            return ClusterSummary.of_dry_run(plan)
+        summary = replace(ClusterSummary.of_plan(plan), dry_run=False)
+        try:
+            opened, done = rewrite_table(
+                self.spark,
+                self.name,
+                entry,
+                opened,
+                schema_json=opened.row_schema_json,
+                partition_by=partition_by,
+                progress=self.progress,
+                gives_way=True,
+            )
+        except ConflictError as conflict:
+            summary = replace(summary, groups_dropped=(LeftGroup("", len(files), str(conflict)),))
+        else:
+            summary = summary.plus(
+                done.version,
+                files_added=done.files_added,
+                files_removed=len(files),
+                bytes_rewritten=files.total_bytes,
+                bytes_added=done.bytes_added,
+                rows=done.rows,
+                groups_done=1,
+            )
+            summary = replace(summary, after=self._planner(opened).survey.state)
+        return replace(summary, seconds=round(time.perf_counter() - started, 3))
+
+    def _scheduled_groups(self, opened: OpenTable, plans: Sequence[Any]) -> list[FileGroup]:
+        self._dropped.clear()
+        found: list[FileGroup] = []
+        paths = opened.files["path"].combine_chunks()
+        taken = np.zeros(len(paths), bool)
+        for plan in reversed(plans):
+            for told in scheduled_groups(plan.content.get("groups", ())):
+                at = pc.index_in(pa.array(told.paths, pa.string()), value_set=paths)
+                files = at.drop_null().to_numpy()
+                if at.null_count or taken[files].any():
+                    self._dropped.append(LeftGroup(told.partition, len(told.paths), "its files have changed since"))
+                    continue
+                taken[files] = True
+                found.append(FileGroup(np.sort(files).astype(np.int64), 0.0, 0.0, told.reason))
+        return found
+
+    def _opened(self) -> OpenTable:
+        return open_managed(self.spark, self.name)[1]
+
+    def _planner(self, opened: OpenTable) -> Planner:
+        # Rows of a key stay together in their file group for as long as it has logs.
+        total = len(opened.snapshot.files) - len(kept_deletes(opened.snapshot.files))
+        opened = opened.with_files(without_logs(opened.snapshot.files))
+        layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
+        _, max_file_bytes = self.config.file_limits(layout.config.file_sizing.target_file_bytes)
+        survey = Survey(opened, layout, max_file_bytes, files_with_logs=total - len(opened.snapshot.files))
+        return Planner(Catalog(self.spark), survey, self.config, self.progress)
+
+    def _eligible(self, opened: OpenTable) -> npt.NDArray[np.bool_]:
+        if self.where is None:
+            return opened.all_files()
+        try:
+            scans = explain_predicate(self.spark, self.name, self.where)
+        except (AnalysisException, ParseException) as error:
+            why = short_message(error).splitlines()[0]
+            raise ConfigError([f"where: {self.where!r} does not fit the table: {why}"], str(self.name)) from error
+        if not scans:
+            return ~opened.all_files()
+        rows = scans[0]
+        kept = rows.opened.files.filter(rows.filters.plan.candidates)["path"].combine_chunks()
+        chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
+        return chosen
+
+    def _carried_out(self, choose: Callable[[Planner], list[FileGroup]]) -> ClusterSummary:
+        started = time.perf_counter()
+        planner = self._planner(self._opened())
+        groups = choose(planner)
+        summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
+        if self._failed and not summary.groups_done:
+            raise WriteError(_nothing_landed(str(self.name), self._failed))
+        if summary.groups_done or published_version(planner.survey.opened.store) != planner.survey.opened.version:
+            after = AfterCommit(summary.version, self.progress)
+            planner = self._planner(show_newest(self.spark, self.name, after))
+            summary = replace(summary, unfinished=after.unfinished)
+        return replace(
+            summary,
+            after=planner.survey.state,
+            groups_dropped=tuple(self._dropped),
+            groups_failed=tuple(self._failed),
+            dry_run=False,
+            seconds=round(time.perf_counter() - started, 3),
+        )
+
+    def _done(
+        self, planner: Planner, groups: Sequence[FileGroup], choose: Callable[[Planner], list[FileGroup]]
+    ) -> ClusterSummary:
+        """Rewrites groups; from the first look into their files on, a transaction keeps them from being cleaned."""
+        opened = planner.survey.opened
+        timeline = Timeline(opened.store)
+        with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
+            if transaction.base is not None and transaction.base.version != opened.version:
+                planner = self._planner(replace(opened, snapshot=transaction.base))
+                groups = choose(planner)
+            plan = planner.cut(groups)
+            self._failed += plan.told.groups_failed
+            summary = ClusterSummary.of_plan(plan.told)
+            writer = GroupWriter(self.spark, str(self.name), plan, self.config.verify, self.progress)
+            batches = self._batches(timeline, plan.groups, transaction)
+            with closing(ended_batches(writer.write, batches, self.config.max_concurrent_groups)) as ended:
+                for batch in ended:
+                    summary = self._landed(timeline, plan, batch, summary)
+        return summary
+
+    def _batches(self, timeline: Timeline, groups: Sequence[CutGroup], first: Transaction) -> Iterator[Batch]:
+        """Groups that are committed together, with the transaction of each batch; the first is under way already."""
+        count = min(self.config.max_commits, len(groups)) if self.config.partial_progress else min(1, len(groups))
+        for number in range(count):
+            transaction = Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CLUSTERING) if number else first
+            live = transaction.base.files if transaction.base is not None else DataFiles.empty()
+            share = groups[number * len(groups) // count : (number + 1) * len(groups) // count]
+            whole = [cut for cut in share if self._is_whole(cut, live)]
+            if whole:
+                yield Batch(whole, transaction)
+            else:
+                transaction.rollback()
+
+    def _landed(self, timeline: Timeline, plan: CutPlan, batch: Batch, summary: ClusterSummary) -> ClusterSummary:
+        """Commits the groups of a batch that are written, without those that another writer has changed meanwhile."""
+        with batch.transaction as transaction:
+            failed = batch.failed
+            if failed:
+                # Files that another writer replaced, and somebody cleaned, cannot be read: that is no failure.
+                live = timeline.snapshot().files
+                failed = [(cut, error) for cut, error in failed if self._is_whole(cut, live)]
+            try:
+                summary = self._committed_of(timeline, plan, batch.written, transaction, summary)
+            except ZlayoutError as error:
+                failed += [(cut, error) for cut, _ in batch.written]
+        self._failed += [_left(cut, why_failed(error)) for cut, error in failed]
+        if batch.failed and transaction.committed is not None:
+            _delete_leftovers(timeline.store, transaction.committed)
+        return summary
+
+    def _committed_of(
+        self,
+        timeline: Timeline,
+        plan: CutPlan,
+        written: Sequence[WrittenGroup],
+        transaction: Transaction,
+        summary: ClusterSummary,
+    ) -> ClusterSummary:
+        written = self._untouched(timeline, written)
+        for _ in range(_COMMIT_TRIES):
+            if not written:
+                break
+            try:
+                return self._committed(plan, written, transaction, summary)
+            except ConflictError as conflict:
+                left = self._untouched(timeline, written)
+                if len(left) == len(written):
+                    self._dropped += [_left(cut, str(conflict)) for cut, _ in written]
+                    break
+                written = left
+        return summary
+
+    def _committed(
+        self, plan: CutPlan, written: Sequence[WrittenGroup], transaction: Transaction, summary: ClusterSummary
+    ) -> ClusterSummary:
+        layout, store = plan.survey.layout, plan.survey.opened.store
+        reports = [report for _, files in written for report in files]
+        removes = tuple(path for cut, _ in written for path in cut.told.paths)
+        adds = DataFiles.of([each.file for each in reports], layout.partition_by)
+        curve = None
+        if plan.curve is not None:
+            curve = curve_path(transaction.instant, "arrow")
+            store.put(curve, plan.curve.to_bytes())
+        figures = {
+            "rows": adds.total_rows,
+            "files_added": len(adds),
+            "files_removed": len(removes),
+            "bytes_added": adds.total_bytes,
+        }
+        removed_bytes = sum(cut.told.size_bytes for cut, _ in written)
+        told = {**figures, "bytes_removed": removed_bytes, "groups": len(written)}
+        change = Change(adds=adds, removes=removes, curve=curve, summary=told)
+        index = IndexUpdate(store, transaction.instant, adds, statistics_of(reports, layout.tracked), removes)
+        commit = transaction.commit(change, index=index)
+        return summary.plus(commit.version, **figures, bytes_rewritten=removed_bytes, groups_done=len(written))
+
+    def _untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:
+        """The groups that can be committed; new files of the others go."""
+        live = timeline.snapshot().files
+        kept = []
+        for cut, files in written:
+            if self._is_whole(cut, live):
+                kept.append((cut, files))
+            else:
+                timeline.store.delete(each.file.path for each in files)
+        return kept
+
+    def _is_whole(self, cut: CutGroup, live: DataFiles) -> bool:
+        """Whether all files of a group are still there, and without logs; otherwise the group is dropped."""
+        paths = pa.array(cut.told.paths, pa.string())
+        if pc.all(pc.is_in(paths, value_set=without_logs(live)["path"].combine_chunks())).as_py():
+            return True
+        self._dropped.append(_left(cut, "another writer changed its rows meanwhile"))
+        return False
+
+
+def _left(cut: CutGroup, why: str) -> LeftGroup:
+    return LeftGroup(cut.told.partition, len(cut.told.paths), why)
+
+
+def _nothing_landed(table: str, failed: Sequence[LeftGroup]) -> str:
+    first = failed[0]
+    place = f" ({first.partition})" if first.partition else ""
+    more = f"; {len(failed) - 1:,} more groups failed" if len(failed) > 1 else ""
+    return f"{table}: no group could be clustered: {first.reason}{place}{more}; the table is as it was"
+
+
+def _delete_leftovers(store: Store, commit: Commit) -> None:
+    """Deletes what a group that failed has written under the instant of a commit; cleaning finds what this leaves."""
+    kept = set(commit.adds["path"].to_pylist())
+    # The transaction has ended: a task that is still at it deletes its file itself.
+    with suppress(StoreError):
+        written = [file.path for file in store.list("", recursive=True) if is_data_path(file.path)]
+        store.delete(path for path in written if commit.instant in instants_in_name(path) and path not in kept)

@@ -1,0 +1,156 @@
+"""What is known of a table's layout before anything is rewritten: bounds of the keys, from the index alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.curve.keys import Comparable, comparable
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.layout.measures.cost import CostModel
+from dbt.adapters.zlayout.layout.measures.key_space import Boxes, Floats, KeyBounds, boxes_of, fullest_bucket
+from dbt.adapters.zlayout.layout.plans.cluster_plan import LayoutState, deepens, layout_state
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.spark.schema.table_schema import type_at
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+
+# A stretch between two boundaries that holds more than a file cannot be cut into files any more.
+_MOST_FILES_IN_A_BUCKET = 1.0
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The files of one version as clustering sees them.
+
+    Attributes:
+        opened: The version.
+        layout: How its files shall be laid out.
+        max_file_bytes: A file above this is too large.
+        files_with_logs: Files of the version that are left out, since there are logs to their rows.
+    """
+
+    opened: OpenTable
+    layout: TableLayout
+    max_file_bytes: int
+    files_with_logs: int = 0
+
+    @cached_property
+    def stored(self) -> CurveModel | None:
+        """The curve that the table has, if it is one for this layout."""
+        return self.layout.stored_model(self.opened.store, self.opened.snapshot) if self.layout.keys else None
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """int64[n], rows of each file."""
+        return np.asarray(self.opened.files["row_count"].to_numpy(), np.int64)
+
+    @cached_property
+    def size_bytes(self) -> npt.NDArray[np.int64]:
+        """int64[n], size of each file."""
+        return np.asarray(self.opened.files["size_bytes"].to_numpy(), np.int64)
+
+    @cached_property
+    def bounds(self) -> tuple[KeyBounds, ...]:
+        """The bounds of each key."""
+        statistics = self.opened.statistics.statistics(self.opened.files, self.layout.keys)
+        schema = self.layout.data_schema
+        return tuple(
+            _key_bounds(statistics.column(path), type_at(schema, path), statistics.row_count)
+            for path in self.layout.keys
+        )
+
+    @cached_property
+    def marks(self) -> tuple[Comparable, ...]:
+        """The stored boundaries of each key; none at all without a stored curve."""
+        if self.stored is None:
+            return ()
+        return tuple(Comparable(each.values, np.zeros(len(each.values), bool)) for each in self.stored.boundaries)
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """Where the files lie."""
+        return boxes_of(self.bounds, self.rows, self.marks)
+
+    @cached_property
+    def cost_model(self) -> CostModel:
+        """How reading is weighed."""
+        clustering = self.layout.config.clustering
+        target = self.layout.config.file_sizing.target_file_bytes
+        return CostModel.of(target, self.max_file_bytes, len(self.layout.keys), clustering.curve)
+
+    def outgrown(self) -> tuple[str, ...]:
+        """The keys whose stored boundaries cannot part the rows any more that came since."""
+        target = self.layout.config.file_sizing.target_file_bytes
+        files = self.size_bytes.sum() / target
+        return tuple(
+            format_column_path(path)
+            for path, key, marks in zip(self.layout.keys, self.bounds, self.marks, strict=False)
+            if fullest_bucket(key, self.rows, marks) * files > _MOST_FILES_IN_A_BUCKET
+        )
+
+    @cached_property
+    def cost(self) -> Floats:
+        """float64[n]: bytes that a query reads of each file, on average."""
+        return self.cost_model.cost(self.boxes, self.size_bytes)
+
+    @cached_property
+    def state(self) -> LayoutState:
+        """The layout in three numbers."""
+        return layout_state(self.bounds, self.rows, self.opened.partition_of_file, self.cost_model, self.marks)
+
+    @cached_property
+    def as_built(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: files that the last build cut for the size that is wanted now."""
+        built: Mapping[str, Any] = self.opened.snapshot.layout.get("built", {})
+        if built.get("target_file_bytes") != self.layout.config.file_sizing.target_file_bytes:
+            return ~self.opened.all_files()
+        paths = self.opened.files["path"].combine_chunks()
+        found: npt.NDArray[np.bool_] = pc.ends_with(paths, f"_{built['instant']}.parquet").to_numpy(False)
+        return found
+
+    def deepens(self, gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
+        """Whether files would lie deeper on each other than they do.
+
+        Args:
+            gone: bool[n], files that go, all of one partition.
+            came: Bounds of each key, for the files that come.
+        """
+        partition = self.opened.partition_of_file
+        beside = partition == partition[np.argmax(gone)]
+        return deepens([each.take(beside) for each in self.bounds], gone[beside], came)
+
+    def state_after(
+        self,
+        gone: npt.NDArray[np.bool_],
+        came: Sequence[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]],
+    ) -> LayoutState:
+        """The same as it would be.
+
+        Args:
+            gone: bool[n], files that go.
+            came: Files that come: number of their partition, bounds of each key, rows.
+        """
+        partition, rows = self.opened.partition_of_file[~gone], self.rows[~gone]
+        bounds = [each.take(~gone) for each in self.bounds]
+        for number, keys, more in came:
+            partition = np.concatenate([partition, np.full(len(more), number)])
+            rows = np.concatenate([rows, more])
+            bounds = [each.plus(other) for each, other in zip(bounds, keys, strict=True)]
+        return layout_state(bounds, rows, partition, self.cost_model, self.marks)
+
+
+def _key_bounds(bounds: ColumnBounds | None, kind: pa.DataType, row_count: pa.Array) -> KeyBounds:
+    if bounds is None:
+        nothing = comparable(pa.nulls(len(row_count), kind))
+        return KeyBounds(nothing, nothing, np.zeros(len(row_count), bool))
+    empty = pc.fill_null(pc.equal(bounds.null_count, row_count), False)
+    return KeyBounds(comparable(bounds.minimum), comparable(bounds.maximum), empty.to_numpy(zero_copy_only=False))

@@ -1,0 +1,1 @@
+"""What belongs to a commit: its index slices, and what follows it."""

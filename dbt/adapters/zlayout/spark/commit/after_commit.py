@@ -1,0 +1,115 @@
+"""What follows a commit: whatever fails here, the rows are in, and the next writer tries again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbt.adapters.zlayout.errors import CommittedError, CorruptError
+from dbt.adapters.zlayout.publish.spark_manifest import published_version, shows
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.timeline.files.naming import log_path
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
+from dbt.adapters.zlayout.timeline.retention.cleaning import clean
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+_LOG = logging.getLogger(__name__)
+_NEXT_STEP = (
+    "its rows are in the table: do not write them again; the next writer repeats what is missing, and so does "
+    "zlayout_refresh_index"
+)
+AGAIN = "run this again: it repeats what is missing and adds no row twice"
+
+
+class AfterCommit:
+    """The steps after one commit.
+
+    A step in `needed` shows the version to readers: its failure is an error that says that the commit is done. A step
+    in `useful` only makes things cheaper or tidier: its failure is told.
+
+    Args:
+        version: The version that is committed.
+        progress: Takes a line for each step of `useful` that fails; without it Python's log does.
+        next_step: What to do where a step of `needed` fails.
+
+    Attributes:
+        unfinished: What failed, a sentence each.
+    """
+
+    def __init__(self, version: int, progress: Progress | None = None, next_step: str = _NEXT_STEP) -> None:
+        self.version = version
+        self._next_step = next_step
+        self.unfinished: tuple[str, ...] = ()
+        self._tell = progress or _LOG.warning
+
+    @contextmanager
+    def needed(self, problem: str) -> Iterator[None]:
+        """Runs a step without which readers may miss the version.
+
+        Args:
+            problem: What is so if it fails.
+
+        Raises:
+            CommittedError: It failed.
+        """
+        try:
+            yield
+        except CommittedError:
+            raise
+        except Exception as error:
+            raise CommittedError(self.version, f"{problem}: {short_message(error)}", self._next_step) from error
+
+    @contextmanager
+    def useful(self, problem: str) -> Iterator[None]:
+        """Runs a step that readers do not wait for; never raises.
+
+        Args:
+            problem: What is so if it fails.
+        """
+        try:
+            yield
+        except Exception as error:
+            self.leave(f"{problem}: {short_message(error)}")
+
+    def leave(self, problem: str) -> None:
+        """Leaves something to the next writer."""
+        self.unfinished = (*self.unfinished, problem)
+        self._tell(f"version {self.version} is committed; {problem}; the next writer tries again")
+
+    def clean(self, timeline: Timeline, snapshot: Snapshot) -> None:
+        """Deletes the files of versions that are past the time a table keeps them; never raises.
+
+        Args:
+            timeline: The table's timeline.
+            snapshot: Its newest version.
+        """
+        with self.useful("old versions are not cleaned"):
+            retention = config_of(snapshot).retention
+            # The version was written just now, and the store says when.
+            now_ms = timeline.store.stat(log_path(snapshot.version)).modified_ms
+            done = clean(timeline, retention.versions, retention.hours, now_ms)
+            if done.failed:
+                self.leave(f"{len(done.failed)} files of old versions cannot be deleted: {done.failed[0]}")
+
+
+def unfinished_work(opened: OpenTable) -> list[str]:
+    """What earlier commits left to the next writer, a sentence each."""
+    store, found = opened.store, []
+    if opened.managed:
+        newest, published = Timeline(store).snapshot(), published_version(store)
+        if published != newest.version:
+            seen = "no version" if published is None else f"version {published}"
+            found.append(f"sessions that do not skip files see {seen} and not version {newest.version}")
+        elif not shows(store, newest):
+            found.append(f"the manifest of version {newest.version} lists other files than its log entry")
+    try:
+        cleaned = newest_state(list(read_records(store).values()))
+    except CorruptError as error:
+        return [*found, f"old versions are not cleaned: {error}"]
+    if cleaned is not None and cleaned.failed:
+        found.append(f"{cleaned.failed} files of old versions could not be deleted")
+    return found

@@ -1,0 +1,149 @@
+"""The index beside a commit: a delta for its files, or now and then one base slice in place of all deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.index.slices import (
+    COLUMN_STATS,
+    IDENTITY,
+    PARTITION_STATS,
+    partition_slice,
+    slice_path,
+    write_slices,
+)
+from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.index.statistics.partition_groups import group_rows
+from dbt.adapters.zlayout.index.statistics.stacking import stacked, with_null_columns
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.state import IndexSlices
+
+_MOST_DELTAS = 10
+# A commit does not read more old statistics than so many files have (0.7 s of 32 columns): partitions that are larger
+# stay unknown until the next base, and each of their files is looked at instead.
+_MOST_RESTATED_FILES = 20_000
+
+
+def put_slices(store: Store, instant: str, files: DataFiles, column_stats: pa.Table) -> IndexSlices:
+    """Writes base slices for some files.
+
+    Returns:
+        The path of each by metadata partition.
+    """
+    return _put(store, instant, write_slices(files, column_stats))
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """Statistics of files that are there already, in place of what the index has of them.
+
+    Attributes:
+        files: The files as they were when they were read; one that has changed since keeps what the index has.
+        column_stats: A row for each.
+    """
+
+    files: DataFiles
+    column_stats: pa.Table
+
+    def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
+        """The statistics of live files, the renewed ones in place of those known."""
+        rows = pc.index_in(contiguous(live.column("path")), value_set=contiguous(self.files.column("path")))
+        agrees = [
+            pc.equal(contiguous(live.column(name)), contiguous(self.files.column(name)).take(rows)) for name in IDENTITY
+        ]
+        unchanged = live.filter(pc.fill_null(reduce(pc.and_kleene, agrees), False)).column("path")
+        renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))
+        rest = known.filter(pc.invert(pc.is_in(known.column("path"), value_set=contiguous(renewed.column("path")))))
+        return stacked([rest, renewed])
+
+
+@dataclass(frozen=True)
+class IndexUpdate:
+    """What a commit changes in the index; called with the version that it follows, it gives the live slices.
+
+    Attributes:
+        store: The table's folder.
+        instant: Of the commit.
+        adds: Files that it adds.
+        column_stats: Their statistics.
+        removes: Paths that it removes.
+        new_columns: Columns that older files lack: all their rows are null there.
+        renewed: New statistics of files that stay; makes one base of all slices.
+    """
+
+    store: Store
+    instant: str
+    adds: DataFiles
+    column_stats: pa.Table
+    removes: tuple[str, ...] = ()
+    new_columns: tuple[TrackedColumn, ...] = field(default=())
+    renewed: Renewed | None = None
+
+    def __call__(self, head: Snapshot | None) -> IndexSlices:
+        """The slices after the commit; rows of files that others added meanwhile stay."""
+        before: IndexSlices = head.index if head is not None else {}
+        remade = self.new_columns or self.renewed is not None
+        if head is not None and (remade or len(before.get(COLUMN_STATS, ())) >= _MOST_DELTAS):
+            return self._base(head)
+        written = dict(self._delta)
+        if head is not None and self.removes:
+            written |= _put(self.store, self.instant, {PARTITION_STATS: self._partitions_after(head)})
+        return {
+            partition: (*before.get(partition, ()), *paths)
+            for partition, paths in {**dict.fromkeys(before, ()), **written}.items()
+        }
+
+    @cached_property
+    def _delta(self) -> IndexSlices:
+        if not len(self.adds) and not self.removes:
+            return {}
+        contents = write_slices(self.adds, self.column_stats, self.removes)
+        if self.removes:
+            del contents[PARTITION_STATS]  # depends on the version that is followed
+        return _put(self.store, self.instant, contents)
+
+    def _partitions_after(self, head: Snapshot) -> bytes:
+        """The partitions of this commit; of those that lose a file all that they hold then."""
+        gone, kept = self._split(head)
+        every = gone.plus(kept)
+        partition = group_rows(
+            [contiguous(every.partition_values(name)) for name in every.partition_by], len(every)
+        ).group_of_row
+        touched = kept.filter(pc.is_in(pa.array(partition[len(gone) :]), value_set=pa.array(partition[: len(gone)])))
+        if len(touched) > _MOST_RESTATED_FILES:
+            return partition_slice(self.adds, self.column_stats, gone[:0])
+        known = TableIndex(self.store, head.index).stored(touched)
+        return partition_slice(touched.plus(self.adds), stacked([known, self.column_stats]), gone)
+
+    def _base(self, head: Snapshot) -> IndexSlices:
+        _, kept = self._split(head)
+        known = TableIndex(self.store, head.index).stored(kept)
+        if self.renewed is not None:
+            known = self.renewed.over(known, kept)
+        if self.new_columns:
+            paths, rows = (kept.column(name).combine_chunks() for name in ("path", "row_count"))
+            known = with_null_columns(known, paths, rows, self.new_columns)
+        return put_slices(self.store, self.instant, kept.plus(self.adds), stacked([known, self.column_stats]))
+
+    def _split(self, head: Snapshot) -> tuple[DataFiles, DataFiles]:
+        """The files of a version that go, and those that stay."""
+        goes = pc.is_in(head.files["path"], value_set=pa.array(self.removes, pa.string()))
+        return head.files.filter(goes), head.files.filter(pc.invert(goes))
+
+
+def _put(store: Store, instant: str, contents: Mapping[str, bytes]) -> IndexSlices:
+    written: dict[str, tuple[str, ...]] = {}
+    for partition, content in contents.items():
+        path = slice_path(partition, instant, content)
+        store.put(path, content)
+        written[partition] = (path,)
+    return written

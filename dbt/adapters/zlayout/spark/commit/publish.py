@@ -1,0 +1,209 @@
+"""After a commit: Spark's manifest, the catalog's entry and its statistics, and this session's own relation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
+from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
+from dbt.adapters.zlayout.spark.catalog.session_catalog import (
+    TABLE_ID_PROPERTY,
+    Catalog,
+    Definition,
+    Entry,
+    TableName,
+)
+from dbt.adapters.zlayout.spark.catalog.statistics import ColumnFacts
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.read.record_tables import physical_name, put_views, remove_views, table_entry
+from dbt.adapters.zlayout.spark.read.relations import install, uninstall
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MANIFESTS_KEPT = 3
+_CHANGED_PROPERTY = "transient_lastDdlTime"
+
+
+@dataclass(frozen=True)
+class Description:
+    """What people read about a table in the catalog."""
+
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entry: Entry) -> Description:
+        """What the catalog says now."""
+        comment = entry.native.comment()
+        hidden = {TABLE_ID_PROPERTY, _CHANGED_PROPERTY}
+        properties = {key: value for key, value in entry.all_properties().items() if key not in hidden}
+        return cls(str(comment.get()) if comment.isDefined() else None, properties)
+
+
+def show(
+    catalog: Catalog,
+    name: TableName,
+    entry: Entry | None,
+    opened: OpenTable,
+    description: Description,
+    column_stats: pa.Table | None,
+    after: AfterCommit,
+) -> None:
+    """Makes a committed version what every reader sees.
+
+    The log has decided already: a crash in here leaves a table whose next writer repeats what is missing.
+
+    Args:
+        catalog: The session's catalog.
+        name: Of the table.
+        entry: Its entry so far (of a merge-on-read table, that of its files), or None.
+        opened: The version.
+        description: For people.
+        column_stats: Statistics of all its files, a row a file; None when they are not at hand.
+        after: Runs the steps.
+
+    Raises:
+        CommittedError: Readers may not see the version yet.
+    """
+    with after.needed("readers may not see it yet"):
+        catch_up(opened.store, Timeline(opened.store))
+        _put_entry(catalog, name, entry, opened, description, column_stats, after)
+    with after.useful("manifests of old versions are still there"):
+        retire(opened.store, keep=_MANIFESTS_KEPT)
+
+
+def show_committed(catalog: Catalog, name: TableName, opened: OpenTable, after: AfterCommit) -> None:
+    """Shows a version that was committed just now, with the columns and description that the table has already.
+
+    Args:
+        catalog: The session's catalog.
+        name: Of the table; one that the catalog has no more is left alone.
+        opened: The table at any version.
+        after: The steps after that commit.
+
+    Raises:
+        CommittedError: Readers may not see the version yet.
+    """
+    with after.needed("readers may not see it yet"):
+        entry = table_entry(catalog, name)
+        if entry is not None:
+            opened = opened.at_snapshot(Timeline(opened.store).snapshot(after.version))
+            show(catalog, name, entry, opened, Description.of(entry), None, after)
+
+
+def _put_entry(
+    catalog: Catalog,
+    name: TableName,
+    entry: Entry | None,
+    opened: OpenTable,
+    description: Description,
+    column_stats: pa.Table | None,
+    after: AfterCommit,
+) -> None:
+    physical = physical_name(name, opened)
+    former = entry if entry is not None and entry.name != physical else None
+    if opened.merges_on_read and (entry is None or former is not None):
+        entry = catalog.find(physical)
+    elif entry is None or former is not None:
+        remove_views(catalog, name)
+        entry = None
+    definition = Definition(
+        name=physical,
+        location=opened.location,
+        schema_json=opened.schema_json,
+        partition_by=opened.partition_columns,
+        comment=description.comment,
+        properties={**description.properties, TABLE_ID_PROPERTY: opened.table_id},
+    )
+    entry = catalog.put(definition, entry)
+    with after.useful("Spark's optimizer has no statistics of it"):
+        facts = column_facts(column_stats) if column_stats is not None else {}
+        entry = catalog.with_statistics(entry, opened.files.total_bytes, opened.files.total_rows, facts)
+    catalog.refresh(physical)
+    with after.useful("this session reads it without skipping files"):
+        install(catalog, entry, opened)
+    if opened.merges_on_read:
+        put_views(catalog, name, opened, description.comment, description.properties)
+        catalog.refresh(name)
+    elif former is not None:
+        uninstall(catalog, former.name)
+        catalog.remove(former.name)
+
+
+def show_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> OpenTable:
+    """Shows the newest version of a managed table as it is described already, and cleans as the table keeps versions.
+
+    Args:
+        spark: The session.
+        name: Of the table.
+        after: Runs the steps.
+
+    Returns:
+        That version.
+
+    Raises:
+        CommittedError: Readers may not see the version yet.
+    """
+    with after.needed("it cannot be opened"):
+        entry, opened = open_managed(spark, name)
+        description = Description.of(entry)
+    show(Catalog(spark), name, entry, opened, description, None, after)
+    after.clean(Timeline(opened.store), opened.snapshot)
+    return opened
+
+
+def column_facts(column_stats: pa.Table) -> dict[str, ColumnFacts]:
+    """Bounds and null counts of whole columns in the catalog's text form, where every file knows them exactly."""
+    facts = {}
+    for path, name in column_paths(column_stats.schema).items():
+        stats = column_stats.column(name).combine_chunks()
+        if len(path) > 1 or not len(stats):
+            continue
+        nulls = stats.field("null_count")
+        null_count = int(pc.sum(nulls).as_py()) if not nulls.null_count else None
+        if null_count is None:
+            continue
+        low, high = _bound(stats, "min", pc.min), _bound(stats, "max", pc.max)
+        if _has_nan(stats):
+            low, high = None, None
+        facts[path[0]] = ColumnFacts(low, high, null_count)
+    return facts
+
+
+def _has_nan(stats: pa.StructArray) -> bool:
+    nans = stats.field("nan_count")
+    return bool(nans.null_count or pc.sum(nans).as_py())
+
+
+def _bound(stats: pa.StructArray, side: str, pick: object) -> str | None:
+    kind = stats.type.field(side).type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_boolean(kind):
+        return None  # Spark keeps no bounds of these
+    bounds = stats.field(side)
+    exact = stats.field(f"{side}_exact")
+    all_null = pc.equal(stats.field("null_count"), stats.field("value_count"))
+    if not pc.all(pc.or_(pc.fill_null(exact, False), all_null)).as_py():
+        return None
+    value = pick(bounds)  # type: ignore[operator] # a function of pyarrow.compute
+    return _external(value, kind) if value.is_valid else None
+
+
+def _external(value: pa.Scalar, kind: pa.DataType) -> str | None:
+    if pa.types.is_timestamp(kind):
+        naive = value.cast(pa.int64()).cast(pa.timestamp("us"))
+        return str(pc.strftime(naive, "%Y-%m-%d %H:%M:%S").as_py())
+    if pa.types.is_date32(kind) or pa.types.is_decimal(kind) or pa.types.is_integer(kind):
+        return str(value.cast(pa.string()).as_py())
+    if pa.types.is_floating(kind):
+        number = value.as_py()
+        return repr(number) if number == number and abs(number) != float("inf") else None  # noqa: PLR0124 - NaN
+    return None

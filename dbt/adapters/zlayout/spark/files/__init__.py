@@ -1,0 +1,1 @@
+"""Data files: reading footers and rows, writing Parquet, reporting what was written."""

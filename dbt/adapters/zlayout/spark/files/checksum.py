@@ -1,0 +1,57 @@
+"""Whether two sets of rows are the same, whatever their order: a count and a sum of hashes over all columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions
+from pyspark.sql.types import ArrayType, DataType, StructType
+
+from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NO_HASH = ("map", "variant")
+
+
+def checksums(rows: DataFrame) -> dict[str, Any]:
+    """A checksum of each column by name, and the number of rows under an empty name.
+
+    A column's checksum is the sum of the hashes of its values, each in decimal so that it cannot overflow.
+    """
+    sums = [
+        functions.sum(
+            functions.xxhash64(_hashable(field.name, field.dataType), functions.lit(position)).cast("decimal(38,0)")
+        )
+        for position, field in enumerate(rows.schema.fields)
+    ]
+    found = rows.agg(functions.count("*"), *sums).collect()[0]
+    return dict(zip(["", *rows.columns], found, strict=True))
+
+
+def check_same_rows(before: DataFrame, after: DataFrame, subject: str) -> None:
+    """Compares the checksums of all columns.
+
+    Raises:
+        WriteError: Names the columns that differ; nothing was committed.
+    """
+    old, new = checksums(before), checksums(after)
+    wrong = [name or "the number of rows" for name in old if old[name] != new[name]]
+    if wrong:
+        raise WriteError(f"{subject}: the rewritten files differ in {', '.join(wrong)}; nothing was committed")
+
+
+def _hashable(name: str, kind: DataType) -> Any:
+    """A column as something that Spark can hash: maps and variants have no hash, but a text."""
+    column = functions.col(quoted(name))
+    return functions.to_json(functions.struct(column)) if _has_no_hash(kind) else column
+
+
+def _has_no_hash(kind: DataType) -> bool:
+    if kind.typeName() in _NO_HASH:
+        return True
+    if isinstance(kind, ArrayType):
+        return _has_no_hash(kind.elementType)
+    return isinstance(kind, StructType) and any(_has_no_hash(field.dataType) for field in kind.fields)

@@ -1,0 +1,253 @@
+"""Writing one Parquet file with Arrow, row group by row group, so that every Spark reads it as one of its own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.encodings import DICTIONARIES, FEWEST_ROWS, Encodings
+from dbt.adapters.zlayout.spark.schema.arrow_columns import at_path
+
+
+@dataclass(frozen=True)
+class ParquetSettings:
+    """How data files are written.
+
+    Attributes:
+        compression: Parquet codec, as Arrow names it ('none' for no compression).
+        schema_json: Spark's schema of the data columns, stored in the footer.
+        spark_version: Of the writing session. Without it Spark takes dates before 1582 for ambiguous and refuses them.
+    """
+
+    compression: str
+    schema_json: str
+    spark_version: str
+
+    @property
+    def codec(self) -> dict[str, Any]:
+        """Codec and level, as ``ParquetWriter`` takes them."""
+        return {"compression": self.compression, "compression_level": 3 if self.compression == "zstd" else None}
+
+    def open(
+        self,
+        sink: object,
+        schema: pa.Schema,
+        without_statistics: Collection[ColumnPath] = (),
+        encodings: Encodings = DICTIONARIES,
+    ) -> pq.ParquetWriter:
+        """A writer for rows of a schema.
+
+        Args:
+            sink: A path or a file.
+            schema: Arrow types of the rows.
+            without_statistics: Columns that get no bounds in the footer.
+            encodings: Of columns that shall have no dictionary.
+        """
+        leaves = _leaf_names(schema) if without_statistics or encodings.chosen else {}
+        statistics: bool | list[str] = True
+        if without_statistics:
+            statistics = [name for path, name in leaves.items() if path not in without_statistics]
+        writer = pq.ParquetWriter(
+            sink,
+            schema,
+            **self.codec,
+            version="2.6",
+            store_decimal_as_integer=True,
+            write_page_index=True,
+            write_statistics=statistics,
+            store_schema=False,
+            **encodings.options(list(leaves.values())),
+        )
+        # Not by way of the schema: its metadata is dropped together with Arrow's own copy of the schema.
+        writer.add_key_value_metadata(
+            {
+                "org.apache.spark.version": self.spark_version,
+                "org.apache.spark.sql.parquet.row.metadata": self.schema_json,
+            }
+        )
+        return writer
+
+
+@dataclass(frozen=True)
+class FloatFacts:
+    """What a float column holds: bounds without NaN (None where there is no other value), nulls and NaNs."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    null_count: int = 0
+    nan_count: int = 0
+
+    def and_of(self, column: pa.ChunkedArray | pa.Array) -> FloatFacts:
+        """The facts with those of more rows."""
+        nan = pc.is_nan(column)
+        bounds = pc.min_max(column.filter(pc.invert(pc.fill_null(nan, True)))).as_py()
+        lows = [each for each in (self.minimum, bounds["min"]) if each is not None]
+        highs = [each for each in (self.maximum, bounds["max"]) if each is not None]
+        return FloatFacts(
+            min(lows, default=None),
+            max(highs, default=None),
+            self.null_count + column.null_count,
+            self.nan_count + int(pc.sum(nan).as_py() or 0),
+        )
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A finished local file, before it is put in place.
+
+    Attributes:
+        local: Where it lies now.
+        metadata: Its footer.
+        floats: What was seen of each float column.
+        null_counts: Nulls of each column that was asked for.
+    """
+
+    local: Path
+    row_count: int
+    size_bytes: int
+    metadata: pq.FileMetaData
+    floats: dict[ColumnPath, FloatFacts]
+    null_counts: dict[str, int]
+
+
+class ParquetFile:
+    """One file being written on this machine.
+
+    Args:
+        local: Where.
+        schema: Arrow types of the data columns.
+        settings: How to write.
+        required: Columns whose nulls are counted.
+        without_statistics: Float columns that may hold NaN in this file. Spark orders NaN above every number, footers
+            leave it out of their bounds, and Spark's reader trusts them: bounds beside a NaN would lose rows.
+        encodings: Of columns that shall have no dictionary.
+    """
+
+    def __init__(
+        self,
+        local: Path,
+        schema: pa.Schema,
+        settings: ParquetSettings,
+        required: Sequence[str],
+        without_statistics: frozenset[ColumnPath],
+        encodings: Encodings = DICTIONARIES,
+    ) -> None:
+        self._local = local
+        self._writer = settings.open(str(self._local), schema, without_statistics, encodings)
+        self._schema = schema
+        self._floats = {path: FloatFacts() for path in float_paths(schema)}
+        self.without_statistics = without_statistics
+        self._nulls = {name: 0 for name in required if name in schema.names}
+        self.row_count = 0
+
+    def write_row_group(self, rows: pa.Table) -> None:
+        """Appends the rows, in their order, as one row group; only columns ``without_statistics`` may hold NaN."""
+        if not rows.num_rows:
+            return
+        for path, facts in self._floats.items():
+            self._floats[path] = facts.and_of(at_path(rows, path))
+        for name in self._nulls:
+            self._nulls[name] += rows.column(name).null_count
+        self._writer.write_table(rows.select(self._schema.names), row_group_size=rows.num_rows)
+        self.row_count += rows.num_rows
+
+    def bytes_so_far(self) -> int:
+        """Size of what is on disk, the footer not counted."""
+        return self._local.stat().st_size
+
+    def close(self) -> WrittenFile:
+        """Writes the footer."""
+        self._writer.close()
+        return WrittenFile(
+            self._local,
+            self.row_count,
+            self.bytes_so_far(),
+            pq.read_metadata(self._local),
+            dict(self._floats),
+            dict(self._nulls),
+        )
+
+    def discard(self) -> None:
+        """Removes what was written."""
+        self._writer.close()
+        self._local.unlink(missing_ok=True)
+
+
+def float_paths(schema: pa.Schema) -> list[ColumnPath]:
+    """Float columns, and float fields of structs; Spark does not push filters into lists and maps."""
+    return [path for path in _leaf_names(schema) if pa.types.is_floating(_type_at(schema, path))]
+
+
+def with_nan(rows: pa.Table, paths: Collection[ColumnPath]) -> frozenset[ColumnPath]:
+    """Those of the float columns that hold a NaN."""
+    return frozenset(path for path in paths if pc.any(pc.is_nan(at_path(rows, path))).as_py())
+
+
+def _leaf_names(schema: pa.Schema) -> dict[ColumnPath, str]:
+    """The name that Parquet gives each leaf, by its path; leaves of lists and maps go by that name alone."""
+    sink = io.BytesIO()
+    pq.ParquetWriter(sink, schema, store_schema=False).close()
+    leaves = pq.read_metadata(sink).schema
+    names = [leaves.column(position).path for position in range(len(leaves))]
+    paths = [path for field in schema for path in _leaf_paths(field.type, (field.name,))]
+    return dict(zip(paths, names, strict=True))
+
+
+def _leaf_paths(kind: pa.DataType, path: ColumnPath) -> Iterator[ColumnPath]:
+    children = [kind.field(number) for number in range(kind.num_fields)]
+    if pa.types.is_map(kind):
+        children = [kind.key_field, kind.item_field]
+    if not children:
+        yield path
+    for child in children:
+        # The mark keeps what is inside a list apart from any column that a user could name.
+        inside = () if pa.types.is_struct(kind) else ("[]",)
+        yield from _leaf_paths(child.type, (*path, *inside, child.name))
+
+
+def _type_at(schema: pa.Schema, path: ColumnPath) -> pa.DataType:
+    kind = schema.field(path[0]).type
+    for name in path[1:]:
+        if not pa.types.is_struct(kind):
+            return pa.null()
+        kind = kind.field(name).type
+    return kind
+
+
+def encoded_bytes_per_row(
+    rows: pa.Table, settings: ParquetSettings, target_file_bytes: int, without: Sequence[str] = ()
+) -> float:
+    """Bytes that a row takes in a file of the wanted size, measured by writing some rows.
+
+    Args:
+        rows: Some.
+        settings: How files are written.
+        target_file_bytes: Wanted size of a file: one of few rows is encoded as `Encodings` says for few.
+        without: Columns that files do not hold.
+    """
+    kept = rows.drop_columns(list(without)) if without else rows
+    per_row = _bytes_per_row(kept, settings, DICTIONARIES)
+    if target_file_bytes < FEWEST_ROWS * per_row:
+        return per_row
+    return _bytes_per_row(kept, settings, Encodings.of(kept, settings.codec))
+
+
+def _bytes_per_row(rows: pa.Table, settings: ParquetSettings, encodings: Encodings) -> float:
+    sink = io.BytesIO()
+    with settings.open(sink, rows.schema, (), encodings) as writer:
+        writer.write_table(rows)
+    return len(sink.getvalue()) / max(1, int(rows.num_rows))
+
+
+def ordered_by(rows: pa.Table, curve_values: np.ndarray) -> pa.Table:
+    """The rows in the curve's order; rows of equal value keep theirs."""
+    return rows.take(pa.array(np.argsort(curve_values, kind="stable")))

@@ -1,0 +1,130 @@
+"""What a task reports of a file it wrote: its place, its size and its statistics, small enough to collect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, footer_statistics, footer_table
+from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.parquet_file import FloatFacts, WrittenFile
+from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
+from dbt.adapters.zlayout.store import StoredFile
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile
+
+REPORT_SCHEMA = "file string, statistics binary, missing string"
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Which columns are reported on.
+
+    Attributes:
+        columns: Those whose statistics the index keeps.
+        required: Top-level columns that may hold no null.
+    """
+
+    columns: tuple[TrackedColumn, ...]
+    required: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """One file as it was put in place.
+
+    Attributes:
+        file: Its entry in the snapshot.
+        statistics: One row of the index's ``column_stats``.
+        nulls: For each required column the number of nulls in it.
+    """
+
+    file: DataFile
+    statistics: pa.Table
+    nulls: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        stored: StoredFile,
+        partition: tuple[tuple[str, str | None], ...],
+        group: str,
+        written: WrittenFile,
+        tracking: Tracking,
+    ) -> FileReport:
+        """The report of a file that has just been put in place."""
+        file = DataFile(stored.path, partition, written.row_count, stored.size_bytes, stored.modified_ms, group)
+        statistics = _statistics(file.path, written.metadata, written.floats, tracking)
+        values = dict(partition)
+        nulls = {
+            name: (written.row_count if values[name] is None else 0) if name in values else written.null_counts[name]
+            for name in tracking.required
+        }
+        return cls(file, statistics, nulls)
+
+    @classmethod
+    def of_foreign(
+        cls,
+        stored: StoredFile,
+        partition: tuple[tuple[str, str | None], ...],
+        group: str,
+        metadata: pq.FileMetaData,
+        tracking: Tracking,
+    ) -> FileReport:
+        """The report of a file that Spark's own writer made; its nulls are counted elsewhere."""
+        file = DataFile(stored.path, partition, metadata.num_rows, stored.size_bytes, stored.modified_ms, group)
+        return cls(file, _statistics(file.path, metadata, {}, tracking), {})
+
+    @classmethod
+    def of_row(cls, row: Any) -> FileReport:
+        """The report from a collected row of ``REPORT_SCHEMA``."""
+        raw = json.loads(row.file)
+        raw["partition"] = tuple(tuple(each) for each in raw["partition"])
+        return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing))
+
+    def to_batch(self) -> pa.RecordBatch:
+        """The report as a batch of ``REPORT_SCHEMA``."""
+        return pa.RecordBatch.from_pydict(
+            {
+                "file": [json.dumps(vars(self.file))],
+                "statistics": pa.array([table_bytes(self.statistics)], pa.binary()),
+                "missing": [json.dumps(dict(self.nulls))],
+            }
+        )
+
+
+def statistics_of(files: Sequence[FileReport], tracked: Sequence[TrackedColumn]) -> pa.Table:
+    """The statistics of all files, a row a file, as the index keeps them."""
+    return pa.concat_tables([each.statistics for each in files]) if files else footer_table([], [], tracked)
+
+
+def drift_of(files: Sequence[FileReport], target_file_bytes: int) -> float:
+    """How far the mean file, or the largest against the mean, is from what the cuts were made for; 1.0 is on target."""
+    if len(files) < 2:
+        return 1e9
+    sizes = [each.file.size_bytes for each in files]
+    mean = sum(sizes) / len(sizes)
+    return round(max(mean / target_file_bytes, target_file_bytes / max(1.0, mean), max(sizes) / mean / 2), 3)
+
+
+def _statistics(
+    path: str, metadata: pq.FileMetaData, floats: Mapping[ColumnPath, FloatFacts], tracking: Tracking
+) -> pa.Table:
+    found = footer_statistics(metadata, tracking.columns)
+    columns = [
+        _float_footer(floats[column.path], metadata.num_rows) if column.path in floats else footer
+        for column, footer in zip(tracking.columns, found.columns, strict=True)
+    ]
+    return footer_table([path], [replace(found, columns=tuple(columns))], tracking.columns)
+
+
+def _float_footer(facts: FloatFacts, rows: int) -> ColumnFooter:
+    """What was seen while writing: footers say nothing of NaN, and nothing at all where there is one."""
+    bounds = None if facts.minimum is None else Bounds(facts.minimum, facts.maximum)
+    return ColumnFooter(bounds, facts.null_count, facts.nan_count, rows)

@@ -1,0 +1,1 @@
+"""Older versions: reading them, comparing them, going back to them."""

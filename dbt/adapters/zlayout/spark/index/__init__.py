@@ -1,0 +1,1 @@
+"""The index of a table: building, refreshing and verifying it."""

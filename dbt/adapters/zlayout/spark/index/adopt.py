@@ -1,0 +1,213 @@
+"""An index for a Parquet table that is there already, from its footers; on demand the table becomes managed too."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config import TableConfig, check_against_schema
+from dbt.adapters.zlayout.config.table_type import OP
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.publish.lost_log import paths_to_adopt
+from dbt.adapters.zlayout.spark.catalog.session_catalog import (
+    TABLE_ID_PROPERTY,
+    Catalog,
+    Entry,
+    TableName,
+    session_zone,
+    unescaped,
+)
+from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
+from dbt.adapters.zlayout.spark.commit.index_update import put_slices
+from dbt.adapters.zlayout.spark.commit.publish import Description, show
+from dbt.adapters.zlayout.spark.files.depth import depth_of
+from dbt.adapters.zlayout.spark.files.footers import footers_found
+from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.index.collected_statistics import collect
+from dbt.adapters.zlayout.spark.index.data_statistics import examining
+from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
+from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
+from dbt.adapters.zlayout.spark.schema.types import fields_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import kept_settings, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.store import Store, open_store, qualified
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.nested_tables import check_not_inside_a_table, check_removable
+from dbt.adapters.zlayout.timeline.files.table_file import (
+    Level,
+    TableFile,
+    create_table_file,
+    read_table_file,
+    replace_table_file,
+)
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def adopt_table(
+    spark: SparkSession, name: TableName, config: TableConfig, *, managed: bool
+) -> tuple[OpenTable, CommitSummary]:
+    """Indexes an existing Parquet table without rewriting it.
+
+    Args:
+        spark: The session.
+        name: Of the table.
+        config: Keys and columns of the statistics.
+        managed: Also put the table on a timeline and a manifest of its own: from then on only files that are committed
+            there are read. Otherwise other tools go on writing as they like.
+
+    Raises:
+        TableNotFoundError: There is no such table.
+        UnsupportedError: It is a view, no Parquet table, managed already, or has partitions outside its folder.
+        ConfigError: The settings do not fit its columns.
+    """
+    started = time.perf_counter()
+    catalog = Catalog(spark)
+    entry = _adoptable(catalog, name)
+    location = str(entry.location)
+    store = open_store(location)
+    table_file = read_table_file(store)
+    # A catalog that does not know yet is what an adoption that was interrupted leaves: it is done again.
+    timeline = Timeline(store)
+    if (
+        table_file is not None
+        and table_file.level is Level.MANAGED
+        and entry.table_id == table_file.table_id
+        and timeline.latest_version() is not None
+    ):
+        raise UnsupportedError(f"{name} is managed already; there is nothing to adopt")
+    check_not_inside_a_table(location)
+    if managed:
+        check_removable(location)
+    config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
+    files = listed_files(store, entry.partition_by)
+    shown = paths_to_adopt(store) if managed else None
+    if managed:
+        files = files if shown is None else _only(store, files, shown)
+        _check_listing(catalog, name, store, files)
+    level = Level.MANAGED if managed else Level.INDEXED
+    table_file = _claim(store, name, level, table_file)
+    keys = config.clustering.columns
+    if not managed:
+        wait_a_tick(store, files)
+    columns = tracked_of(config, entry.schema_json, entry.partition_by)
+    collected = collect(store, files, columns, examining(spark, store, entry.schema_json, entry.partition_by))
+    if managed and collected.unreadable:
+        raise UnsupportedError(
+            f"{name}: {collected.unreadable[0]} is no Parquet file, or cannot be read; remove it from the folder, or "
+            "adopt the table with managed=False"
+        )
+    if not managed:
+        collected = collected.only(same_files(collected.files, listed_files(store, entry.partition_by)))
+    counted, statistics = collected.files, collected.column_stats
+    depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
+    with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
+        index = put_slices(store, transaction.instant, counted, statistics)
+        layout = kept_settings(config)
+        summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
+        change = Change(
+            adds=counted,
+            schema_json=entry.schema_json,
+            partition_by=entry.partition_by,
+            layout=layout,
+            properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
+            summary=summary,
+        )
+        commit = transaction.commit(change, index=index)
+    after = AfterCommit(commit.version, next_step=AGAIN)
+    with after.needed("the catalog may not know it yet"):
+        opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), session_zone(spark))
+        if managed:
+            show(catalog, name, entry, opened, Description.of(entry), statistics, after)
+        else:
+            catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
+            uninstall(catalog, name)
+    done = CommitSummary(
+        version=commit.version,
+        instant=commit.instant,
+        operation="adopt",
+        rows=counted.total_rows,
+        files_added=len(commit.adds),
+        files_removed=0,
+        bytes_added=commit.adds.total_bytes,
+        bytes_removed=0,
+        data_passes=0,
+        overlap_depth=depth,
+        phases={"total": round(time.perf_counter() - started, 3)},
+        unfinished=after.unfinished,
+    )
+    return opened, done
+
+
+def _adoptable(catalog: Catalog, name: TableName) -> Entry:
+    entry = catalog.find(name)
+    if entry is None:
+        raise TableNotFoundError(f"there is no table {name}; create it first, or check the schema's name")
+    if entry.kind == "VIEW":
+        raise UnsupportedError(f"{name} is a view; adopt the tables that it reads")
+    if entry.provider != "parquet" or entry.location is None:
+        raise UnsupportedError(
+            f"{name} is stored as {entry.provider}; only Parquet tables (using parquet) can be adopted"
+        )
+    if OP in {each.name for each in fields_of(entry.schema_json)}:
+        raise UnsupportedError(
+            f"{name} holds the files of a merge_on_read table, which cannot be adopted; build it anew (--full-refresh)"
+        )
+    return entry
+
+
+def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
+    """Of the files in a folder those that its manifest shows."""
+    gone = set(shown).difference(files["path"].to_pylist())
+    if gone:
+        raise CorruptError(
+            f"{store.root_uri}: the manifest lists {len(gone):,} files that are gone, {min(gone)} for one; restore"
+            " them, or build the table anew (--full-refresh)"
+        )
+    return files.filter(pc.is_in(files["path"], value_set=pa.array(shown, pa.string())))
+
+
+def _dropped(store: Store, files: DataFiles, schema_json: str) -> list[str]:
+    """Columns that files still hold and the table does not: one that gets such a name later must not show them."""
+    names = {each.name.lower() for each in fields_of(schema_json)}
+    footers = footers_found(store, files["path"].to_pylist())
+    schemas = (footer.schema.to_arrow_schema() for footer in footers if footer is not None)
+    held = {name.lower() for schema in schemas for name in schema.names}
+    return sorted(held - names)
+
+
+def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:
+    """A managed table reads exactly what is committed, so this must be what Spark reads today."""
+    # What the session remembers of the files may be older than they are.
+    catalog.forget_relation(name)
+    listed = {unescaped(str(each)) for each in spark_relation(catalog, name).location().inputFiles()}
+    ours = {unescaped(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}
+    different = listed ^ ours
+    if different:
+        raise UnsupportedError(
+            f"{name} reads {len(listed):,} files, its folder holds {len(ours):,}; they differ in {min(different)}. "
+            "A table with partitions outside its folder, or that the catalog does not know, cannot be managed: "
+            "repair the table first (msck repair table), or adopt it with managed=False"
+        )
+
+
+def _claim(store: Store, name: TableName, level: Level, known: TableFile | None) -> TableFile:
+    if known is not None:
+        claimed = TableFile(known.table_id, level, known.name, known.created_ms)
+        replace_table_file(store, claimed)
+        return claimed
+    claimed = TableFile.new(level, str(name), int(time.time() * 1000))
+    try:
+        create_table_file(store, claimed)
+    except AlreadyExistsError as error:
+        raise UnsupportedError(f"{name} is being adopted by another session just now; look again") from error
+    return claimed

@@ -1,0 +1,197 @@
+"""Statistics from the data itself, of the files and columns whose footers leave something open: one Spark job.
+
+Spark reads, so that a value here is what a query sees; Arrow in Python workers compares, batch by batch and without a
+sort or a shuffle of rows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.index.footers.footer import ColumnFooter
+from dbt.adapters.zlayout.index.footers.from_data import entries_of, stats_of_values
+from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table
+from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, canonical
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
+from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SEEN_SCHEMA = "statistics binary"
+_BATCH_ROWS = "65536"
+_AS_TEXT = re.compile(r"(char|varchar)\(\d+\)|string collate .*")
+
+Seen = Mapping[ColumnPath, ColumnFooter]
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What a task needs to know; its rows have the columns in their order, then the URI of the file."""
+
+    columns: tuple[TrackedColumn, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pieces = (piece for batch in batches for piece in self._by_file(batch))
+        for _, group in groupby(pieces, key=lambda piece: piece.column("path")[0].as_py()):
+            merged = _merged(pa.concat_tables(list(group)), self.columns)
+            yield pa.RecordBatch.from_arrays([pa.array([table_bytes(merged)], pa.binary())], names=["statistics"])
+
+    def _by_file(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        if not batch.num_rows:
+            return
+        file = batch.column(batch.num_columns - 1).dictionary_encode()
+        numbers = file.indices.to_numpy()
+        starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+        for start, end in zip(starts, np.r_[starts[1:], len(numbers)], strict=True):
+            part = batch.slice(int(start), int(end - start))
+            structs = [stats_of_values(part.column(i), each.type) for i, each in enumerate(self.columns)]
+            uri = file.dictionary.slice(int(numbers[start]), 1).cast(pa.string())
+            yield column_stats_table(uri, [each.path for each in self.columns], structs)
+
+
+def examining(
+    spark: SparkSession,
+    store: Store,
+    schema_json: str,
+    partition_by: tuple[str, ...],
+    progress: Progress | None = None,
+) -> Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], dict[str, Seen]]:
+    """`seen_in_data` of one table.
+
+    Args:
+        spark: The session whose cluster reads.
+        store: The table's folder.
+        schema_json: Spark's JSON of the table's columns.
+        partition_by: Its partition columns, which are not in the files.
+        progress: Takes a line now and then.
+    """
+    data_json, _ = split_partition_columns(schema_json, partition_by)
+    return lambda files, wanted: seen_in_data(spark, store, data_json, files, wanted, progress)
+
+
+def seen_in_data(
+    spark: SparkSession,
+    store: Store,
+    data_json: str,
+    files: DataFiles,
+    wanted: Mapping[str, Sequence[TrackedColumn]],
+    progress: Progress | None,
+) -> dict[str, Seen]:
+    """Reads columns of files and tells what they hold.
+
+    Args:
+        spark: The session whose cluster reads.
+        store: The table's folder.
+        data_json: Spark's JSON of the columns in the files.
+        files: The files, among others.
+        wanted: The columns to read, by path of the file.
+        progress: Takes a line now and then.
+
+    Returns:
+        By path and column; files that hold no row are left out.
+    """
+    session = _reading_session(spark)
+    by_columns: dict[tuple[TrackedColumn, ...], list[str]] = {}
+    for path, columns in wanted.items():
+        by_columns.setdefault(tuple(columns), []).append(path)
+    found: dict[str, Seen] = {}
+    for columns, paths in by_columns.items():
+        some = files.filter(pc.is_in(files["path"], value_set=pa.array(paths, pa.string())))
+        opened = _opened(store, data_json, some)
+        uris = map(canonical, opened.file_uris())
+        path_of = dict(zip(uris, opened.files["path"].to_pylist(), strict=True))
+        names = [functions.col(".".join(map(quoted, each.path))).alias(f"c{i}") for i, each in enumerate(columns)]
+        frame = frame_of(Catalog(session), opened).select(*names, functions.input_file_name().alias("file"))
+        reports = run(session, "statistics", progress, frame.mapInArrow(_Scan(columns).__call__, _SEEN_SCHEMA).collect)
+        if not reports:
+            continue
+        merged = _merged(pa.concat_tables([table_of(bytes(row.statistics)) for row in reports]), columns)
+        entries = [entries_of(contiguous(merged.column(f"c{i}"))) for i in range(len(columns))]
+        for uri, *row in zip(merged.column("path").to_pylist(), *entries, strict=True):
+            found[path_of[canonical(uri)]] = {each.path: entry for each, entry in zip(columns, row, strict=True)}
+    return found
+
+
+def _merged(pieces: pa.Table, columns: Sequence[TrackedColumn]) -> pa.Table:
+    """One row a file from the rows of its pieces."""
+    encoded = contiguous(pieces.column("path")).dictionary_encode()
+    groups, count = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+    structs = [merge_statistics(contiguous(pieces.column(f"c{i}")), groups, count) for i in range(len(columns))]
+    return column_stats_table(encoded.dictionary, [each.path for each in columns], structs)
+
+
+def _reading_session(spark: SparkSession) -> SparkSession:
+    """A session in which a file is read whole, as it is stored, or not at all."""
+    use_driver_python(spark)
+    session = spark.newSession()
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.parquet.int96TimestampConversion": "false",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,
+    }
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
+
+
+def _opened(store: Store, data_json: str, files: DataFiles) -> OpenTable:
+    # Values of folders are no concern of the data: without partitions the files are just a list.
+    names = [name for name in files.arrow.schema.names if name != "partition"]
+    plain = DataFiles.from_columns((), partition_values=[], **{name: contiguous(files[name]) for name in names})
+    snapshot = Snapshot(
+        version=0,
+        instant="",
+        action=Action.INDEXING,
+        operation=Operation.INDEXING.value,
+        committed_ms=0,
+        last_instant="",
+        schema_json=_by_bytes(data_json),
+        partition_by=(),
+        files=plain,
+    )
+    nothing = StoredFile("", 0, 0)
+    return OpenTable(store, "", store.root_uri, snapshot, "UTC", managed=True, entry_file=nothing)
+
+
+def _by_bytes(schema_json: str) -> str:
+    """The schema with every kind of text as plain strings, which compare by their bytes."""
+    return json.dumps(_plain(json.loads(schema_json)), ensure_ascii=False)
+
+
+def _plain(kind: Any) -> Any:
+    if isinstance(kind, str):
+        return _AS_TEXT.sub("string", kind)
+    if isinstance(kind, list):
+        return [_plain(each) for each in kind]
+    if not isinstance(kind, dict):
+        return kind
+    return {key: {} if key == "metadata" else value if key == "name" else _plain(value) for key, value in kind.items()}

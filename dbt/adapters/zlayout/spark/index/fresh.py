@@ -1,0 +1,69 @@
+"""Whether the index tells the truth about the folder: the check behind the freshness test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.index.freshness import NO_INDEX_ROW, ORPHAN, stale_entries
+from dbt.adapters.zlayout.index.slices import live_files, verified
+from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
+from dbt.adapters.zlayout.spark.files.footers import read_footers
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.naming import is_data_path
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+
+def stale_files(opened: OpenTable) -> pa.Table:
+    """Where live files, index and folder disagree.
+
+    Returns:
+        ``path`` string, ``reason`` string, sorted; no rows when all is fresh.
+    """
+    store, files = opened.store, opened.snapshot.files
+    stored = [each for each in store.list("", recursive=True) if is_data_path(each.path)]
+    on_disk = pa.table(
+        {
+            "path": pa.array([each.path for each in stored], pa.string()),
+            "size_bytes": pa.array([each.size_bytes for each in stored], pa.int64()),
+        }
+    )
+
+    def row_counts(paths: Sequence[str]) -> Mapping[str, int]:
+        return {path: _row_count(store, path) for path in paths}
+
+    try:
+        index_files = live_files([verified(path, store.read(path)) for path in opened.snapshot.index.get("files", ())])
+    except ZlayoutError:
+        index_files = pa.table({name: pa.array([], kind) for name, kind in _NO_FILES.items()})
+    if not opened.managed:
+        # Whatever lies in somebody else's folder is live; that no version lists it means that the index is behind.
+        found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts)
+        behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
+        return found.set_column(1, "reason", behind)
+    timeline = Timeline(store)
+    lost = {each.path for each in orphans(timeline)}
+    retained = {each.path for each in stored} - lost
+    found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
+    # Sessions that skip files read the log, all others the manifest: both must say the same of the newest version.
+    newest = timeline.snapshot()
+    if shows(store, newest):
+        return found
+    other = {"path": [manifest_path(newest.version)], "reason": [_OTHER_MANIFEST]}
+    return pa.concat_tables([found, pa.table(other, found.schema)])
+
+
+def _row_count(store: Store, path: str) -> int:
+    try:
+        return int(read_footers(store, [path])[0].num_rows)
+    except (OSError, pa.ArrowException):
+        return -1  # no row count equals this, so the file is named
+
+
+_OTHER_MANIFEST = "Spark's manifest is missing, or lists other files than the newest version"
+_NO_FILES = {"path": pa.string(), "row_count": pa.int64(), "size_bytes": pa.int64()}

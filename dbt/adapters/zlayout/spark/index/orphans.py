@@ -1,0 +1,162 @@
+"""Taking in the files that another tool wrote into the folder of a managed table: an append of these files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.publish import show_committed
+from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect
+from dbt.adapters.zlayout.spark.index.data_statistics import examining
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
+from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
+from dbt.adapters.zlayout.spark.schema.types import fields_of, split_partition_columns
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.store import qualified
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import is_own_name
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NEXT = "move it out of the folder, or bring its rows in with a query"
+_NULLABILITY = {"nullable", "containsNull", "valueContainsNull", "metadata"}
+
+
+def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progress: Progress | None) -> int:
+    """Appends the files of other tools that lie in a managed table's folder, all of them or none.
+
+    Files in this format that no version lists are what writers left that failed: they are never taken.
+
+    Returns:
+        The number of files.
+
+    Raises:
+        UnsupportedError: A file does not fit the table; or the table is only indexed.
+        ConflictError: Files changed, or another writer changed the columns, meanwhile.
+    """
+    if not opened.managed:
+        raise UnsupportedError(
+            f"{name} is only indexed: every file of its folder is its own already; refresh it without take_orphans"
+        )
+    timeline = Timeline(opened.store)
+    if not _strangers(timeline):
+        return 0
+    catalog = Catalog(spark)
+    with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
+        base = transaction.base
+        if base is None:
+            raise TableNotFoundError(f"{name} has no version yet; build its model first")
+        if merges_on_read(base.layout):
+            raise UnsupportedError(
+                f"{name} takes rows by their key and not by the file: read the files and upsert them"
+            )
+        collected = _collected(spark, name, timeline, base, progress)
+        files = collected.files
+        if not len(files):
+            return 0
+        summary = {
+            "rows": files.total_rows,
+            "rows_inserted": files.total_rows,
+            "files_added": len(files),
+            "files_removed": 0,
+            "bytes_added": files.total_bytes,
+            "data_passes": 0,
+            "taken": "orphans",
+        }
+        update = IndexUpdate(timeline.store, transaction.instant, files, collected.column_stats)
+        commit = transaction.commit(Change(files, summary=summary), index=update)
+    show_committed(catalog, name, opened, AfterCommit(commit.version, progress))
+    return len(files)
+
+
+def _strangers(timeline: Timeline) -> list[str]:
+    return [file.path for file in orphans(timeline) if not is_own_name(file.path)]
+
+
+def _collected(
+    spark: SparkSession, name: TableName, timeline: Timeline, base: Snapshot, progress: Progress | None
+) -> Collected:
+    store = timeline.store
+    paths = pa.array(_strangers(timeline), pa.string())
+    listed = listed_files(store, base.partition_by)
+    files = listed.filter(pc.is_in(listed["path"], value_set=paths))
+    if misplaced := sorted(set(paths.to_pylist()) - set(files["path"].to_pylist())):
+        folders = "/".join(f"{each}=…" for each in base.partition_by) or "the table's folder itself"
+        raise UnsupportedError(f"{name}: {misplaced[0]} lies elsewhere than in {folders}; {_NEXT}")
+    _check_partitions(name, files, base)
+    wait_a_tick(store, files)
+    tracked = tracked_of(config_of(base), base.schema_json, base.partition_by)
+    examine = examining(spark, store, base.schema_json, base.partition_by, progress)
+    collected = collect(store, files, tracked, examine)
+    if collected.unreadable:
+        raise UnsupportedError(f"{name}: {collected.unreadable[0]} is no Parquet file, or cannot be read; {_NEXT}")
+    for path in files["path"].to_pylist():
+        _check_columns(spark, name, path, qualified(store.root_uri, path), base)
+    if not pc.all(same_files(collected.files, listed_files(store, base.partition_by)), min_count=0).as_py():
+        raise ConflictError(f"{name}: files in its folder changed while they were read; run it again")
+    return collected
+
+
+def _check_partitions(name: TableName, files: DataFiles, base: Snapshot) -> None:
+    types = {each.name: each.arrow_type for each in fields_of(base.schema_json)}
+    for column in base.partition_by:
+        texts = files.partition_values(column)
+        kind = types[column]
+        # A timestamp is spelled in the zone of the session that wrote it, whichever that was.
+        known = typed_partition_values(texts, kind, "UTC").known if kind is not None else pa.repeat(True, len(files))
+        if not pc.all(known, min_count=0).as_py():
+            position = known.to_pylist().index(False)
+            raise UnsupportedError(
+                f"{name}: {files[position].path}: {column}={texts[position].as_py()} is no value of {kind}; {_NEXT}"
+            )
+
+
+def _check_columns(spark: SparkSession, name: TableName, path: str, uri: str, base: Snapshot) -> None:
+    """Returns if a file has the table's columns, by name and type, in whatever order."""
+    try:
+        # Spark would take letters of a path for a pattern, and folders for columns.
+        reader = spark.read.option("__globPaths__", "false").option("recursiveFileLookup", "true")
+        found = _types(json.loads(reader.parquet(uri).schema.json())["fields"])
+    except Exception as error:
+        raise UnsupportedError(f"{name}: {path} cannot be read: {short_message(error)}; {_NEXT}") from error
+    wanted = _types(json.loads(split_partition_columns(base.schema_json, base.partition_by)[0])["fields"])
+    problems = [f"column `{each}` is not in the table" for each in found if each not in wanted]
+    problems += [f"it lacks column `{each}`" for each in wanted if each not in found]
+    problems += [
+        f"column `{each}` is {json.dumps(found[each])}, not {json.dumps(kind)}"
+        for each, kind in wanted.items()
+        if each in found and found[each] != kind
+    ]
+    if problems:
+        raise UnsupportedError(f"{name}: {path} does not fit: {'; '.join(problems)}; {_NEXT}")
+
+
+def _types(fields: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {each["name"]: _plain(each["type"]) for each in fields}
+
+
+def _plain(kind: Any) -> Any:
+    """A type without what its values may lack, and with texts of every length alike."""
+    if isinstance(kind, str):
+        return "string" if kind.startswith(("char(", "varchar(", "string collate")) else kind
+    if isinstance(kind, list):
+        return [_plain(each) for each in kind]
+    return {key: _plain(value) for key, value in kind.items() if key not in _NULLABILITY}

@@ -1,0 +1,146 @@
+"""Holding the index against the files' footers and, on demand, against their data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.statistics import StatisticsConfig
+from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
+from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
+from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
+from dbt.adapters.zlayout.index.statistics.aligned import cast_stats
+from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, stats_type
+from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
+from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.index.verification import different_counts, lost_files, wrong_cells
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.spark.files.footers import footers_found
+from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files
+from dbt.adapters.zlayout.spark.index.data_statistics import examining
+from dbt.adapters.zlayout.spark.index.missing import missing_files
+from dbt.adapters.zlayout.spark.snapshot.table_layout import tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ALL_COLUMNS = TableConfig(statistics=StatisticsConfig(1 << 30))
+Stats = Mapping[ColumnPath, pa.StructArray]
+
+
+def verify_index(spark: SparkSession, opened: OpenTable, *, data: bool) -> pa.Table:
+    """Names each cell of the index that contradicts the files.
+
+    A file that a managed table lists and that is gone, or is no Parquet file, is named too: queries that need it fail.
+    In the folder of a table that others write, files that are not as the index knows them are passed over: no query
+    believes their rows, and the freshness test names them.
+
+    Args:
+        spark: The session whose cluster reads data.
+        opened: The table.
+        data: Whether to read all tracked columns; without it only what footers say is compared.
+
+    Returns:
+        ``path`` (with a slash at its end for a partition), ``column``, ``cell``, ``stored``, ``found``: text. A lost
+        file has the cell ``file``.
+    """
+    files = opened.snapshot.files
+    if not opened.managed:
+        files = files.filter(same_files(files, listed_files(opened.store, opened.partition_columns)))
+    footers = footers_found(opened.store, files["path"].to_pylist())
+    whole = len(files) == len(opened.snapshot.files) and None not in footers
+    readable = pa.array([each is not None for each in footers], pa.bool_())
+    lost = _lost(opened, files.filter(pc.invert(readable)))
+    files = files.filter(readable)
+    paths = contiguous(files["path"])
+    known = opened.index.stored(files)
+    columns = _columns(opened, known)
+    rows = pc.index_in(paths, value_set=contiguous(known.column("path")))
+    names = column_paths(known.schema)
+    stored = {
+        each.path: cast_stats(contiguous(known.column(names[each.path])), each.type).take(rows) for each in columns
+    }
+    read = [each for each in footers if each is not None]
+    entries = [footer_statistics(each, columns) for each in read]
+    if data:
+        examine = examining(spark, opened.store, opened.schema_json, opened.partition_columns)
+        wanted = {path: readable_columns(each, columns) for path, each in zip(paths.to_pylist(), read, strict=True)}
+        seen = examine(files, {path: asked for path, asked in wanted.items() if asked})
+        entries = [
+            completed(footer, columns, entry, seen.get(path, {}))
+            for path, footer, entry in zip(paths.to_pylist(), read, entries, strict=True)
+        ]
+    table = footer_table(paths.to_pylist(), entries, columns)
+    found = {each.path: contiguous(table.column(f"c{number}")) for number, each in enumerate(columns)}
+    counts = pa.array([each.num_rows for each in read], pa.int64())
+    wrong = [
+        *lost,
+        different_counts(paths, "row_count", contiguous(files["row_count"]), counts),
+        wrong_cells(paths, stored, found),
+    ]
+    if whole:
+        wrong.append(_wrong_partitions(opened, columns, found))
+    return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
+
+
+def _lost(opened: OpenTable, unread: DataFiles) -> Sequence[pa.Table]:
+    """Those of the files without a footer that queries need."""
+    if not opened.managed or not len(unread):
+        return []
+    gone = pc.is_in(unread["path"], value_set=pa.array(missing_files(opened.store, unread), pa.string()))
+    paths, gone = contiguous(unread["path"]), contiguous(gone)
+    return [
+        lost_files(paths.filter(gone), f"not in the folder; {LOST_FILE_ADVICE}"),
+        lost_files(paths.filter(pc.invert(gone)), f"no Parquet file that can be read; {LOST_FILE_ADVICE}"),
+    ]
+
+
+def _columns(opened: OpenTable, known: pa.Table) -> Sequence[TrackedColumn]:
+    """Every column of the table that the index has something of."""
+    names = column_paths(known.schema)
+    every = tracked_of(_ALL_COLUMNS, opened.schema_json, opened.partition_columns)
+    return [each for each in every if each.path in names]
+
+
+def _wrong_partitions(opened: OpenTable, columns: Sequence[TrackedColumn], found: Stats) -> pa.Table:
+    files = opened.snapshot.files
+    said = opened.index.partition_statistics(files, [each.path for each in columns])
+    partition, count = said.partition_of_file, len(said.statistics.row_count)
+    stored, merged = {}, {}
+    for each in columns:
+        bounds = said.statistics.column(each.path)
+        if bounds is not None:
+            stored[each.path] = cast_stats(_struct(bounds), each.type)
+            merged[each.path] = merge_statistics(found[each.path], partition, count)
+    return wrong_cells(_folders(files, partition.tolist(), count), stored, merged)
+
+
+def _folders(files: DataFiles, partition: Sequence[int], count: int) -> pa.Array:
+    firsts = dict(zip(reversed(partition), reversed(range(len(files))), strict=True))
+    values = [
+        [(name, files.partition_values(name)[firsts[number]].as_py()) for name in files.partition_by]
+        for number in range(count)
+    ]
+    return pa.array([f"{partition_folder(each)}/" for each in values], pa.string())
+
+
+def _struct(bounds: ColumnBounds) -> pa.StructArray:
+    fields = [
+        bounds.minimum,
+        bounds.maximum,
+        bounds.minimum_exact,
+        bounds.maximum_exact,
+        bounds.null_count,
+        bounds.nan_count,
+        pa.nulls(len(bounds.minimum), pa.int64()),
+    ]
+    return pa.StructArray.from_arrays(fields, fields=list(stats_type(bounds.type)))

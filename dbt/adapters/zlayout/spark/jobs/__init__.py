@@ -1,0 +1,1 @@
+"""Spark jobs of our own, and the Python of their workers."""

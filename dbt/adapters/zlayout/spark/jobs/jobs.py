@@ -1,0 +1,158 @@
+"""Spark jobs of our own: settings apart from the user's session, progress told, failures in short words."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+from dbt.adapters.zlayout.spark.jobs.workers import failed_worker_problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[str], None]
+_T = TypeVar("_T")
+_POLL_SECONDS = 5.0
+_STACK_MARKS = ("\n\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "Traceback (most recent call last)")
+
+
+def rewrite_session(spark: SparkSession) -> SparkSession:
+    """A session beside the user's with the settings of the rewrite; the user's stay as they are.
+
+    Blobs are megabytes and Spark counts an Arrow batch in rows, so a batch holds few of them; and adaptive execution
+    must not put files together that were planned apart.
+    """
+    session = spark.newSession()
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    return session
+
+
+def writing_session(spark: SparkSession) -> SparkSession:
+    """A session beside the user's in which Spark's own writer writes as Arrow does.
+
+    Timestamps get statistics (INT96 has none), and days before 1582 are the days that they are in Spark. The time zone
+    is the user's: names of partition folders depend on it.
+    """
+    session = spark.newSession()
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    session.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+    session.conf.set("spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone")))
+    return session
+
+
+def a_task_each(session: SparkSession, count: int) -> DataFrame:
+    """The numbers from 0 on, each in a partition of its own."""
+    return session.range(0, count, 1, count)
+
+
+def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same rows as a DataFrame of another session, whose settings plan what follows; the query runs once, later."""
+    native: Any = frame._jdf
+    rows = native.queryExecution().toRdd()
+    other: Any = session._jsparkSession
+    return DataFrame(other.internalCreateDataFrame(rows, native.schema(), False), session)
+
+
+def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:
+    """Runs an action that starts Spark jobs and tells how far they are every few seconds.
+
+    Args:
+        spark: Whose context runs the jobs.
+        phase: What the progress lines and Spark's own UI call it.
+        progress: Takes one line at a time; None tells nothing.
+        action: Starts the jobs and waits for them.
+    """
+    context = spark.sparkContext
+    group = f"zlayout-{uuid.uuid4().hex[:12]}"
+    with _job_group(context, group, f"zlayout: {phase}"):
+        if progress is None:
+            return action()
+        done = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(context, group, phase, progress, done), daemon=True)
+        watcher.start()
+        try:
+            return action()
+        finally:
+            done.set()
+            watcher.join()
+
+
+def short_message(error: BaseException) -> str:
+    """What Spark says went wrong, without the stack."""
+    java: Any = getattr(error, "java_exception", None)
+    text = str(java.getMessage() or java) if java is not None else str(error)
+    causes = [text]
+    cause = java.getCause() if java is not None else None
+    while cause is not None and len(causes) < 10:
+        causes.append(str(cause.getMessage() or cause))
+        cause = cause.getCause()
+    if (problem := failed_worker_problem("\n".join([*causes, str(error)]))) is not None:
+        return problem
+    text = causes[-1] if "Job aborted" in causes[0] or "Task" in causes[0].split(":")[0] else causes[0]
+    python_error = text.rsplit("\n", 1)[-1] if "Traceback (most recent call last)" in text.rstrip() else None
+    if python_error is None:
+        for mark in _STACK_MARKS:
+            text = text.split(mark)[0]
+    else:
+        text = text.rstrip().rsplit("\n", 1)[-1]
+    return text.strip() or type(error).__name__
+
+
+def why_failed(error: Exception) -> str:
+    """What went wrong, in one line and without what a `WriteError` says of the table."""
+    return short_message(error.__cause__ or error).splitlines()[0]
+
+
+@contextlib.contextmanager
+def failing_as_write_error(subject: str) -> Iterator[None]:
+    """Tells whatever goes wrong in a write in short words; errors of this package say enough themselves.
+
+    Args:
+        subject: The table.
+
+    Raises:
+        WriteError: Something went wrong that is no error of this package.
+    """
+    try:
+        yield
+    except ZlayoutError:
+        raise
+    except Exception as error:
+        raise WriteError(f"{subject}: {short_message(error)}; the table is as it was before") from error
+
+
+@contextlib.contextmanager
+def _job_group(context: Any, group: str, description: str) -> Iterator[None]:
+    keys = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+    before = {key: context.getLocalProperty(key) for key in keys}
+    context.setJobGroup(group, description, True)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            context.setLocalProperty(key, value)
+
+
+def _watch(context: Any, group: str, phase: str, progress: Progress, done: threading.Event) -> None:
+    tracker = context.statusTracker()
+    last = ""
+    while not done.wait(_POLL_SECONDS):
+        with contextlib.suppress(Exception):
+            stages = [
+                info
+                for job in tracker.getJobIdsForGroup(group)
+                for stage in tracker.getJobInfo(job).stageIds
+                if (info := tracker.getStageInfo(stage)) is not None
+            ]
+            finished, total = sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
+            line = f"{phase}: {finished:,} of {total:,} tasks"
+            if total and line != last:
+                progress(line)
+                last = line

@@ -1,0 +1,1 @@
+"""Merge-on-read tables: logs, tagging and compaction."""

@@ -1,0 +1,310 @@
+"""Compaction: base and log files of file slices become new base files; planned and carried out apart from writers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.table_type import CompactionStrategy
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.layout.plans.compaction_plan import (
+    CompactionOperation,
+    Worth,
+    choose,
+    groups_of,
+    is_due,
+    operations_of,
+    still_whole,
+)
+from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.publish import show_newest
+from dbt.adapters.zlayout.spark.files.written_file import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
+from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter, deletes_since
+from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files, kept_deletes, log_files, slices_with_logs
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+    Scheduled,
+    list_scheduled,
+    schedule,
+    withdraw_scheduled,
+)
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class CompactionSummary:
+    """What a compaction did, or planned.
+
+    Attributes:
+        version: Of the table now.
+        plans: Instants of the plans that were written or carried out.
+        groups: File slices that were merged, or will be.
+        groups_dropped: Slices of plans whose files another writer had replaced.
+        files_added: New base files.
+        files_removed: Base and log files that they replace.
+        bytes_read: Size of these.
+        bytes_written: Size of the new files.
+        seconds: Wall time.
+        unfinished: What failed after the commits and is left to the next writer, a sentence each.
+    """
+
+    version: int
+    plans: tuple[str, ...] = ()
+    groups: int = 0
+    groups_dropped: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    seconds: float = 0.0
+    unfinished: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        """A figure by its name."""
+        return self.to_dict()[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "plans": list(self.plans), "unfinished": list(self.unfinished)}
+
+
+@dataclass
+class Compaction:
+    """Compactions of one merge-on-read table.
+
+    Attributes:
+        spark: The session.
+        name: Of the table.
+        strategy: Which slices come first; None for what the table says.
+        max_bytes: Most bytes of one plan; None for what the table says.
+        where: Partition values by column: only slices of these partitions.
+        logs_only: Merge the logs of a slice into one log, and leave its base file.
+        progress: Takes a line now and then.
+        only_worthwhile: Take only slices of which the merge pays, as the table says it.
+    """
+
+    spark: SparkSession
+    name: TableName
+    strategy: CompactionStrategy | None = None
+    max_bytes: int | None = None
+    where: dict[str, object] | None = None
+    logs_only: bool = False
+    progress: Progress | None = None
+    only_worthwhile: bool = False
+
+    def schedule(self) -> CompactionSummary:
+        """Writes a plan to the timeline; where nothing is to be merged none is written.
+
+        Raises:
+            UnsupportedError: The table has no logs, since it is not of the type ``merge_on_read``.
+        """
+        opened = self._opened()
+        plan = self._scheduled(opened)
+        operations = operations_of(plan.content) if plan is not None else []
+        return CompactionSummary(
+            opened.version,
+            plans=() if plan is None else (plan.instant,),
+            groups=len(operations),
+            files_removed=sum(len(each.paths) for each in operations),
+            bytes_read=sum(each.size_bytes for each in operations),
+        )
+
+    def execute(self, instant: str | None = None) -> CompactionSummary:
+        """Carries out plans that wait on the timeline, oldest first.
+
+        Args:
+            instant: Only the plan of this instant.
+
+        Raises:
+            ConfigError: No plan has this instant.
+            ConflictError: Another writer was in the way; the table is as that one left it, and the plan waits.
+            WriteError: Rows could not be read or written; the table is as it was, and the plan waits.
+        """
+        started, opened = time.perf_counter(), self._opened()
+        waiting = list_scheduled(opened.store, Action.COMPACTION)
+        plans = [each for each in waiting if instant in (None, each.instant)]
+        if instant is not None and not plans:
+            listed = ", ".join(each.instant for each in waiting) or "none"
+            raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {listed}"], str(self.name))
+        if published_version(opened.store) != opened.version:
+            # Whoever made it died before readers saw it, and maybe nothing is left to do.
+            show_newest(self.spark, self.name, AfterCommit(opened.version, self.progress))
+        done = CompactionSummary(opened.version)
+        for plan in plans:
+            done = self._executed(plan, done)
+        return replace(done, seconds=round(time.perf_counter() - started, 3))
+
+    def run(self) -> CompactionSummary:
+        """Plans and carries out what has been planned by now, the new plan last."""
+        self._scheduled(self._opened())
+        return self.execute()
+
+    def _opened(self) -> OpenTable:
+        opened = open_managed(self.spark, self.name)[1]
+        if not opened.merges_on_read:
+            raise UnsupportedError(
+                f"{self.name} has no logs to merge: its table_type is copy_on_write; zlayout_cluster rewrites its files"
+            )
+        return opened
+
+    def _scheduled(self, opened: OpenTable) -> Scheduled | None:
+        timeline, table_type = Timeline(opened.store), table_type_of(opened)
+        waiting = list_scheduled(opened.store, Action.COMPACTION)
+        slices = slices_with_logs(opened.snapshot.files)
+        worth = Worth(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
+        operations = choose(
+            [each for each in slices if self._wanted(dict(each.partition))],
+            self.strategy or table_type.compaction_strategy,
+            taken=groups_of(each.content for each in waiting),
+            max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
+            logs_only=self.logs_only,
+            worth=worth if self.only_worthwhile else None,
+        )
+        if not operations:
+            return None
+        return schedule(timeline, Action.COMPACTION, {"operations": [each.to_dict() for each in operations]})
+
+    def _wanted(self, partition: dict[str, str | None]) -> bool:
+        for name, value in (self.where or {}).items():
+            if name not in partition:
+                have = ", ".join(partition) or "none"
+                raise ConfigError([f"where: {name!r} is no partition column; there are: {have}"], str(self.name))
+            if partition[name] != (None if value is None else str(value)):
+                return False
+        return True
+
+    def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
+        opened = self._opened()
+        timeline = Timeline(opened.store)
+        with Transaction.begin(timeline, Action.COMPACTION, Operation.COMPACTION) as transaction:
+            if transaction.base is not None:
+                opened = replace(opened, snapshot=transaction.base)
+            live = set(opened.snapshot.files["path"].to_pylist())
+            operations, stale = still_whole(operations_of(plan.content), live)
+            done = replace(done, groups_dropped=done.groups_dropped + len(stale))
+            if operations:
+                layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
+                writer = SliceWriter(self.spark, str(self.name), layout, self.progress)
+                reports = writer.write(opened, operations, transaction)
+                done = self._committed(opened, layout, operations, reports, transaction, done)
+        after = AfterCommit(done.version, self.progress)
+        with after.useful("the plan that was carried out still waits"):
+            withdraw_scheduled(opened.store, [plan])
+        if operations:
+            show_newest(self.spark, self.name, after)
+        return replace(done, plans=(*done.plans, plan.instant), unfinished=(*done.unfinished, *after.unfinished))
+
+    def _expired(self, opened: OpenTable, layout: TableLayout, transaction: Transaction) -> tuple[str, ...]:
+        """Files of deletes that need not be kept any longer, in file groups that no plan has."""
+        since = deletes_since(transaction.instant, layout.config.table_type.retain_deletes_hours)
+        planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
+        files = kept_deletes(opened.snapshot.files)
+        expired = [each for each in files if str(deletes_file_instant(each.path)) < since]
+        return tuple(each.path for each in expired if each.group not in planned)
+
+    def _committed(
+        self,
+        opened: OpenTable,
+        layout: TableLayout,
+        operations: Sequence[CompactionOperation],
+        reports: Sequence[FileReport],
+        transaction: Transaction,
+        done: CompactionSummary,
+    ) -> CompactionSummary:
+        adds = DataFiles.of([each.file for each in reports], layout.partition_by)
+        removes = tuple(path for each in operations for path in each.paths) + self._expired(opened, layout, transaction)
+        gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
+        told = {
+            "rows": base_files(adds).total_rows,
+            "files_added": len(adds),
+            "files_removed": len(gone),
+            "bytes_added": adds.total_bytes,
+            "bytes_removed": gone.total_bytes,
+            "groups": len(operations),
+            "logs_only": all(each.logs_only for each in operations),
+        }
+        statistics = statistics_of(reports, layout.tracked)
+        index = IndexUpdate(opened.store, transaction.instant, adds, statistics, removes)
+        commit = transaction.commit(Change(adds=adds, removes=removes, summary=told), index=index)
+        return replace(
+            done,
+            version=commit.version,
+            groups=done.groups + len(operations),
+            files_added=done.files_added + len(adds),
+            files_removed=done.files_removed + len(gone),
+            bytes_read=done.bytes_read + gone.total_bytes,
+            bytes_written=done.bytes_written + adds.total_bytes,
+        )
+
+
+def unplanned_commits(opened: OpenTable) -> int:
+    """Delta commits of which a log is left that no compaction has merged, or planned to merge."""
+    planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
+    slices = slices_with_logs(opened.snapshot.files)
+    return len({instant for each in slices if each.group not in planned for instant in each.log_instants})
+
+
+def compact_inline(
+    spark: SparkSession, name: TableName, opened: OpenTable, progress: Progress | None
+) -> CompactionSummary | None:
+    """Compacts after a delta commit, or plans it, as the table says; the rows have landed, whatever becomes of this.
+
+    Returns:
+        What was done; None where it is not time yet, no merge pays, or a plan was written for later.
+    """
+    work = Compaction(spark, name, progress=progress, only_worthwhile=True)
+    try:
+        table_type = table_type_of(opened)
+        if table_type.compaction == "off" or not is_due(unplanned_commits(opened), table_type.compact_every):
+            return None
+        if table_type.compaction == "deferred":
+            planned = work.schedule()
+            if progress is not None and planned.groups:
+                progress(
+                    f"compaction of {planned.groups:,} file groups is planned; run zlayout_compact with execute: true"
+                )
+            return None
+        done = work.run()
+        return done if done.plans else None
+    except Exception as error:
+        # Whatever it was: the rows are in, and an error would have them written again.
+        if progress is not None:
+            progress(f"the rows are written, but compaction failed and will be tried again: {short_message(error)}")
+        return None
+
+
+def merging_information(opened: OpenTable) -> dict[str, Any]:
+    """The logs of a merge-on-read table in a few numbers: slices with logs, their size, and plans that wait."""
+    slices = slices_with_logs(opened.snapshot.files)
+    unmerged = sorted({instant for each in slices for instant in each.log_instants})
+    return {
+        "unique_key": list(table_type_of(opened).unique_key),
+        "slices_with_logs": len(slices),
+        "log_files": sum(len(each.logs) for each in slices),
+        "log_records": log_files(opened.snapshot.files).total_rows,
+        "log_bytes": sum(each.log_bytes for each in slices),
+        "kept_deletes": kept_deletes(opened.snapshot.files).total_rows,
+        "unmerged_commits": len(unmerged),
+        "oldest_log": unmerged[0] if unmerged else None,
+        "pending_compactions": [each.instant for each in list_scheduled(opened.store, Action.COMPACTION)],
+    }

@@ -1,0 +1,147 @@
+"""What dbt's strategies mean for a merge-on-read table: which records come to its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.config.merge_rules import MergeRules
+from dbt.adapters.zlayout.config.table_type import TableTypeConfig
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
+from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
+from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view, rows_of
+from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.spark.write.change_feed import says_deletes, upserts_of
+from dbt.adapters.zlayout.spark.write.change_plan import Target
+from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
+from dbt.adapters.zlayout.spark.write.merge import updated_columns
+from dbt.adapters.zlayout.spark.write.precombine import precombined
+from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_INSTEAD = "set table_type to copy_on_write for it"
+
+
+def upsert(target: Target, frame: DataFrame) -> Records:
+    """Plans that rows replace those of their key, or come as new ones."""
+    return _tagger(target).upsert(frame)
+
+
+def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
+    """Plans a merge.
+
+    Args:
+        target: The table.
+        frame: Incoming rows in its future columns.
+        rules: What to do with them; their key is the table's, and there are no further conditions of a match.
+
+    Raises:
+        ConfigError: The rules do not fit the table.
+        WriteError: Incoming rows share a key and nothing orders them, or a key is null.
+    """
+    tagger = _tagger(target)
+    columns = upserts_of(frame).columns
+    _check_key(rules.unique_key, tagger.table_type, columns, target.subject)
+    if rules.predicates:
+        raise ConfigError(
+            [f"predicates: a merge_on_read table has one row a key, whatever else they match; {_INSTEAD}"],
+            target.subject,
+        )
+    names = updated_columns(rules, columns, target.subject)
+    conditions = (rules.matched_condition, rules.not_matched_condition)
+    skips = rules.skip_matched_step or rules.skip_not_matched_step
+    if names == columns and conditions == (None, None) and not skips:
+        return tagger.upsert(frame)
+    return tagger.upsert(_merged(target, precombined(frame, tagger.table_type), rules, names))
+
+
+def delete_insert(
+    target: Target, frame: DataFrame, unique_key: Sequence[str] | str, predicates: tuple[str, ...]
+) -> Records:
+    """Plans that rows replace those of their key, as an upsert does.
+
+    Raises:
+        ConfigError: The key is not the table's, or only some rows of a key shall go.
+    """
+    tagger = _tagger(target)
+    _check_key(unique_key, tagger.table_type, frame.columns, target.subject)
+    if predicates:
+        raise ConfigError(
+            [f"predicates: a row that they keep would share its key with one that comes; {_INSTEAD}"], target.subject
+        )
+    return tagger.upsert(frame)
+
+
+def replace_where(target: Target, frame: DataFrame, condition: str) -> Records:
+    """Plans the delete of rows that meet a condition, and the upsert of others."""
+    tagger = _tagger(target)
+    return tagger.upsert(frame, ordered=False, deletes=_matching(target, condition, tagger.table_type))
+
+
+def delete(target: Target, condition: str) -> Records:
+    """Plans the delete of rows that meet a condition."""
+    tagger = _tagger(target)
+    return tagger.delete(_matching(target, condition, tagger.table_type))
+
+
+def _tagger(target: Target) -> Tagger:
+    return Tagger(target, target.layout.config.table_type)
+
+
+def _matching(target: Target, condition: str, table_type: TableTypeConfig) -> DataFrame:
+    rows = filtered(rows_of(target.catalog, target.opened), condition, target.subject)
+    return rows.select(*(quoted(each) for each in table_type.unique_key))
+
+
+def _check_key(
+    unique_key: Sequence[str] | str, table_type: TableTypeConfig, columns: Sequence[str], subject: str
+) -> None:
+    given = known_keys(unique_key, columns, subject)
+    if set(given) != set(table_type.unique_key):
+        listed = ", ".join(table_type.unique_key)
+        raise ConfigError([f"unique_key: {', '.join(given)} is not the key of the table, which is {listed}"], subject)
+
+
+def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence[str]) -> DataFrame:
+    """The rows that a merge writes: updated ones with all their columns, and new ones; and the deletes of a feed."""
+    keys = target.layout.config.table_type.unique_key
+    source = Source(frame, keys)
+    files = source.may_match(target.rows())
+    there = queried(files, record_view(target.opened).merged)
+    there = cast_to(there, target.layout.schema_json).alias(rules.target_alias)
+    rows = upserts_of(source.hinted)
+    come = rows.alias(rules.source_alias)
+    pairs = [f"{rules.target_alias}.{quoted(key)} = {rules.source_alias}.{quoted(key)}" for key in keys]
+    on = functions.expr(" and ".join(pairs))
+    new = {name.lower() for name in names}
+    parts: list[DataFrame] = []
+    if not rules.skip_matched_step:
+        sides = {name: rules.source_alias if name.lower() in new else rules.target_alias for name in rows.columns}
+        columns = [functions.expr(f"{alias}.{quoted(name)}").alias(name) for name, alias in sides.items()]
+        matched = there.join(come, on, "inner")
+        parts.append((matched.where(rules.matched_condition) if rules.matched_condition else matched).select(*columns))
+    if not rules.skip_not_matched_step:
+        rest = come.join(there, on, "left_anti")
+        parts.append(rest.where(rules.not_matched_condition) if rules.not_matched_condition else rest)
+    if says_deletes(frame):
+        parts = [each.withColumn(DELETED, functions.lit(False)) for each in parts]
+        parts.append(_deletes(source, there, on, rules))
+    if not parts:
+        return frame.limit(0)
+    return reduce(lambda left, right: left.unionByName(right), parts)
+
+
+def _deletes(source: Source, there: DataFrame, on: Column, rules: MergeRules) -> DataFrame:
+    """The deletes of a feed, without those that match a row which the condition leaves alone."""
+    deletes = source.hinted.where(DELETED).alias(rules.source_alias)
+    if rules.matched_condition is None:
+        return deletes
+    left_alone = functions.expr(f"not coalesce(({rules.matched_condition}), false)")
+    return deletes.join(there, on & left_alone, "left_anti")

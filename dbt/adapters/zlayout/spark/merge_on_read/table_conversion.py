@@ -1,0 +1,99 @@
+"""From one table type to the other, in one commit: the rows stay what they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.publish import Description, show, show_newest
+from dbt.adapters.zlayout.spark.files.written_file import statistics_of
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, physical_name, rows_of, table_type_of
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.write.key_filter import check_keys
+from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def of_type(
+    spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None = None
+) -> tuple[Entry, OpenTable]:
+    """The newest version of a table, converted to the type that settings ask for, and its entry in the catalog.
+
+    Args:
+        spark: The session.
+        name: Of the table.
+        wanted: Settings; None for those of the table.
+        progress: Takes a line now and then.
+
+    Raises:
+        ConfigError: The table has another key, or the key is none of its columns.
+        ConflictError: Another writer committed meanwhile.
+    """
+    entry, opened = open_managed(spark, name)
+    have, asked = table_type_of(opened), wanted.table_type if wanted is not None else table_type_of(opened)
+    if asked.kind == have.kind:
+        if {each.lower() for each in asked.unique_key} != {each.lower() for each in have.unique_key}:
+            then, now = (", ".join(each.unique_key) for each in (have, asked))
+            raise ConfigError([f"unique_key: the table is kept by {then}, not by {now}; rebuild it"], str(name))
+        if entry.name == physical_name(name, opened):
+            return entry, opened
+        # A conversion that was interrupted: the views come before the first log does.
+        after = AfterCommit(opened.version, progress)
+        show(Catalog(spark), name, entry, opened, Description.of(entry), None, after)
+        return open_managed(spark, name)
+    if progress is not None:
+        progress(f"the table is {have.kind} so far and becomes {asked.kind}")
+    if opened.merges_on_read and wanted is not None:
+        settings = replace(wanted, partitioning=config_of(opened.snapshot).partitioning)
+        rows = rows_of(Catalog(spark), opened)
+        description, version = Description.of(entry), opened.version
+        replace_table(spark, Replacement(name, rows, settings, description, progress=progress, of_version=version))
+    else:
+        _make_merging(spark, name, opened, asked, progress)
+    return open_managed(spark, name)
+
+
+def _make_merging(
+    spark: SparkSession, name: TableName, opened: OpenTable, asked: TableTypeConfig, progress: Progress | None
+) -> None:
+    """Makes a table one whose logs are merged when it is read; its files are the base files."""
+    catalog = Catalog(spark)
+    check_names_are_free(catalog, name, (opened.table_id,))
+    timeline = Timeline(opened.store)
+    with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CONVERSION) as transaction:
+        base = transaction.base
+        assert base is not None
+        opened = replace(opened, snapshot=base)
+        settings = replace(config_of(base), table_type=asked)
+        layout = TableLayout.of(settings, base.schema_json, str(name))
+        check_keys(rows_of(catalog, opened), layout.config.table_type.unique_key, str(name))
+        nothing = DataFiles.empty(base.partition_by)
+        new = tuple(each for each in layout.tracked if each.path == (OP,))
+        index = IndexUpdate(opened.store, transaction.instant, nothing, statistics_of((), layout.tracked), (), new)
+        change = Change(
+            adds=base.files,
+            schema_json=base.schema_json,
+            partition_by=base.partition_by,
+            layout=layout.to_dict(base.layout.get("drift", 0.0), base.layout.get("built")),
+            curve=base.curve,
+            properties=base.properties,
+            summary={"rows": base.files.total_rows},
+        )
+        commit = transaction.commit(change, index=index)
+    show_newest(spark, name, AfterCommit(commit.version, progress))

@@ -1,0 +1,304 @@
+"""Tagging: which file group holds each record that comes, and what becomes of it there.
+
+Candidates come from the index on the key; then a join reads only key, partition and ordering columns. Which of two
+versions of a key wins is decided here, so that in the logs the later record is always the one that counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, functions
+from pyspark.sql.types import StructType
+
+from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.spark.merge_on_read.buckets import Bucket, assign, slots_of
+from dbt.adapters.zlayout.spark.read.record_tables import file_groups
+from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE, GROUP, new_group_of
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.spark.write.change_feed import says_deletes
+from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
+from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
+from dbt.adapters.zlayout.spark.write.precombine import first_of, precombined
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.transactions.change import Claims
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_SLOT, _LIVE, _BEST, _LIVE_THERE = "__zl_slot", "__zl_live", "__zl_best", "__zl_live_there"
+_PART = "__zl_part"
+# Of the records of a partition: all, rows inserted, updated and deleted, and new rows without a file group.
+_TALLY = (
+    "count(*)",
+    f"count_if(not {DELETED} and not coalesce({_LIVE}, false))",
+    f"count_if(not {DELETED} and {_LIVE})",
+    f"count_if({DELETED} and {_LIVE})",
+    f"count_if(not {DELETED} and {GROUP} is null)",
+)
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a delta commit writes.
+
+    Attributes:
+        frame: Log records: the table's columns, `OP` and `GROUP`; computed, so that it may be read more than once.
+        total: How many.
+        counts: What becomes of rows.
+        claims: Whether files that another rewrite added meanwhile hold one of the keys, see `Change`.
+        new_rows: Rows that make base files of new groups, with the table's columns; None where there are none.
+    """
+
+    frame: DataFrame
+    total: int
+    counts: RowCounts
+    claims: Claims
+    new_rows: DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """Tags records for one version of a merge-on-read table.
+
+    Attributes:
+        target: The version, and the columns that the table will have.
+        table_type: Its key, its ordering and its sizes.
+    """
+
+    target: Target
+    table_type: TableTypeConfig
+
+    def upsert(self, frame: DataFrame, *, ordered: bool = True, deletes: DataFrame | None = None) -> Records:
+        """Tags rows that come.
+
+        Args:
+            frame: In the table's future columns; of a change feed with `DELETED`.
+            ordered: Whether a row gives way to one of the table with a greater value of the ordering column.
+            deletes: Keys of rows that go where no row comes for them.
+
+        Raises:
+            WriteError: A key is null, or rows share one and nothing orders them.
+        """
+        source = Source(precombined(self._as_stored(frame), self.table_type), self._keys)
+        check_whole(source.nulls, self.target.subject)
+        if self.table_type.ordering is None:
+            source.check_unique(self.target.subject)
+        located = self._located(source)
+        feed = says_deletes(source.frame)
+        rows = source.frame if feed else source.frame.withColumn(DELETED, functions.lit(False))
+        rows = self._beside_known(self._where_they_stay(rows, located, feed), located)
+        if ordered and self.table_type.ordering is not None:
+            rows = rows.where(f"{_BEST} is null or coalesce({quoted(self.table_type.ordering)} >= {_BEST}, false)")
+        if feed:
+            rows = rows.where(f"not {DELETED} or {self._worth_a_delete}")
+        rows = rows.withColumn(_PART, self._part()).localCheckpoint(eager=True)
+        tally = {
+            tuple(value or None for value in part): counted
+            for part, *counted in rows.groupBy(_PART).agg(*map(functions.expr, _TALLY)).collect()
+        }
+        total, inserted, updated, deleted = (sum(each[number] for each in tally.values()) for number in range(4))
+        homeless = {part: counted[-1] for part, counted in tally.items() if counted[-1]}
+        buckets = self._buckets(homeless)
+        placed, new_rows = self._with_new_groups(rows, buckets), None
+        if feed:
+            # A delete of an unknown key is a log record, whatever becomes of new rows.
+            placed = placed.withColumn(
+                GROUP, functions.expr(f"if({DELETED}, coalesce({GROUP}, {new_group_of(f'to_json({_PART})')}), {GROUP})")
+            )
+        apart = sum(count for part, count in homeless.items() if part not in buckets)
+        if apart:
+            new_rows = self._records(placed.where(f"{GROUP} is null"), UPSERT)
+            placed = placed.where(f"{GROUP} is not null")
+        parts = [self._records(placed.where(f"not {DELETED}"), UPSERT)]
+        if feed:
+            parts.append(self._tombstones(placed.where(DELETED)))
+        moved = None
+        if not self._stays_in_place:
+            moved = self._left_behind(rows.where(f"not {DELETED}"), located)
+            parts.append(moved)
+        sources = [source]
+        if deletes is not None:
+            others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
+            sources.append(Source(others, self._keys))
+            gone = self._located(sources[-1]).where(_LIVE)
+            count = gone.count()
+            total, deleted = total + count, deleted + count
+            parts.append(self._tombstones(gone))
+        records = reduce(lambda left, right: left.unionByName(right), parts)
+        logged = total - apart + (moved.count() if moved is not None else 0)
+        return Records(records, logged, RowCounts(inserted, updated, deleted), self._claims(sources), new_rows)
+
+    def delete(self, keys: DataFrame) -> Records:
+        """Tags rows that go.
+
+        Args:
+            keys: Key columns of rows of the table.
+        """
+        source = Source(keys.select(*self._key_columns).distinct(), self._keys)
+        gone = self._located(source).where(_LIVE)
+        count = gone.count()
+        return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._claims([source]))
+
+    @property
+    def _worth_a_delete(self) -> str:
+        """Whether a delete says anything new, as SQL: it takes a row away, or bars more late rows than are barred."""
+        ordering = self.table_type.ordering
+        if ordering is None:
+            return f"coalesce({_LIVE}, false)"
+        now = quoted(ordering)
+        return f"(coalesce({_LIVE}, false) or coalesce({now} > {_BEST}, {now} is not null and {_BEST} is null))"
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return self.table_type.unique_key
+
+    @property
+    def _key_columns(self) -> list[str]:
+        return [quoted(each) for each in self._keys]
+
+    @property
+    def _partition_by(self) -> tuple[str, ...]:
+        return self.target.layout.partition_by
+
+    @property
+    def _stays_in_place(self) -> bool:
+        """Whether a key lies in one partition for good."""
+        return set(self._partition_by) <= set(self._keys)
+
+    @property
+    def _within(self) -> list[str]:
+        return [quoted(each) for each in dict.fromkeys([*self._keys, *self._partition_by])]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [*self.target.layout.data_schema.names, *self._partition_by]
+
+    def _as_stored(self, frame: DataFrame) -> DataFrame:
+        """The rows with partition values as folders give them back: no empty text, no negative zero."""
+        for each in self._schema:
+            if each.name in self._partition_by and each.dataType.typeName() in ("string", "float", "double"):
+                name = quoted(each.name)
+                empty = f"nullif({name}, '')" if each.dataType.typeName() == "string" else f"if({name} = 0, 0, {name})"
+                frame = frame.withColumn(each.name, functions.expr(empty).cast(each.dataType))
+        return frame
+
+    def _located(self, source: Source) -> DataFrame:
+        """The newest version of each key in each partition: its file group, whether it is a row, its order."""
+        ordering = self.table_type.ordering
+        best = functions.col(quoted(ordering)) if ordering is not None else functions.lit(None).cast("int")
+        files = source.may_match(self.target.rows_with_file())
+        found = files.select(*self._within, best.alias(_BEST), OP, INSTANT, SEQ, FILE)
+        found = found.join(source.hinted.select(*self._key_columns), list(self._keys), "left_semi")
+        newest = first_of(found, self._within, f"{INSTANT} desc nulls last, {SEQ} desc")
+        live = functions.expr(f"{OP} is null or {OP} = '{UPSERT}'").alias(_LIVE)
+        located = file_groups(self.target.catalog, self.target.opened, newest.select(*self._within, _BEST, live, FILE))
+        return located.localCheckpoint(eager=True)
+
+    def _where_they_stay(self, rows: DataFrame, located: DataFrame, feed: bool) -> DataFrame:
+        """The rows, some with the partition in which their key lies already in place of their own.
+
+        These are deletes, which may know no partition at all, and all rows of a table whose rows shall not move.
+        """
+        moving = [name for name in self._partition_by if name not in self._keys]
+        moves = self.table_type.update_partition_path
+        if not moving or (moves and not feed):
+            return rows
+        old = {name: f"__zl_old_{number}" for number, name in enumerate(moving)}
+        columns = [functions.col(quoted(name)).alias(alias) for name, alias in old.items()]
+        # A row of the table comes before what deletes have left in other partitions.
+        there = first_of(located, self._key_columns, f"{_LIVE} desc, {_BEST} desc nulls last")
+        there = there.select(*self._key_columns, *columns, functions.col(_LIVE).alias(_LIVE_THERE))
+        joined = rows.join(there, list(self._keys), "left")
+        stays = f"{_LIVE_THERE} is not null and ({DELETED} or ({str(not moves).lower()} and {_LIVE_THERE}))"
+        kept = {name: functions.expr(f"if({stays}, {alias}, {quoted(name)})") for name, alias in old.items()}
+        named = [kept.get(name, functions.col(quoted(name))).alias(name) for name in self._names]
+        return joined.select(*named, DELETED)
+
+    def _beside_known(self, rows: DataFrame, located: DataFrame) -> DataFrame:
+        """The rows with what is known of their key: whether it is a row, its order, and the file group that has it.
+
+        A deleted row has the order of the delete. The group is that of their partition, where there is a version of
+        the key, be it a delete; else null.
+        """
+        if self._stays_in_place:
+            return rows.join(located.select(*self._key_columns, _LIVE, _BEST, GROUP), list(self._keys), "left")
+        best = f"if(max({_LIVE}), max(if({_LIVE}, {_BEST}, null)), max({_BEST}))"
+        known = located.groupBy(*self._key_columns).agg(
+            functions.max(_LIVE).alias(_LIVE), functions.expr(best).alias(_BEST)
+        )
+        rows = rows.join(known, list(self._keys), "left")
+        there = located.select(*self._within, GROUP).alias("l")
+        same = [functions.expr(f"r.{name} <=> l.{name}") for name in self._within]
+        joined = rows.alias("r").join(there, reduce(lambda left, right: left & right, same), "left")
+        return joined.select("r.*", f"l.{GROUP}")
+
+    def _buckets(self, counted: Mapping[PartitionKey, int]) -> Mapping[PartitionKey, Sequence[Bucket]]:
+        """File groups for rows that have none yet, of which there are so many in each partition, as `assign` says."""
+        if not counted:
+            return {}
+        files, sizing = self.target.opened.snapshot.files, self.target.layout.config.file_sizing
+        limit = min(self.table_type.small_file_bytes, sizing.target_file_bytes)
+        return assign(counted, files, limit, sizing.target_file_bytes)
+
+    def _with_new_groups(self, rows: DataFrame, buckets: Mapping[PartitionKey, Sequence[Bucket]]) -> DataFrame:
+        """The rows, those without a file group in one of the new ones of their partition, if it has some."""
+        if not buckets:
+            return rows
+        count, slots = slots_of(buckets)
+        listed = [([value or "" for value in key], slot, group) for key, slot, group in slots]
+        schema = f"{_PART} array<string>, {_SLOT} int, __zl_new string"
+        places = functions.broadcast(self.target.catalog.spark.createDataFrame(listed, schema))
+        slot = functions.expr(f"cast(pmod(xxhash64({', '.join(self._key_columns)}), {count}) as int)")
+        joined = rows.withColumn(_SLOT, slot).join(places, [_PART, _SLOT], "left")
+        return joined.withColumn(GROUP, functions.expr(f"coalesce({GROUP}, __zl_new)"))
+
+    def _part(self) -> Column:
+        texts = [f"coalesce(cast({quoted(name)} as string), '')" for name in self._partition_by]
+        return (
+            functions.expr(f"array({', '.join(texts)})") if texts else functions.expr("cast(array() as array<string>)")
+        )
+
+    def _left_behind(self, rows: DataFrame, located: DataFrame) -> DataFrame:
+        """Deletes in the partitions that rows have moved away from."""
+        same = " and ".join(f"l.{quoted(name)} <=> r.{quoted(name)}" for name in self._partition_by)
+        key = [functions.expr(f"l.{name} = r.{name}") for name in self._key_columns]
+        on = reduce(lambda left, right: left & right, [*key, functions.expr(f"not ({same})")])
+        moved = located.where(_LIVE).alias("l").join(rows.alias("r"), on, "left_semi")
+        return self._tombstones(moved.localCheckpoint(eager=True))
+
+    def _tombstones(self, rows: DataFrame) -> DataFrame:
+        """Deletes: their key and partition, and the ordering value of those that a feed brings, but no other value."""
+        ordering = self.table_type.ordering
+        kept = [*self._within, *([quoted(ordering)] if ordering and quoted(ordering) not in self._within else [])]
+        have = set(map(quoted, rows.columns))
+        return self._records(rows.select(*(name for name in kept if name in have), GROUP), DELETE)
+
+    def _records(self, rows: DataFrame, op: str) -> DataFrame:
+        """Rows in the table's columns, null where they have none of these, with operation and group."""
+        have = set(rows.columns)
+        types = {each.name: each.dataType for each in self._schema}
+        columns = [
+            (functions.col(quoted(name)) if name in have else functions.lit(None)).cast(types[name]).alias(name)
+            for name in self._names
+        ]
+        return rows.select(*columns, functions.lit(op).alias(OP), GROUP)
+
+    @cached_property
+    def _schema(self) -> Any:
+        return StructType.fromJson(json.loads(self.target.layout.schema_json)).fields
+
+    def _claims(self, sources: Sequence[Source]) -> Claims:
+        def claims(added: DataFiles) -> str | None:
+            for each in sources:
+                theirs = each.may_match(self.target.rows_of(added))
+                if theirs.join(each.hinted.select(*self._key_columns), list(self._keys), "left_semi").limit(1).count():
+                    return "it wrote rows with keys that come here too"
+            return None
+
+        return claims

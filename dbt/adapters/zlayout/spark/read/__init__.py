@@ -1,0 +1,1 @@
+"""File skipping in SQL: file indexes, the relation cache, and the explanation of a query."""

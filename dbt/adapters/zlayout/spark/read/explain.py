@@ -1,0 +1,179 @@
+"""What a query would read: Spark plans it, each scan's filters go through the same pruning as when it runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+
+from dbt.adapters.zlayout.predicate.expr import Constant
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.jvm.scala import members
+from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.read.join_sides import JoinSide, join_sides, values_as_filter
+from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.spark.read.session import prepare
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger(__name__)
+_SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+_FILTER = "org.apache.spark.sql.execution.FilterExec"
+
+
+@dataclass(frozen=True)
+class ExplainedJoin:
+    """A join of one scan with a small side.
+
+    Attributes:
+        column: The column that is joined.
+        key: What it is joined with.
+        values: Distinct values of the key, nulls apart.
+        skips: Of the files that the scan reads, those in which none of the values can be.
+        by_partition: Whether Spark skips them by itself, with dynamic partition pruning.
+    """
+
+    column: str
+    key: str
+    values: int
+    skips: int
+    by_partition: bool
+
+
+@dataclass(frozen=True)
+class ExplainedScan:
+    """One scan of one of our tables.
+
+    Attributes:
+        table: ``schema.table``.
+        opened: The table at the version that the scan reads.
+        filters: Its filters, what they keep, and why.
+        joins: What the values of small join sides would skip besides.
+    """
+
+    table: str
+    opened: OpenTable
+    filters: ExplainedFilters
+    joins: tuple[ExplainedJoin, ...] = ()
+
+
+def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
+    """Plans a query, without running it, and explains each scan of a z-table in it.
+
+    The small sides of its joins do run, for their values.
+    """
+    prepare(spark, sql)
+    catalog = Catalog(spark)
+    found = []
+    logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
+    sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
+    for scan, condition in _scans(catalog, logical):
+        name, index = _index_of(catalog, scan)
+        if index is None:
+            continue
+        others = _without(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
+        filters = index.explained(_static(catalog, scan.partitionFilters()), scan.dataFilters(), others)
+        joins = tuple(_joins(catalog, scan, index, filters, sides))
+        found.append(ExplainedScan(str(name), index.opened, filters, joins))
+    return found
+
+
+def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) -> list[ExplainedScan]:
+    """Explains ``select * from <table> where <predicate>``.
+
+    Returns:
+        One scan; of a merge-on-read table that of its rows and then that of the keys in its logs. None at all when the
+        optimizer proves that no row can match.
+    """
+    return explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
+
+
+def nothing_matches(name: TableName, opened: OpenTable) -> ExplainedScan:
+    """The explanation of a query that the optimizer answers without a scan."""
+    never = Constant(False)
+    plan = opened.scan(never)
+    return ExplainedScan(str(name), opened, ExplainedFilters(never, plan, opened.report(plan, never)))
+
+
+def _joins(
+    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[JoinSide]
+) -> Iterator[ExplainedJoin]:
+    columns = {int(each.exprId().id()): each for each in members(scan.output())}
+    dynamic = any(_is_dynamic(each) for each in members(scan.partitionFilters()))
+    for side in sides:
+        column = columns.get(side.column_id)
+        if column is None:
+            continue
+        try:
+            values, condition = values_as_filter(catalog.jvm, catalog.spark._jsparkSession, side, column)
+        except Py4JError:  # an explanation does without a side that fails
+            _LOG.warning("the values of %s could not be had", side.text, exc_info=True)
+            continue
+        kept = index.opened.scan(index.predicate(catalog.jvm.seq([condition]))).candidates
+        name = str(column.name())
+        yield ExplainedJoin(
+            column=name,
+            key=side.text,
+            values=values,
+            skips=int((filters.plan.candidates & ~kept).sum()),
+            by_partition=dynamic and name in index.opened.partition_columns,
+        )
+
+
+def _plans(logical: Any) -> list[Any]:
+    """An optimized plan and those of its subqueries."""
+    return [logical, *members(logical.subqueriesAll())]
+
+
+def _is_dynamic(condition: Any) -> bool:
+    """Whether a join fills the condition in while the query runs."""
+    return "DynamicPruning" in str(condition.getClass().getName())
+
+
+def _scans(catalog: Catalog, logical: Any) -> Iterator[tuple[Any, Any]]:
+    """Every file scan that an optimized plan leads to, with the condition on its rows, or None.
+
+    Those of subqueries too: Spark plans these on their own.
+    """
+    session: Any = catalog.spark._jsparkSession
+    state = session.sessionState()
+    for plan in _plans(logical):
+        physical = state.executePlan(plan, getattr(state, "executePlan$default$2")()).sparkPlan()
+        yield from _scans_below(physical, None)
+
+
+def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
+    kind = str(node.getClass().getName())
+    if kind == _SCAN:
+        yield node, condition
+    for child in members(node.children()):
+        yield from _scans_below(child, node.condition() if kind == _FILTER else None)
+
+
+def _without(condition: Any, known: Sequence[Any]) -> list[Any]:
+    """The members of a conjunction that are not among those known."""
+    if condition is None:
+        return []
+    if str(condition.getClass().getSimpleName()) == "And":
+        return [each for side in (condition.left(), condition.right()) for each in _without(side, known)]
+    return [] if any(condition.semanticEquals(each) for each in known) else [condition]
+
+
+def _index_of(catalog: Catalog, scan: Any) -> tuple[TableName | None, ZlayoutFileIndex | None]:
+    identifier = scan.tableIdentifier()
+    if not identifier.isDefined():
+        return None, None
+    native = identifier.get()
+    database = native.database()
+    name = TableName(str(database.get()) if database.isDefined() else "default", str(native.table()))
+    return name, installed(catalog, name)
+
+
+def _static(catalog: Catalog, filters: Any) -> Any:
+    """The filters without those that a join fills in while the query runs."""
+    return catalog.jvm.seq([each for each in members(filters) if not _is_dynamic(each)])

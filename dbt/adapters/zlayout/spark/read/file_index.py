@@ -1,0 +1,254 @@
+"""Spark's ``FileIndex`` in Python over Py4J: plain SQL plans on it and reads only the files that may match.
+
+Source: ``org.apache.spark.sql.execution.datasources.FileIndex``. Spark calls ``listFiles`` once a scan while it plans,
+from whichever thread plans. Partition filters are decided here for good (Spark does not apply them again), so
+Spark's own evaluator decides them; data filters only choose candidates, Spark filters the rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dbt.adapters.zlayout.predicate.expr import Expr
+from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan
+from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport
+from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.read.file_listing import (
+    file_statuses,
+    partition_directories,
+    partition_rows,
+    rows_that_match,
+)
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+
+_LOG = logging.getLogger(__name__)
+
+
+_NOT_HANDED_OVER = (
+    "Spark hands no condition to a file index that mixes partition columns with others, or has a subquery"
+)
+
+
+@dataclass(frozen=True)
+class ExplainedFilters:
+    """What the filters of one scan keep.
+
+    Attributes:
+        predicate: All of them.
+        plan: The files that are read.
+        report: Why each of them.
+    """
+
+    predicate: Expr
+    plan: ScanPlan
+    report: ScanReport
+
+
+class ZlayoutFileIndex(ABC):
+    """What both kinds of tables have in common.
+
+    Args:
+        jvm: The driver's JVM.
+        opened: The table, or the index of somebody else's table, at one version.
+        schema_json: Spark's JSON of the relation's columns, partition columns included.
+
+    Attributes:
+        last_scan: Files kept and files in all by the last scan that was planned.
+    """
+
+    def __init__(self, jvm: Jvm, opened: OpenTable, schema_json: str) -> None:
+        self.opened = opened
+        self.last_scan: tuple[int, int] | None = None
+        self._jvm = jvm
+        self._schema_json = schema_json
+
+    @abstractmethod
+    def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
+        """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
+
+    @abstractmethod
+    def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
+        """What ``listFiles`` keeps for these filters, and why.
+
+        Args:
+            partition_filters: As for ``listFiles``.
+            data_filters: As for ``listFiles``.
+            others: Conditions of the query that Spark does not hand over: rows must meet them, files are not chosen by
+                them.
+        """
+
+    def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
+        """Spark's metric of time spent on listing; not kept."""
+        return self._jvm.none()
+
+    def isTimeTravel(self) -> bool:  # noqa: N802 - Spark's name
+        """Whether Spark should treat the relation as a past version."""
+        return False
+
+    def hashCode(self) -> int:  # noqa: N802 - Java's name
+        """32-bit hash of table and version."""
+        return hash(self.opened.identity) & 0x7FFFFFFF
+
+    def toString(self) -> str:  # noqa: N802 - Java's name
+        """What a plan shows as the location."""
+        return f"zlayout({self.opened.location}, version {self.opened.version})"
+
+    def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
+        """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; nothing is decided by others."""
+        every = [each for group in filters for each in members(group)]
+        told = [(each, _NOT_HANDED_OVER) for each in others]
+        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), told)
+
+    class Java:
+        """Names the interface to Py4J."""
+
+        implements = ("org.apache.spark.sql.execution.datasources.FileIndex",)
+
+
+class SnapshotFileIndex(ZlayoutFileIndex):
+    """The files of one version of a table. The same version gives the same answer for as long as its files are kept.
+
+    Args:
+        jvm: The driver's JVM.
+        opened: The table at the version to show.
+        partition_schema: Spark's ``StructType`` of the partition columns (Py4J object).
+    """
+
+    def __init__(self, jvm: Jvm, opened: OpenTable, partition_schema: Any) -> None:
+        super().__init__(jvm, opened, opened.schema_json)
+        self._partition_schema = partition_schema
+        self._lock = threading.Lock()
+        self._statuses: Any = None
+        self._partition_rows: Any = None
+
+    def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
+        """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
+        start = time.perf_counter()
+        kept = self._in_kept_partitions(partition_filters)
+        candidates = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
+        self.last_scan = (int(candidates.sum()), len(self.opened.files))
+        return self._directories(candidates)
+
+    def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
+        """``Seq[Path]`` of the table's folder."""
+        return self._root_paths
+
+    @cached_property
+    def _root_paths(self) -> Any:
+        """Made once: Spark asks several times a query, also for texts that nobody reads."""
+        return self._jvm.seq([self._jvm.root.org.apache.hadoop.fs.Path(self.opened.location)])
+
+    def inputFiles(self) -> Any:  # noqa: N802 - Spark's name
+        """``String[]`` of every file's URI."""
+        # Pattern.split is the one call that makes a String[] of any length.
+        uris = self.opened.file_uris()
+        empty = self._jvm.gateway.new_array(self._jvm.lang.String, 0)
+        return self._jvm.root.java.util.regex.Pattern.compile("\n").split("\n".join(uris)) if uris else empty
+
+    def sizeInBytes(self) -> int:  # noqa: N802 - Spark's name
+        """Bytes of all files."""
+        return self.opened.files.total_bytes
+
+    def partitionSchema(self) -> Any:  # noqa: N802 - Spark's name
+        """``StructType`` of the partition columns."""
+        return self._partition_schema
+
+    def refresh(self) -> None:
+        """Nothing to do: a version does not change; a newer one gets an index of its own."""
+
+    def equals(self, other: object) -> bool:
+        """Two indexes are equal when they show the same version of the same table, so that Spark may reuse plans."""
+        return isinstance(other, SnapshotFileIndex) and other.opened.identity == self.opened.identity
+
+    def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
+        """What ``listFiles`` keeps for these filters, and why."""
+        start = time.perf_counter()
+        before = Preselection(self._in_kept_partitions(partition_filters), time.perf_counter() - start)
+        values = self._partition_texts()
+        conditions = [
+            PartitionCondition(self.predicate(one).sql(), self._in_kept_partitions(one), values)
+            for one in (self._jvm.seq([each]) for each in members(partition_filters))
+        ]
+        rest = self.predicate(data_filters, others=others)
+        plan = self.opened.scan(rest, before)
+        report = self.opened.report(plan, rest, conditions)
+        return ExplainedFilters(self.predicate(partition_filters, data_filters, others=others), plan, report)
+
+    def _may_match(self, data_filters: Any, before: Preselection) -> npt.NDArray[np.bool_]:
+        try:
+            if data_filters.isEmpty():
+                return before.kept
+            return self.opened.scan(self.predicate(data_filters), before).candidates
+        except Exception:  # a broken index costs speed, never a result
+            _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
+            return before.kept
+
+    def _in_kept_partitions(self, filters: Any) -> npt.NDArray[np.bool_]:
+        """True for the files of partitions whose values make every filter TRUE, by Spark's own evaluation."""
+        if filters.isEmpty() or not self.opened.partition_columns:
+            return self.opened.all_files()
+        expressions = self._jvm.catalyst.expressions
+        condition = filters.apply(0)
+        for position in range(1, filters.size()):
+            condition = expressions.And(condition, filters.apply(position))
+        bound = expressions.BindReferences.bindReference(condition, self._attributes(condition), False)
+        evaluator = self._jvm.companion("org.apache.spark.sql.catalyst.expressions.Predicate").createInterpreted(bound)
+        return rows_that_match(self._jvm, self._rows(), evaluator)[self.opened.partition_of_file]
+
+    def _partition_texts(self) -> pa.Array:
+        """``column=value, …`` of each file, as in the names of its folders but unescaped."""
+        texts = [
+            ", ".join(
+                f"{name}={'null' if value is None else value}"
+                for name, value in zip(self.opened.partition_columns, key, strict=True)
+            )
+            for key in self.opened.partition_keys
+        ]
+        return pa.array(texts, pa.string()).take(pa.array(self.opened.partition_of_file))
+
+    def _attributes(self, condition: Any) -> Any:
+        """The partition columns in their order, under the identities that the condition uses."""
+        referenced = condition.references().toSeq()
+        by_name = {str(each.name()).lower(): each for each in members(referenced)}
+        fields = members(self._partition_schema)
+        fresh = self._jvm.root.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttribute
+        ordered = [by_name.get(str(each.name()).lower()) or fresh(each) for each in fields]
+        return getattr(self._jvm.catalyst.expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
+
+    def _directories(self, candidates: npt.NDArray[np.bool_]) -> Any:
+        chosen = self._all_statuses()
+        if not candidates.all():
+            chosen = self._jvm.pick(chosen, np.packbits(candidates, bitorder="little").tobytes())
+        return partition_directories(self._jvm, chosen, self.opened.partition_of_file[candidates], self._rows())
+
+    def _all_statuses(self) -> Any:
+        with self._lock:
+            if self._statuses is None:
+                self._statuses = file_statuses(self._jvm, self.opened)
+            return self._statuses
+
+    def _rows(self) -> Any:
+        with self._lock:
+            if self._partition_rows is None:
+                self._partition_rows = partition_rows(self._jvm, self._partition_schema, self.opened.partition_keys)
+            return self._partition_rows
+
+
+class SomeFilesIndex(SnapshotFileIndex):
+    """Some files of a version: equal to nothing but itself."""
+
+    def equals(self, other: object) -> bool:
+        """Whether the other is this very index."""
+        return self is other

@@ -1,0 +1,154 @@
+"""Files and partitions as Spark's planner wants them listed; a handful of calls to the JVM, whatever their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+
+_DIGITS = 19
+_SUBSTRING = "(II)Ljava/lang/String;"
+_TO_INT = "(Ljava/lang/String;)I"
+
+
+def file_statuses(jvm: Jvm, opened: OpenTable) -> Any:
+    """``java.util.List<FileStatusWithMetadata>`` of a table's files in their order."""
+    if not len(opened.files):
+        return jvm.array_list([])
+    text = "(I)Ljava/lang/String;"
+    cut = jvm.virtual("java.lang.String", "substring", _SUBSTRING)
+    number = jvm.static("java.lang.Long", "parseLong", "(Ljava/lang/String;)J")
+    length = jvm.then(jvm.fixed(cut, 1, 0, _DIGITS), number)
+    changed = jvm.then(jvm.fixed(cut, 1, _DIGITS, 2 * _DIGITS), number)
+    path = jvm.then(
+        jvm.fixed(jvm.virtual("java.lang.String", "substring", text), 1, 2 * _DIGITS),
+        jvm.static("java.net.URI", "create", "(Ljava/lang/String;)Ljava/net/URI;"),
+        jvm.constructor("org.apache.hadoop.fs.Path", "(Ljava/net/URI;)V"),
+    )
+    status = jvm.constructor("org.apache.hadoop.fs.FileStatus", "(JZIJJLorg/apache/hadoop/fs/Path;)V")
+    status = jvm.fixed(status, 1, False, 1)
+    block = jvm.then(jvm.fixed(cut, 1, 0, _DIGITS), number)
+    one = jvm.of_one_argument(
+        status, [length, block, changed, path], "(Ljava/lang/String;)Lorg/apache/hadoop/fs/FileStatus;"
+    )
+    with_metadata = jvm.constructor(
+        "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata",
+        "(Lorg/apache/hadoop/fs/FileStatus;Lscala/collection/immutable/Map;)V",
+    )
+    one = jvm.then(one, jvm.fixed(with_metadata, 1, jvm.scala_map({})))
+    size, modified = (_digits(opened.files.column(name).combine_chunks()) for name in ("size_bytes", "modified_ms"))
+    lines = pc.binary_join_element_wise(size, modified, opened.uris(), "")
+    return jvm.lines(lines).map(jvm.function(one)).toList()
+
+
+def partition_directories(jvm: Jvm, files: Any, partition_of_file: npt.NDArray[np.int64], partition_rows: Any) -> Any:
+    """``Seq[PartitionDirectory]`` of files.
+
+    Args:
+        jvm: The driver's JVM.
+        files: ``java.util.List`` of file statuses, those of a partition next to each other.
+        partition_of_file: Of each of them, rising.
+        partition_rows: ``java.util.List`` of the values of every partition.
+    """
+    if not len(partition_of_file):
+        return jvm.seq([])
+    starts = np.flatnonzero(np.r_[True, partition_of_file[1:] != partition_of_file[:-1]])
+    ends = np.r_[starts[1:], len(partition_of_file)]
+    cut = jvm.virtual("java.lang.String", "substring", _SUBSTRING)
+    number = jvm.static("java.lang.Integer", "parseInt", _TO_INT)
+    partition, start, end = (
+        jvm.then(jvm.fixed(cut, 1, position * _DIGITS, (position + 1) * _DIGITS), number) for position in range(3)
+    )
+    one_line = "(Ljava/lang/String;)"
+    within = jvm.of_one_argument(
+        jvm.virtual("java.util.List", "subList", "(II)Ljava/util/List;").bindTo(files),
+        [start, end],
+        f"{one_line}Ljava/util/List;",
+    )
+    row = jvm.then(partition, jvm.virtual("java.util.List", "get", "(I)Ljava/lang/Object;").bindTo(partition_rows))
+    make = jvm.any_constructor("org.apache.spark.sql.execution.datasources.PartitionDirectory")
+    one = jvm.of_one_argument(
+        jvm.as_object(make, "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"),
+        [
+            jvm.as_object(row, f"{one_line}Ljava/lang/Object;"),
+            jvm.as_object(jvm.then(within, *jvm.to_seq()), f"{one_line}Ljava/lang/Object;"),
+        ],
+        f"{one_line}Ljava/lang/Object;",
+    )
+    lines = [_digits(pa.array(each)) for each in (partition_of_file[starts], starts, ends)]
+    listed = jvm.lines(pc.binary_join_element_wise(*lines, "")).map(jvm.function(one)).toList()
+    return jvm.seq_of(listed)
+
+
+def partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -> Any:
+    """Rows of typed partition values, cast by Spark from the text that the folder names hold.
+
+    Args:
+        jvm: The driver's JVM.
+        schema: ``StructType`` of the partition columns.
+        keys: The raw values of each partition.
+
+    Returns:
+        ``java.util.List[InternalRow]``, one a partition.
+    """
+    expressions, types = jvm.catalyst.expressions, jvm.root.org.apache.spark.sql.types.DataTypes
+    if not keys or not keys[0]:
+        return jvm.array_list([jvm.catalyst.InternalRow.empty() for _ in keys])
+    zone = jvm.some(jvm.root.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone())
+    legacy = expressions.EvalMode.LEGACY()
+    line = expressions.BoundReference(0, types.StringType, False)
+    parts = expressions.StringSplit(
+        line, expressions.Literal.create(",", types.StringType), expressions.Literal.create(-1, types.IntegerType)
+    )
+    named: list[Any] = []
+    for position in range(schema.size()):
+        at = expressions.Literal.create(position, types.IntegerType)
+        # What is no hexadecimal number is null.
+        text = expressions.Cast(
+            expressions.Unhex(expressions.GetArrayItem(parts, at, False)), types.StringType, zone, legacy
+        )
+        value = expressions.Cast(text, schema.apply(position).dataType(), zone, legacy)
+        named += [expressions.Literal.create(f"c{position}", types.StringType), value]
+    struct = expressions.CreateNamedStruct(jvm.seq(named))
+    to_row = jvm.then(
+        jvm.static(
+            "org.apache.spark.unsafe.types.UTF8String",
+            "fromString",
+            "(Ljava/lang/String;)Lorg/apache/spark/unsafe/types/UTF8String;",
+        ),
+        jvm.collecting(
+            jvm.constructor("org.apache.spark.sql.catalyst.expressions.GenericInternalRow", "([Ljava/lang/Object;)V"),
+            1,
+            "(Lorg/apache/spark/unsafe/types/UTF8String;)Lorg/apache/spark/sql/catalyst/InternalRow;",
+        ),
+        jvm.virtual(
+            "org.apache.spark.sql.catalyst.expressions.Expression",
+            "eval",
+            "(Lorg/apache/spark/sql/catalyst/InternalRow;)Ljava/lang/Object;",
+        ).bindTo(struct),
+    )
+    lines = [",".join("-" if text is None else text.encode().hex() for text in key) for key in keys]
+    return jvm.lines(pa.array(lines, pa.string())).map(jvm.function(to_row)).toList()
+
+
+def rows_that_match(jvm: Jvm, rows: Any, predicate: Any) -> npt.NDArray[np.bool_]:
+    """Which rows of a ``java.util.List[InternalRow]`` make a Catalyst ``BasePredicate`` TRUE."""
+    evaluate = jvm.virtual(
+        "org.apache.spark.sql.catalyst.expressions.BasePredicate",
+        "eval",
+        "(Lorg/apache/spark/sql/catalyst/InternalRow;)Z",
+    ).bindTo(predicate)
+    answers = str(rows.stream().map(jvm.function(evaluate)).toList().toString())
+    return np.array([each == "true" for each in answers[1:-1].split(", ")] if len(answers) > 2 else [], dtype=np.bool_)
+
+
+def _digits(numbers: pa.Array) -> pa.Array:
+    """Whole numbers from 0 on as text of one length."""
+    return pc.utf8_lpad(numbers.cast(pa.string()), _DIGITS, "0")

@@ -1,0 +1,219 @@
+"""The values of a query as a condition in SQL: a list, or ranges where there are many.
+
+A file index never hears of the values of a join's other side; written as constants they reach it with the filters.
+Merges write the keys of incoming rows in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
+
+from dbt.adapters.zlayout.curve.value_ranges import covering_ranges
+from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.read.session import prepare
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# Neither an escape nor a quote nor a variable (`${…}`) of Spark's can be spelled with these, whatever its settings.
+_PLAIN_TEXT = re.compile(r"[\w .,:;@/+=()-]*")
+_VALUE = "zlayout_value"
+# So many ranges one task gives; the fewer that are wanted are cut from all of them.
+_RANGES_OF_A_TASK = 1_000
+_RANGES_HELD_BACK = 16 * _RANGES_OF_A_TASK
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How values of a type come to Python, and what they are in SQL.
+
+    Attributes:
+        fetched: From a column to one whose values Python holds without loss.
+        literal: From such a value to a constant.
+    """
+
+    fetched: Callable[[Column], Column]
+    literal: Callable[[Any], str]
+
+    def condition(self, column_sql: str, values: Iterable[Any]) -> str:
+        """A condition that is TRUE where a column has one of the fetched values; ``false`` where there are none."""
+        known = [value for value in values if value is not None]
+        texts = sorted({text for value in known if not _is_nan(value) for text in _spellings(value, self)})
+        parts = [f"{column_sql} in ({', '.join(texts)})"] if texts else []
+        return _any_of([*parts, *([f"isnan({column_sql})"] if any(map(_is_nan, known)) else [])])
+
+
+def values_predicate(spark: SparkSession, column_sql: str, query: str, most_values: int, most_ranges: int) -> str:
+    """Runs a query of one column and writes its values as a condition on another.
+
+    Args:
+        spark: The session.
+        column_sql: The column, as it stands in the statement that the condition is for.
+        query: One column; null is left out, as it equals nothing.
+        most_values: Up to so many distinct values are listed.
+        most_ranges: More of them become at most so many ranges, which also hold values between them.
+
+    Returns:
+        A condition that is TRUE wherever the column has one of the values; ``false`` where there are none.
+
+    Raises:
+        UnsupportedError: The query has several columns, or one whose type has no constants.
+    """
+    prepare(spark, query)
+    frame = spark.sql(query)
+    if len(frame.columns) != 1:
+        raise UnsupportedError(
+            f"zlayout_prune_by: the query has {len(frame.columns)} columns ({', '.join(frame.columns)}); select the "
+            f"one whose values {column_sql} shall have"
+        )
+    return values_condition(frame, column_sql, most_values, most_ranges)
+
+
+def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_ranges: int) -> str:
+    """Writes the values of a column as a condition on another.
+
+    Args:
+        frame: One column. It is read a second time if it holds more than ``most_values`` distinct values.
+        column_sql: The other column, as it stands in the statement that the condition is for.
+        most_values: Up to so many distinct values are listed.
+        most_ranges: More of them become at most so many ranges.
+
+    Returns:
+        As `values_predicate`. No filter of a Parquet reader loses NaN or negative zero by it.
+
+    Raises:
+        UnsupportedError: The type of the column has no constants.
+    """
+    spelling = spelling_of(frame.schema[0].dataType, frame.columns[0])
+    value = fn.col(_VALUE)
+    if isinstance(frame.schema[0].dataType, t.StringType):
+        value = value.cast("string").alias(_VALUE)  # without a collation, which would take different texts for one
+    values = frame.toDF(_VALUE).select(value).where(fn.col(_VALUE).isNotNull())
+    listed = values.distinct().select(spelling.fetched(fn.col(_VALUE))).limit(most_values + 1)
+    found = [row[0] for row in listed.collect()]
+    if len(found) <= most_values:
+        return spelling.condition(column_sql, found)
+    return _any_of(_range(column_sql, low, high, spelling) for low, high in _ranges(values, spelling, most_ranges))
+
+
+def _any_of(conditions: Iterable[str]) -> str:
+    listed = list(conditions)
+    return f"({' or '.join(listed)})" if len(listed) > 1 else "".join(listed) or "false"
+
+
+def _range(column_sql: str, low: Any, high: Any, spelling: Spelling) -> str:
+    if _is_nan(low):
+        return f"isnan({column_sql})"
+    least = _spellings(low, spelling)[0]
+    if _is_nan(high):
+        return f"({column_sql} >= {least} or isnan({column_sql}))"
+    return f"{column_sql} between {least} and {_spellings(high, spelling)[-1]}"
+
+
+def _spellings(value: Any, spelling: Spelling) -> list[str]:
+    """Constants that equal a value: Parquet's dictionaries and statistics tell the two zeros apart, Spark does not."""
+    zero = isinstance(value, float) and value == 0
+    return [spelling.literal(each) for each in ((-0.0, 0.0) if zero else (value,))]
+
+
+def _is_nan(value: Any) -> bool:
+    # A Parquet reader looks for NaN between bounds that leave it out; a call of `isnan` it does not look into.
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _ranges(values: DataFrame, spelling: Spelling, most: int) -> list[tuple[Any, Any]]:
+    use_driver_python(values.sparkSession)
+    value, kind = fn.col(_VALUE), values.schema[0].dataType
+    ends = t.StructType([t.StructField("low", kind), t.StructField("high", kind)])
+    pairs = values.select(value.alias("low"), value.alias("high"))
+    some = pairs.mapInArrow(_Ranges(_RANGES_OF_A_TASK).__call__, ends)
+    few = some.repartition(1).mapInArrow(_Ranges(most).__call__, ends)
+    rows = few.select(spelling.fetched(fn.col("low")), spelling.fetched(fn.col("high"))).collect()
+    return [(row[0], row[1]) for row in rows]
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """Joins the ranges of one task until few are left."""
+
+    most: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held: list[pa.RecordBatch] = []
+        for batch in batches:
+            held.append(self._joined([batch], _RANGES_OF_A_TASK))
+            if sum(each.num_rows for each in held) > _RANGES_HELD_BACK:
+                held = [self._joined(held, _RANGES_OF_A_TASK)]
+        if held:
+            yield self._joined(held, self.most)
+
+    def _joined(self, held: Sequence[pa.RecordBatch], most: int) -> pa.RecordBatch:
+        low, high = (pa.concat_arrays([each.column(number) for each in held]) for number in range(2))
+        return pa.RecordBatch.from_arrays([*covering_ranges(low, high, most)], schema=held[0].schema)
+
+
+def spelling_of(kind: t.DataType, name: str) -> Spelling:
+    """How values of a column are spelled.
+
+    Raises:
+        UnsupportedError: Its type has no constants.
+    """
+    for types, spelling in _SPELLINGS:
+        if isinstance(kind, tuple(types)):
+            return spelling
+    raise UnsupportedError(
+        f"zlayout_prune_by: column {name} has type {kind.simpleString()}, of which there are no constants; select a "
+        "number, text, binary, boolean, date or timestamp"
+    )
+
+
+def _as_is(column: Column) -> Column:
+    return column
+
+
+def _text(value: str) -> str:
+    if _PLAIN_TEXT.fullmatch(value):
+        return f"'{value}'"
+    return f"cast({_binary(value.encode())} as string)"
+
+
+def _binary(value: bytes | bytearray) -> str:
+    return f"X'{bytes(value).hex().upper()}'"
+
+
+def _decimal(value: Decimal) -> str:
+    # The fewest digits that hold it: a constant with more than the column's would have the column cast.
+    text = format(value, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "BD"
+
+
+def _floating(value: float, function: str, suffix: str) -> str:
+    if math.isnan(value) or math.isinf(value):
+        name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return f"{function}('{name}')"
+    return f"{value!r}{suffix}"
+
+
+_SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
+    ((t.BooleanType,), Spelling(_as_is, lambda value: str(value).lower())),
+    ((t.IntegralType,), Spelling(_as_is, str)),
+    ((t.DecimalType,), Spelling(_as_is, _decimal)),
+    ((t.FloatType,), Spelling(_as_is, lambda value: _floating(value, "float", "F"))),
+    ((t.DoubleType,), Spelling(_as_is, lambda value: _floating(value, "double", "D"))),
+    ((t.StringType, t.CharType, t.VarcharType), Spelling(_as_is, _text)),
+    ((t.BinaryType,), Spelling(_as_is, _binary)),
+    # As text and as a number: Python's dates end at the year 9999, and local time is not exact.
+    ((t.DateType,), Spelling(lambda column: column.cast("string"), lambda value: f"date'{value}'")),
+    ((t.TimestampNTZType,), Spelling(lambda column: column.cast("string"), lambda value: f"timestamp_ntz'{value}'")),
+    ((t.TimestampType,), Spelling(fn.unix_micros, lambda value: f"timestamp_micros({value})")),
+)

@@ -1,0 +1,161 @@
+"""In-session skipping: before a statement runs, every z-table that it reads gets its newest file index."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrameReader
+
+from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
+from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.read.record_tables import table_entry
+from dbt.adapters.zlayout.spark.read.relations import install, install_indexed, installed
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger(__name__)
+_RELATION = re.compile(r"UnresolvedRelation \[((?:[^\[\]])*)\]")
+_ENABLED = "_zlayout_enabled"
+_DEEPEST_VIEW = 32
+
+
+def enable(spark: SparkSession) -> None:
+    """Makes ``spark.sql``, ``spark.table`` and ``spark.read.table`` of a session skip files of z-tables.
+
+    Results stay what plain Spark gives. Calling it twice changes nothing.
+
+    Args:
+        spark: A session with a JVM of its own (not Spark Connect).
+
+    Raises:
+        UnsupportedError: The session cannot skip; the message says why.
+    """
+    available, reason = skipping_status(spark)
+    if not available:
+        raise UnsupportedError(f"file skipping cannot be enabled: {reason}")
+    _wrap(type(spark), "sql", lambda session: session, prepare)
+    _wrap(type(spark), "table", lambda session: session, prepare_table)
+    _wrap(DataFrameReader, "table", lambda reader: reader._spark, prepare_table)
+    setattr(spark, _ENABLED, True)
+
+
+def prepare(spark: SparkSession, sql: str) -> None:
+    """Puts the file index of every z-table that a statement names, also through views, in place. Never raises.
+
+    Args:
+        spark: The session that will run the statement.
+        sql: The statement. What cannot be parsed is left for Spark to report.
+    """
+    _quietly(spark, lambda catalog: _refresh_all(catalog, _names_in(spark, sql), _DEEPEST_VIEW))
+
+
+def prepare_table(spark: SparkSession, name: str) -> None:
+    """The same for one table or view by its name. Never raises."""
+    _quietly(spark, lambda catalog: _refresh_all(catalog, iter([name]), _DEEPEST_VIEW))
+
+
+def _quietly(spark: SparkSession, work: Callable[[Catalog], None]) -> None:
+    # Whatever goes wrong here must not stop a query that plain Spark can answer.
+    try:
+        if skipping_status(spark)[0]:
+            work(Catalog(spark))
+    except Exception:
+        _LOG.debug("a statement runs without file skipping", exc_info=True)
+
+
+def _names_in(spark: SparkSession, sql: str) -> Iterator[str]:
+    session: Any = spark._jsparkSession
+    plan = session.sessionState().sqlParser().parsePlan(sql)
+    for match in _RELATION.finditer(str(plan.treeString())):
+        yield ".".join("`" + part.replace("`", "``") + "`" for part in match.group(1).split(", "))
+
+
+def _refresh_all(catalog: Catalog, names: Iterator[str], depth: int) -> None:
+    for text in dict.fromkeys(names):
+        _refresh_quietly(catalog, text, depth)
+
+
+def _refresh_quietly(catalog: Catalog, text: str, depth: int) -> None:
+    # One table that cannot be opened must not keep the others of the statement from skipping.
+    try:
+        _refresh(catalog, text, depth)
+    except Exception:
+        _LOG.debug("%s is read without file skipping", text, exc_info=True)
+
+
+def _refresh(catalog: Catalog, text: str, depth: int) -> None:
+    name = catalog.name(text)
+    index = installed(catalog, name)
+    if index is not None and index.opened.is_current() and _in_zone(catalog.spark, index.opened):
+        return
+    entry = catalog.find(name)
+    if entry is None:
+        return
+    if entry.kind == "VIEW":
+        view = catalog.view_text(entry)
+        if view and depth:
+            _refresh_all(catalog, _names_in(catalog.spark, view), depth - 1)
+        return
+    opened = open_entry(catalog.spark, entry)
+    if opened is not None:
+        (install if opened.managed else install_indexed)(catalog, entry, opened)
+
+
+def _in_zone(spark: SparkSession, opened: OpenTable) -> bool:
+    """Whether folders that spell a local time mean the same instants to the session as when the table was opened."""
+    return not opened.partition_columns or opened.timezone == session_zone(spark)
+
+
+def open_entry(spark: SparkSession, entry: Entry) -> OpenTable | None:
+    """The newest version of the table, or of the index, that a catalog entry shows; None for anybody else's table."""
+    if entry.provider != "parquet" or entry.location is None or entry.table_id is None:
+        return None
+    return OpenTable.newest(entry.location, session_zone(spark))
+
+
+def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, OpenTable]:
+    """The newest version of a table that is to be written, and its entry in the catalog.
+
+    Raises:
+        TableNotFoundError: There is no such table.
+        UnsupportedError: It is not managed.
+    """
+    entry = table_entry(Catalog(spark), name)
+    opened = open_entry(spark, entry) if entry is not None else None
+    if entry is None or opened is None:
+        raise TableNotFoundError(f"{name} is no table of dbt-zlayout; build its model first")
+    if not opened.managed:
+        raise UnsupportedError(
+            f"{name} is only indexed: others write it; take it over with ZTable.adopt(spark, '{name}', managed=True)"
+        )
+    return entry, opened
+
+
+def _wrap(
+    owner: type,
+    method: str,
+    session_of: Callable[[Any], SparkSession],
+    before: Callable[[SparkSession, str], None],
+) -> None:
+    """Makes a method of Spark's call ``before`` first, for the sessions that were enabled and for no other."""
+    original: Callable[..., Any] = getattr(owner, method)
+    if getattr(original, _ENABLED, False):
+        return
+
+    @functools.wraps(original)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = session_of(self)
+        text = args[0] if args else next(iter(kwargs.values()), None)
+        if getattr(session, _ENABLED, False) and isinstance(text, str):
+            before(session, text)
+        return original(self, *args, **kwargs)
+
+    setattr(wrapped, _ENABLED, True)
+    setattr(owner, method, wrapped)

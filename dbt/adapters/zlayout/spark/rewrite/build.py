@@ -1,0 +1,183 @@
+"""The reduce side of the rewrite: blobs of a file arrive in the order of its leaves and become row groups in turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.encodings import Encodings
+from dbt.adapters.zlayout.spark.files.parquet_file import (
+    ParquetFile,
+    ParquetSettings,
+    WrittenFile,
+    float_paths,
+    ordered_by,
+    with_nan,
+)
+from dbt.adapters.zlayout.spark.files.written_file import FileReport, Tracking
+from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_of
+from dbt.adapters.zlayout.store import Store, StoredFile, open_store
+from dbt.adapters.zlayout.timeline.files.naming import data_file_path, new_group, scratch_name
+
+_ROW_GROUP_BYTES = 128 << 20
+_OVERSIZE = 1.5
+# What a leaf of a full row group holds at least, as cuts fall.
+_NEARLY_FULL = 0.6
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a task needs to know to write files.
+
+    Attributes:
+        schema: Arrow types of the data columns.
+        root_uri: Where the table lies.
+        instant: Goes into the names of the files.
+        inflight_path: Says for as long as it is there that the transaction wants files.
+        keys: Clustering keys.
+        partition_by: Names of the partition columns.
+        model: The curve, as ``CurveModel.to_bytes`` gives it; None when there is nothing to order by.
+        target_file_bytes: A file that grows well past this is closed at the next row group and followed by another.
+        row_group_rows: Rows of a row group; leaves are put together up to it.
+        settings: How to write.
+        tracking: Whose statistics to report.
+        grouped: The last partition column is no folder but the file group that the rows have, as one file.
+    """
+
+    schema: pa.Schema
+    root_uri: str
+    instant: str
+    inflight_path: str
+    keys: tuple[ColumnPath, ...]
+    partition_by: tuple[str, ...]
+    model: bytes | None
+    target_file_bytes: int
+    row_group_rows: int
+    settings: ParquetSettings
+    tracking: Tracking
+    grouped: bool = False
+
+    def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the files of one task from rows of ``ROUTED_SCHEMA`` sorted by part, file, share and leaf."""
+        for file in self.files(_blobs(incoming)):
+            yield file.to_batch()
+
+    def put(self, store: Store, path: str, written: WrittenFile) -> StoredFile:
+        """Puts a finished file in place.
+
+        Raises:
+            WriteError: The transaction has ended meanwhile; the file is gone.
+        """
+        store.put_file(path, written.local)
+        if not store.exists(self.inflight_path):
+            # A rollback takes that file away first and then looks for data: it may have looked before this one came.
+            store.delete([path])
+            raise WriteError(f"transaction {self.instant} has ended; {path} comes too late and is gone")
+        return store.stat(path)
+
+    def files(self, blobs: Iterable[tuple[tuple[str, int, int], int, pa.Table]]) -> Iterator[FileReport]:
+        """Writes files from ``((part, file, share), leaf, rows)`` in that order; yields what each became."""
+        model = CurveModel.from_bytes(self.model) if self.model is not None else None
+        store = open_store(self.root_uri)
+        current: tuple[str, int, int] | None = None
+        writer: _Writer | None = None
+        try:
+            for target, leaf, rows in blobs:
+                if target != current:
+                    if writer is not None:
+                        yield from writer.finish()
+                    current, writer = target, _Writer(self, store, model, tuple(json.loads(target[0])))
+                assert writer is not None
+                yield from writer.add(leaf, rows)
+            if writer is not None:
+                yield from writer.finish()
+                writer = None
+        finally:
+            if writer is not None:
+                writer.discard()
+
+
+class _Writer:
+    """Collects leaves into row groups and row groups into files of one place in the table."""
+
+    def __init__(self, build: Build, store: Store, model: CurveModel | None, key: PartitionKey) -> None:
+        self._build, self._store, self._model, self._key = build, store, model, key
+        self._leaf: int | None = None
+        self._held: list[pa.Table] = []
+        self._held_rows = 0
+        self._held_bytes = 0
+        self._file: ParquetFile | None = None
+        self._float_paths = float_paths(build.schema)
+        # A group is one file, which cannot be followed by another when a NaN comes late.
+        self._nan_paths = frozenset(self._float_paths if build.grouped else ())
+
+    def add(self, leaf: int, rows: pa.Table) -> Iterator[FileReport]:
+        wanted = self._build.row_group_rows
+        full = self._held_rows >= _NEARLY_FULL * wanted or self._held_rows + rows.num_rows > 1.25 * wanted
+        if self._held and ((full and leaf != self._leaf) or self._held_bytes + rows.nbytes > _ROW_GROUP_BYTES):
+            yield from self._flush()
+        self._leaf = leaf
+        self._held.append(rows)
+        self._held_rows += rows.num_rows
+        self._held_bytes += rows.nbytes
+
+    def finish(self) -> Iterator[FileReport]:
+        yield from self._flush()
+        if self._file is not None:
+            yield self._close(self._file)
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.discard()
+
+    def _flush(self) -> Iterator[FileReport]:
+        if not self._held:
+            return
+        rows = pa.concat_tables(self._held).unify_dictionaries()
+        self._held, self._held_rows, self._held_bytes = [], 0, 0
+        if self._model is not None:
+            rows = ordered_by(rows, self._model.curve_values(key_table(rows, self._build.keys).columns))
+        file, most_rows = self._file, self._build.row_group_rows * 2
+        self._nan_paths |= with_nan(rows, self._float_paths)
+        if file is not None and (
+            file.bytes_so_far() > _OVERSIZE * self._build.target_file_bytes
+            or not self._nan_paths <= file.without_statistics
+        ):
+            yield self._close(file)
+            file = None
+        if file is None:
+            build = self._build
+            local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
+            data = rows.select(build.schema.names)
+            encodings = Encodings.of(data.slice(0, most_rows), build.settings.codec)
+            file = ParquetFile(local, data.schema, build.settings, build.tracking.required, self._nan_paths, encodings)
+        self._file = file
+        for start in range(0, rows.num_rows, most_rows):
+            file.write_row_group(rows.slice(start, most_rows))
+
+    def _close(self, file: ParquetFile) -> FileReport:
+        self._file = None
+        written = file.close()
+        values = tuple(zip(self._build.partition_by, self._key, strict=True))
+        group = new_group()
+        if self._build.grouped:
+            *folders, (_, named) = values
+            values, group = tuple(folders), str(named)
+        path = data_file_path(partition_folder(values) if values else "", group, self._build.instant)
+        return FileReport.of(self._build.put(self._store, path, written), values, group, written, self._build.tracking)
+
+
+def _blobs(incoming: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int, int], int, pa.Table]]:
+    for batch in incoming:
+        columns = {name: batch.column(name) for name in ("part", "file", "share", "leaf", "blob")}
+        for row in range(batch.num_rows):
+            target = (columns["part"][row].as_py(), columns["file"][row].as_py(), columns["share"][row].as_py())
+            yield target, columns["leaf"][row].as_py(), table_of(columns["blob"][row].as_buffer())

@@ -1,0 +1,236 @@
+"""A query's rows as files of a table: the right writer for their types, along the table's curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.index.statistics.partitions import NULL_FOLDER
+from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.files.written_file import FileReport, Tracking
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
+from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.rows import RowWriter, Written
+from dbt.adapters.zlayout.spark.rewrite.spark_rows import SparkRowWriter
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted, type_at
+from dbt.adapters.zlayout.spark.schema.types import SparkField, arrow_carries, fields_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.naming import staging_folder
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_DEFAULT_ROW_GROUP_ROWS = 1 << 17
+
+
+def needs_spark(layout: TableLayout, spark: SparkSession) -> bool:
+    """Whether Spark's own writer has to write a table's files, since Arrow shall not or cannot."""
+    return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json, str(spark.version))
+
+
+def parquet_settings(layout: TableLayout, spark: SparkSession) -> ParquetSettings:
+    """How Arrow writes a table's files."""
+    return ParquetSettings(layout.config.writing.compression, layout.data_json, str(spark.version))
+
+
+@dataclass(frozen=True)
+class FileWriter:
+    """Writes rows for one table.
+
+    Attributes:
+        spark: The session of the query.
+        subject: The table, for errors.
+        layout: How its files are laid out.
+        not_null: Top-level columns that may hold no null.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    subject: str
+    layout: TableLayout
+    not_null: Sequence[str] = ()
+    progress: Progress | None = None
+
+    def write(
+        self,
+        store: Store,
+        transaction: Transaction,
+        frame: DataFrame,
+        *,
+        cuts: CurveModel | None = None,
+        along: CurveModel | None = None,
+    ) -> Written:
+        """Runs the query once and writes its rows; nothing is visible yet.
+
+        Args:
+            store: The table's folder.
+            transaction: What the rows are written for.
+            frame: The query, with the layout's columns in any order.
+            cuts: A stored curve whose cuts fit these rows: one pass is enough.
+            along: A stored curve that the rows shall lie on, between cuts of their own.
+
+        Raises:
+            WriteError: The query failed, or a required column holds nulls.
+        """
+        build = self.build(store, transaction)
+        if needs_spark(self.layout, self.spark):
+            return self._written(lambda: self._spark_writer(build).write(self._columns_of_table(frame)))
+        return self._written(lambda: self.arrow_writer(build).write(plain_frame(self.layout, frame), cuts, along))
+
+    def rewrite(self, store: Store, transaction: Transaction, source: ArrowSource, cuts: CurveModel) -> Written:
+        """Writes the rows of files anew; nothing is visible yet.
+
+        Args:
+            store: The table's folder.
+            transaction: What the rows are written for.
+            source: The files.
+            cuts: A curve with cuts for their rows.
+
+        Raises:
+            WriteError: Rows could not be read or written.
+        """
+        return self._written(lambda: self.arrow_writer(self.build(store, transaction)).rewrite(source, cuts))
+
+    def _written(self, write: Callable[[], Written]) -> Written:
+        use_driver_python(self.spark)
+        with failing_as_write_error(self.subject):
+            written = write()
+        self._check_required(written.files)
+        return written
+
+    def build(self, store: Store, transaction: Transaction) -> Build:
+        """What a task needs to know to write files."""
+        layout, sizing = self.layout, self.layout.config.file_sizing
+        return Build(
+            schema=layout.data_schema,
+            root_uri=store.root_uri,
+            instant=transaction.instant,
+            inflight_path=transaction.inflight_path,
+            keys=layout.keys,
+            partition_by=layout.partition_by,
+            model=None,
+            target_file_bytes=sizing.target_file_bytes,
+            row_group_rows=sizing.row_group_rows or _DEFAULT_ROW_GROUP_ROWS,
+            settings=parquet_settings(layout, self.spark),
+            tracking=Tracking(layout.tracked, tuple(self.not_null)),
+        )
+
+    def arrow_writer(self, build: Build) -> RowWriter:
+        """Writes rows of `plain_frame` with Arrow."""
+        text = [pa.field(name, pa.string()) for name in build.partition_by]
+        return RowWriter(
+            spark=self.spark,
+            build=build,
+            schema=pa.schema([*build.schema, *text]),
+            curve=self.layout.config.clustering.curve,
+            row_group_rows=self.layout.config.file_sizing.row_group_rows,
+            staging=staging_folder(build.instant),
+            progress=self.progress,
+        )
+
+    def _spark_writer(self, build: Build) -> SparkRowWriter:
+        tops = dict.fromkeys(path[0] for path in build.keys)
+        return SparkRowWriter(
+            spark=self.spark,
+            build=build,
+            key_schema=pa.schema([build.schema.field(name) for name in tops]),
+            key_types=tuple(type_at(build.schema, path) for path in build.keys),
+            curve=self.layout.config.clustering.curve,
+            row_group_rows=self.layout.config.file_sizing.row_group_rows,
+            staging=staging_folder(build.instant),
+            required=tuple(self.not_null),
+            progress=self.progress,
+        )
+
+    def _columns_of_table(self, frame: DataFrame) -> DataFrame:
+        """The query's columns in the order of the table's."""
+        folders = (
+            _told_apart(each, functions.col(quoted(each.name))).alias(each.name) for each in _folder_fields(self.layout)
+        )
+        return frame.select(*(functions.col(quoted(name)) for name in _data_names(self.layout)), *folders)
+
+    def _check_required(self, files: Sequence[FileReport]) -> None:
+        counts: dict[str, int] = {}
+        for report in files:
+            for name, nulls in report.nulls.items():
+                counts[name] = counts.get(name, 0) + nulls
+        check_not_null(self.subject, counts)
+
+
+def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFrame:
+    """Rows for the way to Python, under plain names: ``mapInArrow`` takes a dot in one for a struct's field.
+
+    Args:
+        layout: Of the table.
+        frame: Rows with its columns, in any order.
+        further: Columns that come after those of the table.
+
+    Returns:
+        The data columns, the partition columns as the text of their folders, then the further ones.
+    """
+    columns: list[Any] = [functions.col(quoted(name)) for name in _data_names(layout)]
+    folders = [(each, functions.col(quoted(each.name)).cast("string")) for each in _folder_fields(layout)]
+    columns += [_told_apart(field, text) for field, text in folders]
+    columns += [functions.col(name) for name in further]
+    return frame.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
+
+
+def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
+    """Returns if no required column holds a null.
+
+    Args:
+        subject: The table.
+        nulls: Rows in which a required column is null, by its name.
+
+    Raises:
+        WriteError: Names the columns, and counts their nulls.
+    """
+    if wrong := [f"`{name}` is null in {count:,} rows" for name, count in nulls.items() if count]:
+        raise WriteError(
+            f"{subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
+        )
+
+
+def _folder_fields(layout: TableLayout) -> list[SparkField]:
+    by_name = {each.name: each for each in fields_of(layout.partition_json)}
+    return [by_name[name] for name in layout.partition_by]
+
+
+def _told_apart(field: SparkField, result: Column) -> Column:
+    """A result for each row whose partition value the name of a folder holds; any other row is an error."""
+    value = functions.col(quoted(field.name))
+    text = value.cast("string")
+    if field.spark_type == "timestamp":
+        lost = ~text.cast("timestamp").eqNullSafe(value)
+        parts: list[str | Column] = [
+            f"partition column {field.name}: the clocks of ",
+            functions.current_timezone(),
+            " show ",
+            text,
+            " twice, and the name of a folder does not say which it is; ",
+            "partition by a date or by text, or set spark.sql.session.timeZone to UTC",
+        ]
+    elif field.arrow_type == pa.string():
+        lost = text == NULL_FOLDER
+        parts = [
+            f"partition column {field.name}: the text '{NULL_FOLDER}' is how the name of a folder spells null; ",
+            "write null or another text",
+        ]
+    else:
+        return result
+    message = functions.concat(*(functions.lit(each) if isinstance(each, str) else each for each in parts))
+    return functions.when(lost, functions.raise_error(message)).otherwise(result)
+
+
+def _data_names(layout: TableLayout) -> list[str]:
+    return [each.name for each in fields_of(layout.data_json)]

@@ -1,0 +1,109 @@
+"""One light pass over the keys of some rows: a uniform sample, and the rows of each partition."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, rewrite_session, run
+from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Stage
+from dbt.adapters.zlayout.spark.rewrite.staged import Staged
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SAMPLE_ROWS = 1 << 18
+
+
+def key_sample(
+    rows: DataFrame,
+    data_schema: pa.Schema,
+    keys: tuple[ColumnPath, ...],
+    partition_by: tuple[str, ...],
+    settings: ParquetSettings,
+    progress: Progress | None,
+) -> Staged:
+    """Reads only the columns of the keys and the partitions.
+
+    Args:
+        rows: Rows of a table.
+        data_schema: Arrow types of its data columns.
+        keys: The clustering keys.
+        partition_by: The partition columns.
+        settings: How files are written.
+        progress: Takes a line now and then.
+
+    Returns:
+        A sample, and counts; no rows, and nothing of their size.
+    """
+    tops = _tops(keys)
+    data = [functions.col(quoted(name)) for name in tops]
+    folders = [functions.col(quoted(name)).cast("string") for name in partition_by]
+    narrow = rows.select(*(each.alias(f"c{number}") for number, each in enumerate([*data, *folders])))
+    spark = rows.sparkSession
+    text = [pa.field(name, pa.string()) for name in partition_by]
+    schema = pa.schema([*(data_schema.field(name) for name in tops), *text])
+    tasks = max(2, int(spark.sparkContext.defaultParallelism))
+    stage = _stage(schema, keys, partition_by, settings, tasks)
+    return Staged.of(run(spark, "layout", progress, narrow.mapInArrow(stage.__call__, RESULT_SCHEMA).collect))
+
+
+def key_sample_of_files(
+    spark: SparkSession,
+    source: ArrowSource,
+    keys: tuple[ColumnPath, ...],
+    settings: ParquetSettings,
+    target_file_bytes: int,
+    progress: Progress | None,
+) -> Staged:
+    """The same from files that Arrow reads; of one partition.
+
+    Args:
+        spark: The session.
+        source: The files.
+        keys: The clustering keys.
+        settings: How files are written.
+        target_file_bytes: Of which size.
+        progress: Takes a line now and then.
+
+    Returns:
+        A sample, and the bytes that a row would take; no rows.
+    """
+    schema = pa.schema([source.schema.field(name) for name in _tops(keys)])
+    # Tasks are of one size, but for the last: of twice as many rows as are wanted the smallest share decides.
+    tasks = max(2, len(source.units) // 2)
+    sample = partial(_stage(schema, keys, (), settings, tasks, target_file_bytes).sample_files, source)
+    numbers = a_task_each(rewrite_session(spark), len(source.units))
+    return Staged.of(run(spark, "layout", progress, numbers.mapInArrow(sample, RESULT_SCHEMA).collect))
+
+
+def _tops(keys: tuple[ColumnPath, ...]) -> list[str]:
+    return list(dict.fromkeys(path[0] for path in keys))
+
+
+def _stage(
+    schema: pa.Schema,
+    keys: tuple[ColumnPath, ...],
+    partition_by: tuple[str, ...],
+    settings: ParquetSettings,
+    tasks: int,
+    target_file_bytes: int = 0,
+) -> Stage:
+    return Stage(
+        schema=schema,
+        root_uri="",
+        folder="",
+        keys=keys,
+        partition_by=partition_by,
+        sample_rows=max(1024, _SAMPLE_ROWS // tasks),
+        settings=settings,
+        target_file_bytes=target_file_bytes,
+        keeps_rows=False,
+    )

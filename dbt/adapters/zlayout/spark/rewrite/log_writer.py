@@ -1,0 +1,187 @@
+"""Records as log files: each task holds back the rows of its file groups and appends them block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
+from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetFile, ParquetSettings, float_paths, with_nan
+from dbt.adapters.zlayout.spark.files.written_file import FileReport
+from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
+from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.timeline.files.naming import deletes_file_path, log_file_path, scratch_name
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Bucket = tuple[str, tuple["str | None", ...]]
+
+
+@dataclass(frozen=True)
+class LogBuild:
+    """What a task needs to know to write logs.
+
+    Attributes:
+        build: How files are written; its schema has the columns of the log.
+        sort_by: Columns by which the rows of a block are sorted.
+        log_max_bytes: A log file that has grown so large is followed by another.
+        bucket_buffer_bytes: So much of one file group is held back.
+        buffer_bytes: So much of all; past it the largest is written.
+        keeps_deletes: The files are those of kept deletes.
+        keeps_instants: Records bring `INSTANT` and `SEQ` of their own, after `OP`; otherwise they are of this commit.
+    """
+
+    build: Build
+    sort_by: tuple[str, ...]
+    log_max_bytes: int
+    bucket_buffer_bytes: int
+    buffer_bytes: int
+    keeps_instants: bool = False
+    keeps_deletes: bool = False
+
+    def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the logs of one task.
+
+        Args:
+            incoming: Columns of the table without those of the log, partition columns as text, then `OP` and `GROUP`.
+        """
+        task = _Task(self, open_store(self.build.root_uri))
+        try:
+            for batch in incoming:
+                for bucket, rows in self._by_bucket(batch):
+                    yield from (report.to_batch() for report in task.add(bucket, rows))
+            yield from (report.to_batch() for report in task.finish())
+        finally:
+            task.discard()
+
+    def _by_bucket(self, batch: pa.RecordBatch) -> Iterator[tuple[Bucket, pa.Table]]:
+        data = [name for name in self.build.schema.names if name not in (OP, INSTANT, SEQ)]
+        own = (OP, INSTANT, SEQ) if self.keeps_instants else (OP,)
+        names = [*data, *(f"p{number}" for number in range(len(self.build.partition_by))), *own, GROUP]
+        rows = pa.Table.from_arrays(batch.columns, names=names)
+        parts = [f"p{number}" for number in range(len(self.build.partition_by))]
+        buckets = rows.select([GROUP, *parts]).group_by([GROUP, *parts], use_threads=False).aggregate([]).to_pylist()
+        for bucket in buckets:
+            chosen = [_equal(rows[name], value) for name, value in bucket.items()]
+            some = rows.filter(reduce(pc.and_, chosen)) if len(buckets) > 1 else rows
+            values = tuple(bucket[name] or None for name in parts)
+            yield (bucket[GROUP], values), some.select([*data, *own])
+
+
+def _equal(column: pa.ChunkedArray, value: str | None) -> pa.ChunkedArray:
+    return pc.is_null(column) if value is None else pc.fill_null(pc.equal(column, value), False)
+
+
+def log_build(
+    spark: SparkSession, subject: str, layout: TableLayout, store: Store, transaction: Transaction
+) -> LogBuild:
+    """What tasks need to know to write logs of one table.
+
+    Args:
+        spark: The session.
+        subject: The table, for errors.
+        layout: How its files are laid out.
+        store: The table's folder.
+        transaction: What the records are written for.
+    """
+    table_type, log_json = layout.config.table_type, with_log_columns(layout.data_json)
+    build = FileWriter(spark, subject, layout).build(store, transaction)
+    settings = ParquetSettings(layout.config.writing.compression, log_json, str(spark.version))
+    return LogBuild(
+        build=replace(build, schema=arrow_schema(log_json), settings=settings),
+        sort_by=tuple(name for name in table_type.unique_key if name in layout.data_schema.names),
+        log_max_bytes=table_type.log_max_bytes,
+        bucket_buffer_bytes=table_type.bucket_buffer_bytes,
+        buffer_bytes=table_type.buffer_bytes,
+    )
+
+
+@dataclass
+class _Held:
+    tables: list[pa.Table] = field(default_factory=list)
+    size_bytes: int = 0
+    log: ParquetFile | None = None
+    logs: int = 0
+    rows: int = 0
+    nan_paths: frozenset[ColumnPath] = frozenset()
+
+
+class _Task:
+    """The buffers and open logs of one task."""
+
+    def __init__(self, how: LogBuild, store: Store) -> None:
+        self._how, self._store = how, store
+        self._held: dict[Bucket, _Held] = {}
+        self._float_paths = float_paths(how.build.schema)
+
+    def add(self, bucket: Bucket, rows: pa.Table) -> Iterator[FileReport]:
+        held = self._held.setdefault(bucket, _Held())
+        held.tables.append(rows)
+        held.size_bytes += rows.nbytes
+        if held.size_bytes > self._how.bucket_buffer_bytes:
+            yield from self._flush(bucket)
+        while sum(each.size_bytes for each in self._held.values()) > self._how.buffer_bytes:
+            yield from self._flush(max(self._held, key=lambda each: self._held[each].size_bytes))
+
+    def finish(self) -> Iterator[FileReport]:
+        for bucket, held in self._held.items():
+            yield from self._flush(bucket)
+            if held.log is not None:
+                yield self._close(bucket)
+
+    def discard(self) -> None:
+        for held in self._held.values():
+            if held.log is not None:
+                held.log.discard()
+
+    def _flush(self, bucket: Bucket) -> Iterator[FileReport]:
+        held, build = self._held[bucket], self._how.build
+        if not held.tables:
+            return
+        rows = self._block(held)
+        held.tables, held.size_bytes = [], 0
+        held.nan_paths |= with_nan(rows, self._float_paths)
+        if held.log is not None and (
+            held.log.bytes_so_far() >= self._how.log_max_bytes or not held.nan_paths <= held.log.without_statistics
+        ):
+            yield self._close(bucket)
+        if held.log is None:
+            local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
+            held.log = ParquetFile(local, build.schema, build.settings, build.tracking.required, held.nan_paths)
+        held.log.write_row_group(rows)
+
+    def _block(self, held: _Held) -> pa.Table:
+        rows = pa.concat_tables(held.tables)
+        orderable = [name for name in self._how.sort_by if name in rows.column_names]
+        if orderable:
+            rows = rows.sort_by([(name, "ascending") for name in orderable])
+        if not self._how.keeps_instants:
+            numbers = pa.array(range(held.rows, held.rows + rows.num_rows), pa.int64())
+            held.rows += rows.num_rows
+            instant = pa.array([int(self._how.build.instant)] * rows.num_rows, pa.int64())
+            rows = rows.append_column(INSTANT, instant).append_column(SEQ, numbers)
+        return rows.select(self._how.build.schema.names).cast(self._how.build.schema)
+
+    def _close(self, bucket: Bucket) -> FileReport:
+        (group, values), build = bucket, self._how.build
+        held = self._held[bucket]
+        assert held.log is not None
+        written, held.log = held.log.close(), None
+        partition = tuple(zip(build.partition_by, values, strict=True))
+        path_of = deletes_file_path if self._how.keeps_deletes else log_file_path
+        path = path_of(partition_folder(partition) if partition else "", group, build.instant, held.logs)
+        held.logs += 1
+        return FileReport.of(build.put(self._store, path, written), partition, group, written, build.tracking)

@@ -1,0 +1,234 @@
+"""From a query's rows to clustered files: few in one task, in one pass when the cuts are known, else staged first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
+from dbt.adapters.zlayout.spark.files.write_summary import Timed
+from dbt.adapters.zlayout.spark.files.written_file import FileReport
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, handed_over, rewrite_session, run
+from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.route import ROUTED_SCHEMA, InOrder, Route, by_partition, staged_batches
+from dbt.adapters.zlayout.spark.rewrite.slots import slot_keys
+from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Stage, put_staged
+from dbt.adapters.zlayout.spark.rewrite.staged import Staged, model_of
+from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
+from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
+from dbt.adapters.zlayout.store import open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ONE_TASK_BYTES = 128 << 20
+_SAMPLE_ROWS = 1 << 18
+_MOST_SLOTS = 4096
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of the rows.
+
+    Attributes:
+        files: Every file that was written.
+        model: The curve that placed them, or None when one task wrote them all.
+        data_passes: How often the rows went through.
+        phases: Seconds by phase.
+    """
+
+    files: tuple[FileReport, ...]
+    model: bytes | None
+    data_passes: int
+    phases: Mapping[str, float]
+
+
+@dataclass
+class RowWriter:
+    """Writes the rows of one query as files of one table.
+
+    Attributes:
+        spark: The session that the query belongs to.
+        build: How files are written; its ``model`` and ``row_group_rows`` are filled in here.
+        schema: Arrow types of the rows; partition columns come last, as text.
+        curve: 'zorder', 'hilbert' or 'linear'.
+        row_group_rows: As configured, or None to let the model decide.
+        staging: Folder for staged rows, below the table's.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    build: Build
+    schema: pa.Schema
+    curve: str
+    row_group_rows: int | None
+    staging: str
+    progress: Progress | None
+    _phases: dict[str, float] = field(default_factory=dict)
+
+    def write(self, frame: DataFrame, cuts: CurveModel | None = None, along: CurveModel | None = None) -> Written:
+        """Runs the query once and writes its rows.
+
+        Args:
+            frame: The query; its columns are those of ``schema``.
+            cuts: A stored curve whose cuts fit the rows already, or None.
+            along: A stored curve to lay the rows on between new cuts, or None for a new curve.
+        """
+        if cuts is not None:
+            route = self._route(cuts, {})
+            files = self._rewrite(frame.mapInArrow(route.batches, ROUTED_SCHEMA), cuts, len(route.slots))
+            return Written(files, cuts.to_bytes(), 1, self._phases)
+        staged = self._stage(frame)
+        try:
+            if staged.arrow_bytes <= min(self.build.target_file_bytes, _ONE_TASK_BYTES):
+                with self._phase("write"):
+                    files = self._in_one_task(staged, along)
+                return self._complete(Written(files, None, 1, self._phases), staged)
+            staged = self._all_in_files(staged)
+            if not self.build.keys:
+                return self._complete(Written(self._unclustered(staged), None, 2, self._phases), staged)
+            with self._phase("layout"):
+                model = model_of(staged, self.build, self.curve, self.row_group_rows, along)
+            route = self._route(model, staged.rows_by_partition)
+            read = partial(route.staged, self.build.root_uri, staged.paths)
+            routed = a_task_each(rewrite_session(self.spark), len(staged.paths)).mapInArrow(read, ROUTED_SCHEMA)
+            files = self._rewrite(routed, model, len(route.slots))
+            return self._complete(Written(files, model.to_bytes(), 2, self._phases), staged)
+        finally:
+            open_store(self.build.root_uri).delete_tree(self.staging)
+
+    def rewrite(self, source: ArrowSource, cuts: CurveModel) -> Written:
+        """Writes the rows of files that are there already.
+
+        Args:
+            source: The files.
+            cuts: A curve with cuts for their rows.
+        """
+        route = replace(self._route(cuts, {}), schema=source.schema)
+        routed = a_task_each(rewrite_session(self.spark), len(source.units))
+        files = self._rewrite(routed.mapInArrow(partial(route.read, source), ROUTED_SCHEMA), cuts, len(route.slots))
+        return Written(files, cuts.to_bytes(), 1, self._phases)
+
+    def _stage(self, frame: DataFrame) -> Staged:
+        sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
+        stage = Stage(
+            self.schema,
+            self.build.root_uri,
+            self.staging,
+            self.build.keys,
+            self.build.partition_by,
+            sample_rows if self.build.keys else 0,
+            self.build.settings,
+            self.build.target_file_bytes,
+        )
+        with self._phase("query"):
+            staged_frame = frame.mapInArrow(stage.__call__, RESULT_SCHEMA)
+            answers = run(self.spark, "query", self.progress, staged_frame.collect)
+        return Staged.of(answers)
+
+    def _complete(self, written: Written, staged: Staged) -> Written:
+        """The last check before a commit: every row that the query gave is in a file."""
+        rows = sum(each.file.row_count for each in written.files)
+        if rows != staged.rows:
+            raise WriteError(f"{staged.rows:,} rows were read and {rows:,} written; nothing was committed")
+        return written
+
+    def _all_in_files(self, staged: Staged) -> Staged:
+        """Rows that came with the answers go to a staged file too, where the rewrite's tasks find them."""
+        if not staged.inline:
+            return staged
+        path = f"{self.staging}/inline.arrow"
+        rows = pa.concat_tables(staged.inline)
+        put_staged(open_store(self.build.root_uri), path, rows)
+        return replace(staged, paths=(*staged.paths, path), path_rows=(*staged.path_rows, rows.num_rows), inline=())
+
+    def _in_one_task(self, staged: Staged, along: CurveModel | None) -> tuple[FileReport, ...]:
+        tables = [
+            *staged.inline,
+            *(pa.Table.from_batches(staged_batches(self.build.root_uri, staged.paths), self.schema),),
+        ]
+        rows = pa.concat_tables(tables)
+        if not rows.num_rows:
+            return ()
+        build = self.build
+        if build.keys:
+            build = self._with_model(
+                CurveModel.build(
+                    key_table(rows, build.keys),
+                    build.keys,
+                    self.curve,
+                    total_rows=rows.num_rows,
+                    bytes_per_row=staged.row_bytes,
+                    target_file_bytes=build.target_file_bytes,
+                    row_group_rows=self.row_group_rows,
+                    along=along,
+                )
+            )
+        targets = (
+            ((json.dumps(key), 0, 0), 0, part)
+            for key, part in sorted(by_partition(rows, build.partition_by), key=_null_first)
+        )
+        return tuple(build.files(targets))
+
+    def _unclustered(self, staged: Staged) -> tuple[FileReport, ...]:
+        build = self.build
+        files = {
+            json.dumps(key): max(1, round(rows * staged.row_bytes / build.target_file_bytes))
+            for key, rows in (staged.rows_by_partition or {(): staged.rows}).items()
+        }
+        slot_of, slots = _slots([(text, file, 0) for text, count in files.items() for file in range(count)])
+        order = InOrder(self.schema, build.root_uri, staged.paths, staged.starts, build.partition_by, files, slot_of)
+        numbers = a_task_each(rewrite_session(self.spark), len(staged.paths))
+        return self._rewrite(numbers.mapInArrow(order.__call__, ROUTED_SCHEMA), None, len(slots))
+
+    def _route(self, model: CurveModel, rows_by_partition: Mapping[PartitionKey, int]) -> Route:
+        partitions = list(rows_by_partition or model.partition_trees) or [()]
+        slot_of, slots = _slots(
+            [
+                (json.dumps(key), file, share)
+                for key in partitions
+                for file in range(model.files_of(key))
+                for share in range(model.shares.get((key, file), 1))
+            ]
+        )
+        return Route(
+            schema=self.schema,
+            keys=self.build.keys,
+            partition_by=self.build.partition_by,
+            model=model.to_bytes(),
+            slot_of=slot_of,
+            slots=slots,
+            shares={(json.dumps(key), file): count for (key, file), count in model.shares.items()},
+        )
+
+    def _rewrite(self, routed: DataFrame, model: CurveModel | None, slots: int) -> tuple[FileReport, ...]:
+        build = self.build if model is None else self._with_model(model)
+        with self._phase("write"):
+            session = rewrite_session(self.spark)
+            blobs = handed_over(routed, session).repartition(slots, "slot")
+            blobs = blobs.sortWithinPartitions("part", "file", "share", "leaf")
+            return written_files(session, "write", self.progress, blobs, build.__call__)
+
+    def _with_model(self, model: CurveModel) -> Build:
+        return replace(self.build, model=model.to_bytes(), row_group_rows=self.row_group_rows or model.row_group_rows)
+
+    def _phase(self, name: str) -> Timed:
+        return Timed(self._phases, name)
+
+
+def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], ...]:
+    return tuple((value is not None, value or "") for value in part[0])
+
+
+def _slots(bins: Sequence[tuple[str, int, int]]) -> tuple[dict[tuple[str, int, int], int], tuple[int, ...]]:
+    """For each ``(partition text, file, share)`` the int that sends it to its reduce task; and those of all tasks."""
+    slots = tuple(slot_keys(max(1, min(_MOST_SLOTS, len(bins)))).tolist())
+    return {each: slots[number % len(slots)] for number, each in enumerate(bins)}, slots

@@ -1,0 +1,190 @@
+"""The same files through Spark's own writer: for types that Arrow lacks, and where Python workers cannot write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.sizing import Sizing
+from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.footers import read_footers
+from dbt.adapters.zlayout.spark.files.write_summary import Timed
+from dbt.adapters.zlayout.spark.files.written_file import FileReport
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, handed_over, run, writing_session
+from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.cut_sql import numbers_sql, partition_sql
+from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
+from dbt.adapters.zlayout.spark.rewrite.rows import Written
+from dbt.adapters.zlayout.spark.rewrite.staged import model_of
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.store import Store, open_store, qualified
+from dbt.adapters.zlayout.timeline.files.naming import data_file_path, is_data_path, new_group
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+from pyspark.sql import functions
+
+_FILE, _LEAF = "__zl_file", "__zl_leaf"
+_MOST_LEAVES_IN_SQL = 512
+# Without this option (of `DataSource`), a bracket in the path of a table would be a pattern.
+GLOB = "__globPaths__"
+_BIG_ROW_GROUP_BYTES = 16 << 20
+
+
+@dataclass
+class SparkRowWriter:
+    """Writes the rows of one query as files of one table, all of it inside Spark.
+
+    Attributes:
+        spark: The session that the query belongs to.
+        build: How files are written.
+        key_schema: Arrow types of the keys' top-level columns.
+        key_types: Arrow type of each key.
+        curve: 'zorder', 'hilbert' or 'linear'.
+        row_group_rows: As configured, or None.
+        staging: Folder for staged rows, below the table's.
+        required: Columns whose nulls are counted.
+        progress: Takes a line now and then.
+    """
+
+    spark: SparkSession
+    build: Build
+    key_schema: pa.Schema
+    key_types: tuple[pa.DataType, ...]
+    curve: str
+    row_group_rows: int | None
+    staging: str
+    required: tuple[str, ...]
+    progress: Progress | None
+    _phases: dict[str, float] = field(default_factory=dict)
+
+    def write(self, frame: DataFrame) -> Written:
+        """Runs the query once, into staged Parquet files, and writes its rows from there."""
+        store = open_store(self.build.root_uri)
+        staging_uri = qualified(self.build.root_uri, self.staging)
+        # Spark takes the text of a path as it stands: an escape in it would be part of a name.
+        staged_path, output_path = (f"{unquote(staging_uri)}/{name}" for name in ("rows", "out"))
+        try:
+            session = writing_session(self.spark)
+            query = handed_over(frame, session)
+            with Timed(self._phases, "query"):
+                run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_path))
+            rows = session.read.schema(frame.schema).option(GLOB, False).parquet(staged_path)
+            with Timed(self._phases, "layout"):
+                total_rows, bytes_per_row = self._measured(store)
+                if not total_rows:
+                    return Written((), None, 2, self._phases)
+                model, sizing = (
+                    None,
+                    Sizing.of(total_rows, 0, bytes_per_row, self.build.target_file_bytes, self.row_group_rows),
+                )
+                if self.build.keys:
+                    sample = key_sample(
+                        rows,
+                        self.key_schema,
+                        self.build.keys,
+                        self.build.partition_by,
+                        self.build.settings,
+                        self.progress,
+                    )
+                    staged = replace(sample, rows=total_rows, bytes_per_row=bytes_per_row)
+                    model = model_of(staged, self.build, self.curve, self.row_group_rows)
+            with Timed(self._phases, "write"):
+                parted = self._in_order(rows, sizing) if model is None else self._clustered(rows, model)
+                write = self._output(parted, sizing)
+                run(self.spark, "write", self.progress, lambda: write.parquet(output_path))
+                nulls = self._nulls(rows)
+                files = self._collected(store, f"{self.staging}/out", nulls)
+            written = sum(each.file.row_count for each in files)
+            if written != total_rows:
+                raise WriteError(f"{total_rows:,} rows were read and {written:,} written; nothing was committed")
+            one_task = total_rows <= sizing.rows_per_file and not self.build.partition_by
+            curve = None if model is None or one_task else model.to_bytes()
+            return Written(files, curve, 2 if model is None else 3, self._phases)
+        finally:
+            store.delete_tree(self.staging)
+
+    def _measured(self, store: Store) -> tuple[int, float]:
+        """Rows that the query gave, by the footers of their files, and bytes of each."""
+        stored = [each for each in store.list(f"{self.staging}/rows") if is_data_path(each.path.rpartition("/")[2])]
+        rows = sum(footer.num_rows for footer in read_footers(store, [each.path for each in stored]))
+        return rows, sum(each.size_bytes for each in stored) / max(1, rows)
+
+    def _in_order(self, rows: DataFrame, sizing: Sizing) -> DataFrame:
+        files = -(-sizing.total_rows // sizing.rows_per_file)
+        folders = [functions.col(quoted(name)) for name in self.build.partition_by]
+        parted = rows.repartition(files, *folders) if folders else rows.coalesce(files)
+        return parted.withColumn(_FILE, functions.lit(0))
+
+    def _clustered(self, rows: DataFrame, model: CurveModel) -> DataFrame:
+        leaf = self._number_sql(model, leaves=True)
+        placed = rows.withColumn(_FILE, functions.expr(self._number_sql(model, leaves=False))).withColumn(
+            _LEAF, functions.expr(leaf)
+        )
+        folders: list[Column] = [functions.col(quoted(name)) for name in self.build.partition_by]
+        order = [*folders, functions.col(_FILE), functions.col(_LEAF)]
+        order += [functions.expr(_path_sql(path)) for path in self.build.keys]
+        files = sum(model.files_of(key) for key in model.partition_trees or [()])
+        parted = placed.repartition(max(1, files), *folders, functions.col(_FILE)).sortWithinPartitions(*order)
+        return parted.drop(_LEAF)
+
+    def _number_sql(self, model: CurveModel, *, leaves: bool) -> str:
+        keys = [_path_sql(path) for path in self.build.keys]
+        trees = [model.tree, *model.partition_trees.values()]
+        if sum(tree.leaf_count for tree in trees) > _MOST_LEAVES_IN_SQL:
+            # Past this the expression is no longer compiled: partitions share one tree, and rows go by file and keys.
+            trees = trees[:1]
+            leaves = leaves and trees[0].leaf_count <= _MOST_LEAVES_IN_SQL
+        texts = []
+        for tree in trees:
+            numbers = np.arange(tree.leaf_count, dtype=np.int32) if leaves else tree.file_of_leaf
+            texts.append(numbers_sql(model, tree, keys, self.key_types, numbers))
+        own = dict(zip(model.partition_trees, texts[1:], strict=False)) if len(trees) > 1 else {}
+        return partition_sql([quoted(name) for name in self.build.partition_by], own, texts[0])
+
+    def _output(self, parted: DataFrame, sizing: Sizing) -> Any:
+        group_bytes = max(1 << 20, min(_BIG_ROW_GROUP_BYTES, self.build.target_file_bytes // 8))
+        return (
+            parted.write.partitionBy(*self.build.partition_by, _FILE)
+            .option("compression", self.build.settings.compression)
+            .option("maxRecordsPerFile", max(1, int(1.5 * sizing.rows_per_file)))
+            .option("parquet.block.size", group_bytes)
+        )
+
+    def _nulls(self, rows: DataFrame) -> dict[str, int]:
+        if not self.required:
+            return {}
+        counts = [functions.expr(f"count_if({quoted(name)} IS NULL)") for name in self.required]
+        return dict(zip(self.required, rows.select(*counts).collect()[0], strict=True))
+
+    def _collected(self, store: Store, folder: str, nulls: dict[str, int]) -> tuple[FileReport, ...]:
+        """Moves Spark's files to their places and reads their footers."""
+        found: list[tuple[str, str, tuple[tuple[str, str | None], ...]]] = []
+        for file in store.list(folder, recursive=True):
+            relative = file.path.removeprefix(f"{folder}/")
+            if is_data_path(relative):
+                values = parse_partition_folder(relative.rpartition("/")[0])[:-1]
+                group = new_group()
+                path = data_file_path(partition_folder(values) if values else "", group, self.build.instant)
+                store.move(file.path, path)
+                found.append((path, group, values))
+        footers = read_footers(store, [path for path, _, _ in found])
+        reports = [
+            FileReport.of_foreign(store.stat(path), values, group, footer, self.build.tracking)
+            for (path, group, values), footer in zip(found, footers, strict=True)
+        ]
+        if reports and nulls:
+            reports[0] = replace(reports[0], nulls=nulls)
+        return tuple(reports)
+
+
+def _path_sql(path: ColumnPath) -> str:
+    return ".".join(quoted(name) for name in path)

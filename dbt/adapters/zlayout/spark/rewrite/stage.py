@@ -1,0 +1,217 @@
+"""Running the model's query once: rows go to Arrow files beside the table, a sample of the keys comes back on the way.
+
+A task whose rows are few hands them over in its answer instead, so that a small model writes nothing twice.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings, encoded_bytes_per_row
+from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_bytes, typed
+from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.timeline.files.naming import scratch_name, staged_under
+
+RESULT_SCHEMA = (
+    "path string, rows long, arrow_bytes long, bytes_per_row double, inline binary, "
+    "sample binary, sampled_from long, partitions string"
+)
+
+_INLINE_BYTES = 64 << 10
+_FILE_BYTES = 64 << 20
+_BATCH_BYTES = 4 << 20
+_MEASURED_ROWS = 50_000
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a task needs to know to stage its rows.
+
+    Attributes:
+        schema: Arrow types of the rows; partition columns come last, as text.
+        root_uri: Where the table lies.
+        folder: The staging folder below it.
+        keys: Clustering keys, for the sample.
+        partition_by: Names of the partition columns.
+        sample_rows: Most rows that a task samples.
+        settings: How files will be written, to measure their bytes a row.
+        target_file_bytes: Wanted size of a file, likewise.
+        keeps_rows: Whether the rows are staged; without it only the sample and the counts come back.
+    """
+
+    schema: pa.Schema
+    root_uri: str
+    folder: str
+    keys: tuple[ColumnPath, ...]
+    partition_by: tuple[str, ...]
+    sample_rows: int
+    settings: ParquetSettings
+    target_file_bytes: int
+    keeps_rows: bool = True
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Stages one task's rows; yields a row of ``RESULT_SCHEMA`` a file, or one for rows that travel inline."""
+        sample = _Sample(self.keys, self.partition_by, self.sample_rows)
+        counts: dict[tuple[str | None, ...], int] = {}
+        held: list[pa.RecordBatch] = []
+        held_bytes = 0
+        spilled = False
+        for raw in batches:
+            batch = typed(raw, self.schema)
+            if not batch.num_rows:
+                continue
+            sample.add(batch)
+            self._count(batch, counts)
+            if not self.keeps_rows:
+                continue
+            held.append(batch)
+            held_bytes += batch.nbytes
+            if held_bytes >= _FILE_BYTES:
+                yield self._file(held, None, None)
+                held, held_bytes, spilled = [], 0, True
+        if not self.keeps_rows or spilled or held_bytes > _INLINE_BYTES:
+            yield self._file(held, sample, counts)
+        elif held:
+            yield self._inline(held, sample, counts)
+
+    def sample_files(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Samples units of a source; with its first one also comes what a row would take in a file.
+
+        Args:
+            source: The files.
+            incoming: Numbers of the source's units.
+        """
+        numbers = [number for batch in incoming for number in batch.column(0).to_pylist()]
+        if 0 in numbers:
+            rows = source.first_rows(_MEASURED_ROWS)
+            yield _answer(None, rows.num_rows, rows.nbytes, self.bytes_per_row(rows), None, None, None)
+        yield from self(batch for rows in source.tables(numbers, self.schema.names) for batch in rows.to_batches())
+
+    def _file(
+        self,
+        batches: list[pa.RecordBatch],
+        sample: _Sample | None,
+        counts: dict[tuple[str | None, ...], int] | None,
+    ) -> pa.RecordBatch:
+        path, rows, arrow_bytes, per_row = None, 0, 0, None
+        if batches:
+            store = open_store(self.root_uri)
+            table = pa.Table.from_batches(batches, self.schema).combine_chunks()
+            rows, arrow_bytes = table.num_rows, table.nbytes
+            path = f"{self.folder}/{uuid.uuid4().hex}.arrow"
+            put_staged(store, path, table)
+            per_row = self.bytes_per_row(table)
+        return _answer(path, rows, arrow_bytes, per_row, None, sample, counts)
+
+    def bytes_per_row(self, rows: pa.Table) -> float:
+        """What a row takes in a file, by the first of some rows."""
+        return encoded_bytes_per_row(
+            rows.slice(0, _MEASURED_ROWS), self.settings, self.target_file_bytes, self.partition_by
+        )
+
+    def _inline(
+        self, batches: list[pa.RecordBatch], sample: _Sample, counts: dict[tuple[str | None, ...], int]
+    ) -> pa.RecordBatch:
+        table = pa.Table.from_batches(batches, self.schema)
+        blob = table_bytes(table)
+        return _answer(None, table.num_rows, table.nbytes, None, blob, sample, counts)
+
+    def _count(self, batch: pa.RecordBatch, counts: dict[tuple[str | None, ...], int]) -> None:
+        if not self.partition_by:
+            return
+        names = [f"k{number}" for number in range(len(self.partition_by))]
+        keys = pa.table([batch.column(name) for name in self.partition_by], names=names)
+        grouped = keys.group_by(names, use_threads=False).aggregate([([], "count_all")])
+        found = zip(*(grouped.column(name).to_pylist() for name in names), strict=True)
+        for key, rows in zip(found, grouped.column("count_all").to_pylist(), strict=True):
+            counts[key] = counts.get(key, 0) + rows
+
+
+@dataclass
+class _Sample:
+    """A uniform sample of bounded size: the rows with the smallest random numbers."""
+
+    keys: tuple[ColumnPath, ...]
+    partition_by: tuple[str, ...]
+    most_rows: int
+    _rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    _kept: list[pa.Table] = field(default_factory=list)
+    _limit: float = 1.0
+    _rows: int = 0
+    seen: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.seen += batch.num_rows
+        if not self.keys or not self.most_rows:
+            return
+        draws = self._rng.random(batch.num_rows)
+        chosen = np.flatnonzero(draws < self._limit)
+        if len(chosen) > self.most_rows:
+            self._limit = float(np.partition(draws[chosen], self.most_rows - 1)[self.most_rows - 1])
+            chosen = chosen[draws[chosen] <= self._limit]
+        if not len(chosen):
+            return
+        table = key_table(batch, self.keys)
+        for number, name in enumerate(self.partition_by):
+            table = table.append_column(f"p{number}", batch.column(name))
+        table = table.append_column("draw", pa.array(draws)).take(pa.array(chosen))
+        self._kept.append(table)
+        self._rows += table.num_rows
+        if self._rows > 2 * self.most_rows:
+            self._shrink()
+
+    def table(self) -> pa.Table | None:
+        if self._rows > self.most_rows:
+            self._shrink()
+        return pa.concat_tables(self._kept).drop_columns(["draw"]) if self._kept else None
+
+    def _shrink(self) -> None:
+        table = pa.concat_tables(self._kept)
+        draws = table.column("draw").to_numpy()
+        kept = np.argpartition(draws, self.most_rows - 1)[: self.most_rows]
+        table = table.take(pa.array(kept))
+        self._limit = float(draws[kept].max())
+        self._kept, self._rows = [table.combine_chunks()], table.num_rows
+
+
+def put_staged(store: Store, path: str, rows: pa.Table) -> None:
+    """Writes rows as a staged file: an Arrow file in batches of a few megabytes."""
+    scratch = store.local_scratch() / scratch_name(str(staged_under(path)), "arrow")
+    try:
+        with pa.OSFile(str(scratch), "wb") as sink, pa.ipc.new_file(sink, rows.schema, options=_LZ4) as writer:
+            writer.write_table(rows, max_chunksize=max(1, rows.num_rows * _BATCH_BYTES // max(1, rows.nbytes)))
+        store.put_file(path, scratch)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _answer(
+    path: str | None,
+    rows: int,
+    arrow_bytes: int,
+    per_row: float | None,
+    inline: bytes | None,
+    sample: _Sample | None,
+    counts: dict[tuple[str | None, ...], int] | None,
+) -> pa.RecordBatch:
+    sampled = sample.table() if sample is not None else None
+    values = {
+        "path": pa.array([path], pa.string()),
+        "rows": pa.array([rows], pa.int64()),
+        "arrow_bytes": pa.array([arrow_bytes], pa.int64()),
+        "bytes_per_row": pa.array([per_row], pa.float64()),
+        "inline": pa.array([inline], pa.binary()),
+        "sample": pa.array([table_bytes(sampled) if sampled is not None else None], pa.binary()),
+        "sampled_from": pa.array([sample.seen if sample is not None else None], pa.int64()),
+        "partitions": pa.array([json.dumps([[*key, n] for key, n in counts.items()]) if counts else None], pa.string()),
+    }
+    return pa.RecordBatch.from_pydict(values)

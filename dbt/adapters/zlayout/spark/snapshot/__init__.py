@@ -1,0 +1,1 @@
+"""A table at one version: its files, its index and its layout."""

@@ -1,0 +1,181 @@
+"""How a table's files are laid out: its settings bound to its columns, as a version keeps them for the next write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.config import TableConfig, check_against_schema
+from dbt.adapters.zlayout.config.clustering import ClusteringConfig
+from dbt.adapters.zlayout.config.file_sizing import FileSizingConfig
+from dbt.adapters.zlayout.config.partitioning import PartitioningConfig
+from dbt.adapters.zlayout.config.retention import RetentionConfig
+from dbt.adapters.zlayout.config.statistics import StatisticsConfig
+from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
+from dbt.adapters.zlayout.config.writing import WritingConfig
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import CorruptError, StoreError
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, tracked_columns
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.schema.log_columns import with_log_columns
+from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema, defaulted_columns, joined, type_at
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.json_file import RESTORE
+from dbt.adapters.zlayout.timeline.files.naming import log_path
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Settings and columns of one table, made for each other.
+
+    Attributes:
+        config: Settings with every column spelled as the schema spells it.
+        data_json: Spark's JSON of the columns in the files.
+        partition_json: Of the columns in the folders.
+    """
+
+    config: TableConfig
+    data_json: str
+    partition_json: str
+
+    @classmethod
+    def of(cls, config: TableConfig, schema_json: str, subject: str) -> TableLayout:
+        """Binds settings to a schema.
+
+        Raises:
+            ConfigError: Names every setting that does not fit the columns.
+            UnsupportedError: A column has a type that Parquet files cannot hold.
+        """
+        config = check_against_schema(config, checked_schema(schema_json), subject=subject)
+        return cls(config, *split_partition_columns(schema_json, config.partitioning.columns))
+
+    @property
+    def keys(self) -> tuple[ColumnPath, ...]:
+        """The clustering keys."""
+        return self.config.clustering.columns
+
+    @property
+    def partition_by(self) -> tuple[str, ...]:
+        """Names of the partition columns."""
+        return self.config.partitioning.columns
+
+    @cached_property
+    def schema_json(self) -> str:
+        """Spark's JSON of all columns, those of the folders last."""
+        return joined(self.data_json, self.partition_json)
+
+    @cached_property
+    def data_schema(self) -> pa.Schema:
+        """Arrow types of the columns in the files."""
+        return arrow_schema(self.data_json)
+
+    @cached_property
+    def tracked(self) -> tuple[TrackedColumn, ...]:
+        """The columns with statistics."""
+        return tracked_of(self.config, self.data_json, self.partition_by)
+
+    def stored_model(self, store: Store, before: Snapshot | None) -> CurveModel | None:
+        """The curve of a version, if it is a curve for this layout; one that cannot be read counts as none."""
+        if before is None or before.curve is None or before.partition_by != self.partition_by:
+            return None
+        try:
+            model = CurveModel.from_bytes(store.read(before.curve))
+        except (CorruptError, StoreError):
+            return None
+        types = tuple(type_at(self.data_schema, path) for path in self.keys)
+        return model if model.fits(self.keys, types, self.config.clustering.curve) else None
+
+    def sizing(self) -> dict[str, Any]:
+        """What cuts depend on besides the keys."""
+        return _sizing(self.config)
+
+    def to_dict(self, drift: float, built: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What a version keeps of it.
+
+        Args:
+            drift: How far the files are from what the cuts were made for, see `drift_of`.
+            built: The last write of all rows, see `build_of`; None where that is not known.
+        """
+        return {**kept_settings(self.config), "drift": drift, **({"built": dict(built)} if built else {})}
+
+    def build_of(self, instant: str) -> dict[str, Any]:
+        """What a version keeps of a write of all rows: whose files are of the size that they were cut for."""
+        return {"instant": instant, "target_file_bytes": self.config.file_sizing.target_file_bytes}
+
+
+def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:
+    """The columns with statistics.
+
+    Args:
+        config: The settings; columns that the schema lacks are passed over.
+        schema_json: Spark's JSON of the table's columns.
+        partition_by: Those of them that are folders.
+    """
+    wanted, keys = config.statistics.columns, config.clustering.columns
+    if config.table_type.merges_on_read:
+        # Readers tell logs from base files by the first, and writers find the rows of a key by the others.
+        keys = ((OP,), *keys, *((name,) for name in config.table_type.unique_key))
+        schema_json = with_log_columns(schema_json, partition_by)
+    defaulted = defaulted_columns(schema_json)
+    return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
+
+
+def kept_settings(config: TableConfig) -> dict[str, Any]:
+    """The settings as a version keeps them, for `config_of` to read."""
+    columns, table_type = config.statistics.columns, config.table_type
+    merging = {"table_type": {**vars(table_type), "unique_key": list(table_type.unique_key)}}
+    return {
+        **(merging if table_type.merges_on_read else {}),
+        "zorder": [list(path) for path in config.clustering.columns],
+        "curve": config.clustering.curve,
+        "sizing": _sizing(config),
+        "stats_columns": columns if isinstance(columns, int) else [list(path) for path in columns],
+        "compression": config.writing.compression,
+        "writer": config.writing.writer,
+        "retention": {"versions": config.retention.versions, "hours": config.retention.hours},
+    }
+
+
+def config_of(snapshot: Snapshot) -> TableConfig:
+    """The settings that a version was written with; what it does not say has its default.
+
+    Raises:
+        CorruptError: The version says what no release writes.
+    """
+    try:
+        return _config_of(snapshot)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CorruptError(f"{log_path(snapshot.version)}: its layout is damaged ({error}); {RESTORE}") from error
+
+
+def _config_of(snapshot: Snapshot) -> TableConfig:
+    layout: Mapping[str, Any] = snapshot.layout
+    columns = layout.get("stats_columns", StatisticsConfig().columns)
+    table_type = dict(layout.get("table_type") or {})
+    if table_type:
+        table_type["unique_key"] = tuple(table_type["unique_key"])
+    writing = {key: layout[key] for key in ("compression", "writer") if key in layout}
+    return TableConfig(
+        clustering=ClusteringConfig(_paths(layout.get("zorder", [])), layout.get("curve", "zorder")),
+        partitioning=PartitioningConfig(snapshot.partition_by),
+        file_sizing=FileSizingConfig(**layout.get("sizing", {})),
+        statistics=StatisticsConfig(columns if isinstance(columns, int) else _paths(columns)),
+        retention=RetentionConfig(**layout.get("retention", {})),
+        writing=replace(WritingConfig(), **writing),
+        table_type=TableTypeConfig(**table_type),
+    )
+
+
+def _sizing(config: TableConfig) -> dict[str, Any]:
+    sizing = config.file_sizing
+    return {"target_file_bytes": sizing.target_file_bytes, "row_group_rows": sizing.row_group_rows}
+
+
+def _paths(listed: list[list[str]]) -> tuple[ColumnPath, ...]:
+    return tuple(tuple(path) for path in listed)

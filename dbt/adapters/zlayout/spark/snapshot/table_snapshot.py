@@ -1,0 +1,208 @@
+"""A table at one version, ready for scans: its files in the order of their partitions, and the index beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError
+from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
+from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.predicate.expr import Expr
+from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan, plan_scan
+from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport, report_scan
+from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost
+from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read, with_log_columns
+from dbt.adapters.zlayout.spark.schema.types import fields_of
+from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import log_path
+from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, read_table_file
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """One version of a managed table.
+
+    Attributes:
+        store: The table's folder.
+        table_id: Of the table.
+        location: Absolute URI of the folder, as the catalog has it.
+        snapshot: The version.
+        timezone: The session's time zone, in which partition values of type timestamp are read.
+        managed: Whether the table is ours, or only the index beside it.
+        entry_file: The version's entry in the log, to see whether the table was dropped and made anew.
+    """
+
+    store: Store
+    table_id: str
+    location: str
+    snapshot: Snapshot
+    timezone: str
+    managed: bool
+    entry_file: StoredFile
+
+    @classmethod
+    def newest(cls, location: str, timezone: str) -> OpenTable | None:
+        """Opens the newest version of the table at a location; None where the folder is no table of ours.
+
+        Raises:
+            TableNotFoundError: No version has been committed yet.
+            CorruptError: The log cannot be understood, or is gone.
+        """
+        store = open_store(location)
+        table_file = read_table_file(store)
+        if table_file is None:
+            check_log_not_lost(store)
+            return None
+        try:
+            snapshot = Timeline(store).snapshot()
+        except TableNotFoundError:
+            check_log_not_lost(store)
+            raise
+        return cls.at(store, table_file, location, snapshot, timezone)
+
+    @classmethod
+    def at(cls, store: Store, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str) -> OpenTable:
+        """The table at a snapshot that is at hand."""
+        managed = table_file.level is Level.MANAGED
+        entry_file = store.stat(log_path(snapshot.version))
+        return cls(store, table_file.table_id, location, snapshot, timezone, managed, entry_file)
+
+    def with_files(self, files: DataFiles) -> OpenTable:
+        """The table as if it held only these files."""
+        return replace(self, snapshot=replace(self.snapshot, files=files))
+
+    def at_snapshot(self, snapshot: Snapshot) -> OpenTable:
+        """The table at another snapshot of it."""
+        return replace(self, snapshot=snapshot, entry_file=self.store.stat(log_path(snapshot.version)))
+
+    @property
+    def identity(self) -> tuple[str, int, str]:
+        """Table, version and time zone; equal identities show equal rows."""
+        return self.table_id, self.version, self.timezone
+
+    @property
+    def version(self) -> int:
+        """Of the snapshot."""
+        return self.snapshot.version
+
+    @property
+    def schema_json(self) -> str:
+        """Spark's JSON of the columns that the files hold, log columns among them, partition columns last."""
+        if merges_on_read(self.snapshot.layout):
+            return with_log_columns(self.snapshot.schema_json, self.partition_columns)
+        return self.snapshot.schema_json
+
+    @property
+    def row_schema_json(self) -> str:
+        """The same of the rows: without the columns of the log."""
+        return self.snapshot.schema_json
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether its rows are what base and log files come to together."""
+        return merges_on_read(self.snapshot.layout)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Names of the partition columns."""
+        return self.snapshot.partition_by
+
+    def is_current(self) -> bool:
+        """Whether nothing newer was committed and the folder still holds this table; two looks at the store."""
+        try:
+            same = self.store.stat(self.entry_file.path) == self.entry_file
+        except StoreError:
+            return False
+        return same and not self.store.exists(log_path(self.version + 1))
+
+    @cached_property
+    def files(self) -> DataFiles:
+        """All files, those of a partition next to each other."""
+        return self.snapshot.files.take(pa.array(self._order))
+
+    @cached_property
+    def partition_keys(self) -> Sequence[tuple[str | None, ...]]:
+        """The raw values of each partition; one empty tuple for a table without partitions."""
+        return self._partitions[0]
+
+    @cached_property
+    def partition_of_file(self) -> npt.NDArray[np.int64]:
+        """Number of each file's partition in ``partition_keys``, rising."""
+        return self._partitions[1][self._order]
+
+    @cached_property
+    def index(self) -> TableIndex:
+        """The metadata table of the snapshot."""
+        types = {each.name: each.arrow_type for each in fields_of(self.schema_json)}
+        partition_types = {name: kind for name in self.partition_columns if (kind := types[name]) is not None}
+        return TableIndex(self.store, self.snapshot.index, partition_types=partition_types, timezone=self.timezone)
+
+    @cached_property
+    def statistics(self) -> RememberedStatistics:
+        """What the index knows of ``files``."""
+        return RememberedStatistics(self.index, self.files)
+
+    def scan(self, expr: Expr, before: Preselection | None = None) -> ScanPlan:
+        """Chooses the files that may hold a matching row; positions are those of ``files``."""
+        return plan_scan(expr, self.files, self.statistics, before)
+
+    def report(self, plan: ScanPlan, expr: Expr, conditions: Sequence[PartitionCondition] = ()) -> ScanReport:
+        """Explains a plan of `scan`."""
+        return report_scan(plan, expr, self.files, self.statistics, conditions)
+
+    def all_files(self) -> npt.NDArray[np.bool_]:
+        """True for every file."""
+        return np.ones(len(self.files), dtype=bool)
+
+    def uris(self) -> pa.Array:
+        """Absolute escaped URI of each file; strings."""
+        paths = self.files.column("path").combine_chunks()
+        if not len(paths):
+            return paths
+        # One text for all, and nothing in between that needs an escape: no path has two slashes in a row.
+        joined = qualified(self.store.root_uri, "//".join(paths.to_pylist()))
+        head = joined[: len(self.store.root_uri) + 1]
+        escaped = pc.split_pattern(pa.array([joined[len(head) :]]), "//").flatten()
+        return pc.binary_join_element_wise(head, escaped, "")
+
+    def file_uris(self) -> list[str]:
+        """The same as Python's strings."""
+        uris: list[str] = self.uris().to_pylist()
+        return uris
+
+    def root_path(self) -> str:
+        """The folder as Hadoop's ``Path`` prints it: unescaped, ``file:`` without the empty host."""
+        return unquote(self.location).rstrip("/").replace("file:///", "file:/")
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        return np.argsort(self._partitions[1], kind="stable")
+
+    @cached_property
+    def _partitions(self) -> tuple[Sequence[tuple[str | None, ...]], npt.NDArray[np.int64]]:
+        files = self.snapshot.files
+        if not self.partition_columns or not len(files):
+            return [()] if not self.partition_columns else [], np.zeros(len(files), dtype=np.int64)
+        keys = pa.table(
+            [files.partition_values(name) for name in self.partition_columns], names=list(self.partition_columns)
+        )
+        text = pc.binary_join_element_wise(
+            *(pc.fill_null(pc.binary_join_element_wise("v", keys.column(i), ""), "n") for i in range(keys.num_columns)),
+            "\x00",
+        )
+        encoded = text.combine_chunks().dictionary_encode()
+        numbers = encoded.indices.to_numpy().astype(np.int64)
+        _, first = np.unique(numbers, return_index=True)
+        columns = [keys.column(i).take(pa.array(first)).to_pylist() for i in range(keys.num_columns)]
+        return list(zip(*columns, strict=True)), numbers

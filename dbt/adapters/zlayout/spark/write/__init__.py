@@ -1,0 +1,1 @@
+"""Changes of rows: replace, append, overwrite, merge, delete."""

@@ -1,0 +1,202 @@
+"""Merge and delete+insert: rows come by their key, and only files that hold such a key are written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.config.merge_rules import MergeRules
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
+from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.spark.write.change_feed import says_deletes, upserts_of
+from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target, nothing_removed
+from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_HIT = "__zl_hit"
+_KEY = "__zl_key"
+
+
+def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
+    """Plans a merge.
+
+    Args:
+        target: The table.
+        frame: Incoming rows in its future columns.
+        rules: What to do with them.
+
+    Raises:
+        ConfigError: A column of the rules is none of the table.
+        WriteError: Incoming rows share a key.
+    """
+    names = upserts_of(frame).columns
+    keys = known_keys(rules.unique_key, names, target.subject)
+    updated_names = updated_columns(rules, names, target.subject)
+    source = Source(frame, keys)
+    source.check_unique(target.subject)
+    matching = _Matching(target, source, rules)
+    found = matching.files()
+    rewritten = [number for number, each in found.items() if each.updated or each.deleted]
+    parts: list[DataFrame] = []
+    gone = target.mask(rewritten)
+    if rewritten:
+        parts.append(matching.updated_rows(cast_to(target.rows(gone), target.layout.schema_json), updated_names))
+    if not rules.skip_not_matched_step:
+        parts.append(matching.new_rows(target.rows(target.mask(found)) if found else None))
+    updates, deletes = (sum(getattr(each, name) for each in found.values()) for name in ("updated", "deleted"))
+    return Rewrite(
+        rows=_union(parts),
+        removes=(lambda _: target.paths(gone)) if rewritten else nothing_removed,
+        counts=lambda written, before: RowCounts(written - before + deletes, updates, deletes),
+        claims=matching.claims,
+    )
+
+
+def delete_insert(
+    target: Target, frame: DataFrame, unique_key: Sequence[str] | str, predicates: tuple[str, ...]
+) -> Rewrite:
+    """Plans the delete of every row whose key comes, and the insert of all incoming rows.
+
+    Args:
+        target: The table.
+        frame: Incoming rows in its future columns; several may share a key.
+        unique_key: Columns whose equality makes rows match; null equals nothing.
+        predicates: SQL over the table, with or without its alias: rows that do not meet them stay.
+
+    Raises:
+        ConfigError: A key is no column of the table.
+    """
+    keys = known_keys(unique_key, frame.columns, target.subject)
+    source = Source(frame, keys)
+    matching = _Matching(target, source, MergeRules(keys, predicates=predicates), one_row_a_key=False)
+    matched = matching.files()
+    gone = target.mask(matched)
+    kept = matching.unmatched_rows(target.rows(gone), target.layout.schema_json) if matched else None
+    deleted = sum(each.matched for each in matched.values())
+    return Rewrite(
+        rows=_union([source.frame] if kept is None else [kept, source.frame]),
+        removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
+        counts=lambda *_: RowCounts(inserted=source.rows, deleted=deleted),
+        claims=matching.claims,
+    )
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """How many rows of a file match, and how many of those are to be updated or deleted."""
+
+    matched: int
+    updated: int
+    deleted: int
+
+
+class _Matching:
+    """Which rows of the table meet which incoming rows."""
+
+    def __init__(self, target: Target, source: Source, rules: MergeRules, *, one_row_a_key: bool = True) -> None:
+        self._target, self._source, self._rules = target, source, rules
+        self._source_alias, self._target_alias = rules.source_alias, rules.target_alias
+        self._join = "inner" if one_row_a_key else "left_semi"
+        self._side, names = source.hinted, [quoted(key) for key in source.keys]
+        if not one_row_a_key:
+            # Only the keys, under names of their own: a bare name in a predicate is the table's column, as in a DELETE.
+            names = [f"{_KEY}{number}" for number in range(len(source.keys))]
+            named = zip(source.keys, names, strict=True)
+            self._side = source.hinted.select(*(functions.col(quoted(key)).alias(name) for key, name in named))
+        pairs = zip(source.keys, names, strict=True)
+        equal = [f"{self._target_alias}.{quoted(key)} = {self._source_alias}.{name}" for key, name in pairs]
+        self._on = functions.expr(" and ".join([*equal, *(f"({each})" for each in rules.predicates)]))
+
+    def files(self) -> dict[int, _Matches]:
+        """By number of each file with a match: what becomes of its rows."""
+        matches = self._matches(self._target.rows_with_file())
+        wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
+        counts = [f"count_if(({wanted}) and not {self._deleted})", f"count_if(({wanted}) and {self._deleted})"]
+        acted_on = map(functions.expr, counts if self._join == "inner" else ("0", "0"))
+        found = matches.groupBy(FILE).agg(functions.count("*"), *acted_on).collect()
+        return {self._target.file_number(file): _Matches(*counted) for file, *counted in found}
+
+    @property
+    def _deleted(self) -> str:
+        """Whether an incoming row is a delete, as SQL."""
+        return f"{self._source_alias}.{DELETED}" if says_deletes(self._source.frame) else "false"
+
+    def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
+        """Rows of rewritten files that are not deleted: those that match with new values, the others as they are."""
+        source = self._source.hinted.withColumn(_HIT, functions.lit(True))
+        both = rows.alias(self._target_alias).join(source.alias(self._source_alias), self._on, "left")
+        hit = f"{self._source_alias}.{_HIT} and ({self._rules.matched_condition or 'true'})"
+        new = {name.lower() for name in updated_names}
+        columns = []
+        for name in rows.columns:
+            now, then = (f"{alias}.{quoted(name)}" for alias in (self._source_alias, self._target_alias))
+            value = f"case when {hit} then {now} else {then} end" if name.lower() in new else then
+            columns.append(functions.expr(value).alias(name))
+        if says_deletes(self._source.frame):
+            both = both.where(f"not coalesce({hit} and {self._deleted}, false)")
+        return both.select(*columns)
+
+    def new_rows(self, matched: DataFrame | None) -> DataFrame:
+        """Incoming rows that match nothing, as far as they are wanted."""
+        rows = upserts_of(self._source.frame).alias(self._source_alias)
+        if matched is not None:
+            others = self._source.may_match(matched)
+            rows = rows.join(others.alias(self._target_alias), self._on, "left_anti")
+        condition = self._rules.not_matched_condition
+        return rows.where(condition) if condition else rows
+
+    def unmatched_rows(self, rows: DataFrame, schema_json: str) -> DataFrame:
+        """Rows of rewritten files that match nothing, in the future columns."""
+        left = rows.alias(self._target_alias).join(self._side.alias(self._source_alias), self._on, "left_anti")
+        return cast_to(left, schema_json)
+
+    def claims(self, added: DataFiles) -> str | None:
+        """Whether files that another commit added hold a key that comes here too."""
+        found = self._matches(self._target.rows_of(added)).limit(1).count()
+        return "it wrote rows with keys that come here too" if found else None
+
+    def _matches(self, rows: DataFrame) -> DataFrame:
+        candidates = self._source.may_match(rows).alias(self._target_alias)
+        return candidates.join(self._side.alias(self._source_alias), self._on, self._join)
+
+
+def updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> list[str]:
+    """The columns that a match updates, as the table spells them.
+
+    Raises:
+        ConfigError: The rules name a column that the table lacks, or say it twice.
+    """
+    by_name = {name.lower(): name for name in names}
+    if rules.update_columns is not None and rules.exclude_columns:
+        raise ConfigError(["merge_update_columns and merge_exclude_columns: set one of them, not both"], subject)
+    for key, listed in (
+        ("merge_update_columns", rules.update_columns or ()),
+        ("merge_exclude_columns", rules.exclude_columns),
+    ):
+        missing = [name for name in listed if name.strip("`").lower() not in by_name]
+        if missing:
+            raise ConfigError(
+                [f"{key}: {', '.join(map(repr, missing))} is no column of the table; it has {', '.join(names)}"],
+                subject,
+            )
+    if rules.update_columns is not None:
+        return [by_name[name.strip("`").lower()] for name in rules.update_columns]
+    excluded = {name.strip("`").lower() for name in rules.exclude_columns}
+    return [name for name in names if name.lower() not in excluded]
+
+
+def _union(parts: Sequence[DataFrame]) -> DataFrame | None:
+    if not parts:
+        return None
+    first, *others = parts
+    for each in others:
+        first = first.unionByName(each)
+    return first

@@ -1,0 +1,312 @@
+"""Changing some rows of a table in one commit: append, overwrite of partitions, merge, delete."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
+from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.spark.catalog.schema_evolution import SchemaPlan, aligned, plan_schema
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.publish import Description, show
+from dbt.adapters.zlayout.spark.files.depth import depth_of
+from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
+from dbt.adapters.zlayout.spark.files.written_file import statistics_of
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.rewrite.rows import Written
+from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.write.change_feed import upserts_of, with_deleted_column, with_deletes
+from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
+from dbt.adapters.zlayout.spark.write.modification import Modification
+from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import curve_path, log_path
+from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
+from dbt.adapters.zlayout.timeline.log.row_count import row_count, with_more_rows
+from dbt.adapters.zlayout.timeline.log.stream_batches import Batch, is_taken, with_batch
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change, Claims
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_DROPPED = "dropped_columns"
+_UNKNOWN_DRIFT = 1e9
+_ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a change has written and decided.
+
+    Attributes:
+        written: Its new files.
+        removes: Paths that go.
+        counts: What became of rows, from the number of rows written and of those in the files that go.
+        claims: See `Change`.
+        along: Whether the new files lie on the curve that the table has.
+    """
+
+    written: Written
+    removes: tuple[str, ...]
+    counts: Callable[[int, int], RowCounts]
+    claims: Claims | None
+    along: bool
+
+
+Plan = Callable[[Target, Any], Rewrite]
+"""From the table and the rows that come, in its future columns, to what is to be done."""
+
+
+class Modifying:
+    """One change of rows by rewriting files.
+
+    Args:
+        spark: The session.
+        wanted: What is asked for besides the change itself.
+        plan: The change.
+    """
+
+    merges_on_read = False
+
+    def __init__(self, spark: SparkSession, wanted: Modification, plan: Any) -> None:
+        self.spark = spark
+        self.wanted = wanted
+        self.plan = plan
+        self.catalog = Catalog(spark)
+        self.subject = str(wanted.name)
+        self.phases: dict[str, float] = {}
+        self._schema_plans: dict[tuple[str, tuple[str, ...]], SchemaPlan] = {}
+        self._frames: dict[str, DataFrame] = {}
+
+    def run(self, entry: Entry, opened: OpenTable) -> tuple[OpenTable, CommitSummary]:
+        """Makes the change.
+
+        Args:
+            entry: Of the table in the catalog.
+            opened: The table, at its newest version as a rule.
+
+        Returns:
+            The table as it is now, and what was done.
+        """
+        started = time.perf_counter()
+        if self._rewrites_old_files(opened):
+            self._rewrite_old_files(entry, opened)
+            entry, opened = open_managed(self.spark, self.wanted.name)
+        with Transaction.begin(Timeline(opened.store), self._action(), self.wanted.operation) as transaction:
+            if transaction.base is None:
+                raise TableNotFoundError(f"{self.subject} has no version yet; build its model first")
+            opened = replace(opened, snapshot=transaction.base)
+            if opened.merges_on_read != self.merges_on_read:
+                raise ConflictError(f"{self.subject}: another writer changed its table_type just now; run it again")
+            if self._rewrites_old_files(opened):
+                raise ConflictError(
+                    f"{self.subject}: another writer changed its columns or folders just now; run it again"
+                )
+            if is_taken(transaction.base.properties, self.wanted.batch):
+                summary = CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
+            else:
+                summary = self._change(opened, transaction)
+        # Whoever made the version that is there may have died before readers saw it.
+        if transaction.committed is not None or published_version(opened.store) != summary.version:
+            after = AfterCommit(summary.version, self.wanted.progress)
+            opened = self._show(entry, opened, after)
+            summary = replace(summary, unfinished=after.unfinished)
+        self.phases["total"] = round(time.perf_counter() - started, 3)
+        return opened, replace(summary, phases={**summary.phases, **self.phases})
+
+    def _action(self) -> Action:
+        return _ACTIONS.get(self.wanted.operation, Action.COMMIT)
+
+    def _schema(self, opened: OpenTable) -> SchemaPlan:
+        """What becomes of the columns; asked before and within the transaction, for the same version as a rule."""
+        before = opened.row_schema_json, opened.partition_columns
+        if before not in self._schema_plans:
+            self._schema_plans[before] = self._plan_schema(opened)
+        return self._schema_plans[before]
+
+    def _incoming(self, opened: OpenTable) -> DataFrame | None:
+        """The rows that come; those of a change feed with `DELETED`."""
+        frame, condition = self.wanted.frame, self.wanted.deleted_when
+        if frame is None or condition is None:
+            return frame
+        if opened.row_schema_json not in self._frames:
+            names = [each["name"] for each in json.loads(opened.row_schema_json)["fields"]]
+            stored = {*names, *self.wanted.stored_columns}
+            flagged = with_deletes(frame, condition, stored, self.subject, self.wanted.progress)
+            self._frames[opened.row_schema_json] = flagged
+        return self._frames[opened.row_schema_json]
+
+    def _plan_schema(self, opened: OpenTable) -> SchemaPlan:
+        if self.wanted.frame is not None:
+            check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
+        frame = self._incoming(opened)
+        if frame is None:
+            return SchemaPlan(opened.row_schema_json)
+        frame_json = described(str(upserts_of(frame).schema.json()), self.wanted.column_comments)
+        partition_by = opened.partition_columns
+        if self.wanted.settings is not None:
+            # A column that is no folder any more may change or go like any other.
+            folders = {name.lower() for name in self.wanted.settings.partitioning.columns}
+            partition_by = tuple(name for name in partition_by if name.lower() in folders)
+        policy = self.wanted.on_schema_change
+        return plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
+
+    def _rewrites_old_files(self, opened: OpenTable) -> bool:
+        """Whether old files cannot stay: a type is wider, a dropped name comes back to life, or folders are others."""
+        schema = self._schema(opened)
+        dropped = set(opened.snapshot.properties.get(_DROPPED, ()))
+        revived = dropped & {name.lower() for name in schema.added}
+        return bool(schema.retyped or revived) or self._layout(opened, schema).partition_by != opened.partition_columns
+
+    def _rewrite_old_files(self, entry: Entry, opened: OpenTable) -> None:
+        """Writes the rows that are there in the columns and folders to come, as a version of its own."""
+        schema = self._schema(opened)
+        rewrite_table(
+            self.spark,
+            self.wanted.name,
+            entry,
+            opened,
+            schema_json=schema.schema_json,
+            partition_by=self._layout(opened, schema).partition_by,
+            progress=self.wanted.progress,
+        )
+
+    def _layout(self, opened: OpenTable, schema: SchemaPlan) -> TableLayout:
+        return TableLayout.of(self.wanted.settings or config_of(opened.snapshot), schema.schema_json, self.subject)
+
+    def _change(self, opened: OpenTable, transaction: Transaction) -> CommitSummary:
+        base, store = opened.snapshot, opened.store
+        schema = self._schema(opened)
+        layout = self._layout(opened, schema)
+        self._tell_of_other_keys(opened, layout)
+        target = Target(self.catalog, self.subject, opened, layout)
+        rows = self._incoming(opened)
+        if rows is not None:
+            deletes = self.wanted.deleted_when is not None
+            rows = aligned(
+                rows, with_deleted_column(layout.schema_json) if deletes else layout.schema_json, self.subject
+            )
+        outcome = self._outcome(target, rows, transaction)
+        written, removes = outcome.written, outcome.removes
+        files = DataFiles.of([each.file for each in written.files], layout.partition_by)
+        gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
+        statistics = statistics_of(written.files, layout.tracked)
+        depth = round(depth_of(statistics, layout.keys, [each.partition for each in files]), 4)
+        logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)
+        counted = (row_count(base), counts.inserted - counts.deleted) if self.merges_on_read else None
+        figures: dict[str, Any] = {
+            "rows": files.total_rows,
+            "rows_inserted": counts.inserted,
+            "rows_updated": counts.updated,
+            "rows_deleted": counts.deleted,
+            "files_added": len(files),
+            "files_removed": len(gone),
+            "bytes_added": files.total_bytes,
+            "bytes_removed": gone.total_bytes,
+            "data_passes": written.data_passes,
+            "overlap_depth": depth,
+            "groups_touched": len(groups_with_logs(files)),
+            "log_bytes": logs.total_bytes,
+        }
+        settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
+        version, instant = base.version, base.instant
+        if len(files) or removes or schema.changes or self.wanted.batch is not None:
+            with Timed(self.phases, "commit"):
+                curve = None
+                if written.model is not None and not outcome.along:
+                    curve = curve_path(transaction.instant, "arrow")
+                    store.put(curve, written.model)
+                new = tuple(each for each in layout.tracked if each.path[0] in schema.added)
+                index = IndexUpdate(store, transaction.instant, files, statistics, removes, new)
+                change = Change(
+                    adds=files,
+                    removes=removes,
+                    schema_json=layout.schema_json if schema.changes else None,
+                    layout=settings if settings != base.layout else None,
+                    curve=curve,
+                    properties=partial(_properties_after, schema.dropped, self.wanted.batch, counted),
+                    summary={**figures, "seconds": dict(written.phases)},
+                    claims=outcome.claims,
+                )
+                commit = transaction.commit(change, index=index)
+                version, instant = commit.version, commit.instant
+        return CommitSummary(
+            version=version,
+            instant=instant,
+            operation=self.wanted.operation.value,
+            files_total=len(opened.files),
+            phases=written.phases,
+            **figures,
+        )
+
+    def _tell_of_other_keys(self, opened: OpenTable, layout: TableLayout) -> None:
+        """Says that files which are there keep their layout, and how they get the new one."""
+        now, then = (each.clustering for each in (layout.config, config_of(opened.snapshot)))
+        if self.wanted.progress is None or now == then or not len(opened.files):
+            return
+        was, becomes = (
+            f"{', '.join(map(format_column_path, each.columns)) or 'nothing'} ({each.curve})" for each in (then, now)
+        )
+        self.wanted.progress(
+            f"zorder was {was} and is {becomes} from now on: the {len(opened.files):,} files that are there keep their "
+            f"layout until a clustering rewrites those that gain: "
+            f"dbt run-operation zlayout_cluster --args '{{model: {self.subject}}}'"
+        )
+
+    def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
+        """Plans the change and writes its files; nothing is visible yet."""
+        with Timed(self.phases, "plan"):
+            rewrite = self.plan(target, rows)
+        store, layout = target.opened.store, target.layout
+        along = layout.stored_model(store, target.opened.snapshot)
+        written = Written((), None, 0, {})
+        if rewrite.rows is not None:
+            writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
+            written = writer.write(store, transaction, rewrite.rows, along=along)
+        return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.claims, along is not None)
+
+    def _show(self, entry: Entry, opened: OpenTable, after: AfterCommit) -> OpenTable:
+        timeline, version = Timeline(opened.store), after.version
+        with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
+            entry_file = opened.store.stat(log_path(version))
+            opened = replace(opened, snapshot=timeline.snapshot(version), entry_file=entry_file)
+            description = self.wanted.description or Description.of(entry)
+            show(self.catalog, self.wanted.name, entry, opened, description, None, after)
+            after.clean(timeline, opened.snapshot)
+        return opened
+
+
+def _properties_after(
+    dropped: tuple[str, ...], batch: Batch | None, counted: tuple[int, int] | None, before: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The properties after a change.
+
+    Args:
+        dropped: Columns that older files still hold although the table has them no more.
+        batch: The stream's batch that the change was.
+        counted: Rows before the change and how many more there are now, where files do not tell.
+        before: The properties of the version that the change follows.
+    """
+    after = with_batch(before, batch)
+    if counted is not None:
+        after = with_more_rows(after, *counted)
+    if dropped:
+        after[_DROPPED] = sorted({*before.get(_DROPPED, ()), *(name.lower() for name in dropped)})
+    return after

@@ -1,0 +1,42 @@
+"""Precombining: of several rows of a key that come together, the one that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.config.table_type import TableTypeConfig
+from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_RANK, _ARRIVAL = "_zl_rank", "__zl_arrival"
+
+
+def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
+    """One row a key: that with the greatest value of the ordering column, of equal ones the last.
+
+    Args:
+        frame: Rows; without an ordering column they are given back as they are.
+        table_type: Key and ordering.
+    """
+    if table_type.ordering is None:
+        return frame
+    arrived = frame.withColumn(_ARRIVAL, functions.monotonically_increasing_id())
+    keys = [quoted(each) for each in table_type.unique_key]
+    return first_of(arrived, keys, f"{quoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL)
+
+
+def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
+    """Of the rows of each key the first one.
+
+    Args:
+        frame: Rows.
+        keys: Columns, as SQL names them.
+        order: As after ORDER BY.
+    """
+    rank = functions.expr(f"row_number() over (partition by {', '.join(keys)} order by {order})")
+    return frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)

@@ -1,0 +1,296 @@
+"""Creating a table, or replacing all of it, from a query, in one commit."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pyspark.sql import functions
+from pyspark.sql.types import StructType
+
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError
+from dbt.adapters.zlayout.spark.catalog.location import forget_old_place, place_for_writing
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
+from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
+from dbt.adapters.zlayout.spark.commit.index_update import put_slices
+from dbt.adapters.zlayout.spark.commit.publish import Description, show
+from dbt.adapters.zlayout.spark.files.depth import depth_of
+from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.files.written_file import FileReport, drift_of, statistics_of
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
+from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, table_entry
+from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
+from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
+from dbt.adapters.zlayout.spark.rewrite.rows import Written
+from dbt.adapters.zlayout.spark.rewrite.spark_rows import GLOB
+from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
+from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
+from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described, quoted
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.write.change_feed import ChangeFeed, upserts_of, with_deletes
+from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, check_whole, known_keys
+from dbt.adapters.zlayout.spark.write.precombine import precombined
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import curve_path
+from dbt.adapters.zlayout.timeline.log.row_count import row_count, with_more_rows
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.stream_batches import batches_of
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.recovery import recover
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+from dbt.adapters.zlayout.timeline.transactions.writer_priority import give_way
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_DRIFT_LIMIT = 3.0
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What a table shall be from now on.
+
+    Attributes:
+        name: Of the table.
+        frame: Its rows; the query has not run yet.
+        config: How they are laid out.
+        description: What people read about it.
+        column_comments: What people read about its columns, by name.
+        not_null: Top-level columns that may hold no null.
+        feed: Which of the rows are deletes; None where none is.
+        progress: Takes a line now and then.
+        of_version: The version whose rows the frame reads; whatever another writer commits after it stands against the
+            write. None for a query that says itself what the table is.
+        gives_way: Whether the write is given up rather than a change of rows that is under way when it is done.
+    """
+
+    name: TableName
+    frame: DataFrame
+    config: TableConfig
+    description: Description = field(default_factory=Description)
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    not_null: Sequence[str] = ()
+    feed: ChangeFeed | None = None
+    progress: Progress | None = None
+    of_version: int | None = None
+    gives_way: bool = False
+
+
+def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[OpenTable, CommitSummary]:
+    """Creates or replaces a table.
+
+    Returns:
+        The table at its new version, and what was done.
+
+    Raises:
+        ConfigError: Settings do not fit the query's columns; nothing has run.
+        WriteError: The query failed, or a required column holds nulls; the table is as it was.
+        ConflictError: Another writer committed meanwhile.
+    """
+    return _Replacing(spark, wanted).run()
+
+
+class _Replacing:
+    def __init__(self, spark: SparkSession, wanted: Replacement) -> None:
+        self.spark = spark
+        self.wanted = wanted
+        self.catalog = Catalog(spark)
+        check_names_differ(wanted.frame.columns, spark, str(wanted.name))
+        self.frame = wanted.frame if wanted.feed is None else self._flagged(wanted.feed)
+        frame_json = described(str(upserts_of(self.frame).schema.json()), wanted.column_comments)
+        self.layout = TableLayout.of(wanted.config, frame_json, str(wanted.name))
+        self.phases: dict[str, float] = {}
+
+    def run(self) -> tuple[OpenTable, CommitSummary]:
+        started = time.perf_counter()
+        layout, name = self.layout, self.wanted.name
+        entry = table_entry(self.catalog, name)
+        if entry is not None and entry.kind == "VIEW":
+            raise ConfigError([f"{name} is a view; drop it before a table takes its name"])
+        place = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
+        location, store, table_file = place.location, place.store, place.table_file
+        if place.set_aside is not None and self.wanted.progress is not None:
+            was = entry.location if entry is not None else "its place"
+            self.wanted.progress(
+                f"the table's metadata is damaged ({place.set_aside}); it is made anew at {location}, and what is at "
+                f"{was} stays there"
+            )
+        if layout.config.table_type.merges_on_read:
+            check_names_are_free(self.catalog, name, (table_file.table_id, entry.table_id if entry else None))
+        timeline = Timeline(store)
+        recover(timeline)
+        before = timeline.snapshot() if timeline.latest_version() is not None else None
+        action = Action.COMMIT if before is None else Action.REPLACECOMMIT
+        keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
+        not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
+        frame, writer = self._decided(), FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
+        with Transaction.begin(timeline, action, Operation.OVERWRITE) as transaction:
+            self._check_base(transaction)
+            written = writer.write(store, transaction, upserts_of(frame), cuts=self._cuts(store, before))
+            reports = (*written.files, *self._kept_deletes(frame, store, transaction))
+            if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
+                # Otherwise precombining has seen to it.
+                check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
+            committing = time.perf_counter()
+            statistics = statistics_of(reports, layout.tracked)
+            depth = depth_of(statistics, layout.keys, [each.file.partition for each in reports])
+            summary = self._summary(written, before, depth)
+            files = DataFiles.of([each.file for each in reports], layout.partition_by)
+            curve = None
+            if written.model is not None:
+                curve = curve_path(transaction.instant, "arrow")
+                store.put(curve, written.model)
+            change = Change(
+                adds=files,
+                schema_json=layout.schema_json,
+                partition_by=layout.partition_by,
+                layout=layout.to_dict(
+                    drift_of(written.files, layout.config.file_sizing.target_file_bytes),
+                    layout.build_of(transaction.instant),
+                ),
+                curve=curve,
+                properties=_properties(before, summary["rows"] if len(reports) > len(written.files) else None),
+                summary=summary,
+            )
+            self._give_way(timeline, transaction)
+            commit = transaction.commit(change, index=put_slices(store, transaction.instant, files, statistics))
+        self.phases["commit"] = round(time.perf_counter() - committing, 3)
+        publishing = time.perf_counter()
+        after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
+        with after.needed("readers may not see it yet"):
+            snapshot = timeline.snapshot(commit.version)
+            opened = OpenTable.at(store, table_file, location, snapshot, session_zone(self.spark))
+            show(self.catalog, name, entry, opened, self.wanted.description, statistics, after)
+        if place.set_aside is None:
+            with after.useful("the folder where the table lay before is still there"):
+                forget_old_place(entry, table_file.table_id)
+        after.clean(timeline, opened.snapshot)
+        self.phases["publish"] = round(time.perf_counter() - publishing, 3)
+        self.phases["total"] = round(time.perf_counter() - started, 3)
+        return opened, CommitSummary(
+            version=commit.version,
+            instant=commit.instant,
+            operation="create" if before is None else "replace",
+            rows=summary["rows"],
+            rows_inserted=summary["rows"],
+            rows_deleted=row_count(before) if before is not None else 0,
+            files_added=len(commit.adds),
+            files_removed=len(commit.removes),
+            files_total=len(before.files) if before is not None else 0,
+            bytes_added=commit.adds.total_bytes,
+            bytes_removed=before.files.total_bytes if before is not None else 0,
+            data_passes=written.data_passes,
+            overlap_depth=summary["overlap_depth"],
+            phases={**written.phases, **self.phases},
+            unfinished=after.unfinished,
+        )
+
+    def _check_base(self, transaction: Transaction) -> None:
+        version = transaction.base.version if transaction.base is not None else None
+        if self.wanted.of_version not in (None, version):
+            raise ConflictError(
+                f"{self.wanted.name}: another writer committed just now; nothing is written anew; run it again"
+            )
+
+    def _give_way(self, timeline: Timeline, transaction: Transaction) -> None:
+        if self.wanted.gives_way:
+            give_way(timeline, Operation.CLUSTERING.value, transaction.instant)
+
+    def _flagged(self, feed: ChangeFeed) -> DataFrame:
+        """The rows of a change feed with `DELETED`, in the columns of the table and that one."""
+        wanted, config = self.wanted, self.wanted.config
+        paths = [*config.clustering.columns]
+        if not isinstance(config.statistics.columns, int):
+            paths += config.statistics.columns
+        ordering = config.table_type.ordering
+        stored = [*feed.stored_columns, *feed.unique_key, *wanted.not_null, *wanted.column_comments]
+        stored += [*config.partitioning.columns, *(path[0] for path in paths), *([ordering] if ordering else [])]
+        names = {name.lower() for name in stored}
+        return with_deletes(wanted.frame, feed.deleted_when, names, str(wanted.name), wanted.progress)
+
+    def _decided(self) -> DataFrame:
+        """The rows, with `ordering` one of each key; those of a change feed computed, as they are looked at twice."""
+        subject, table_type, feed = str(self.wanted.name), self.layout.config.table_type, self.wanted.feed
+        frame = precombined(self.frame, table_type) if table_type.merges_on_read else self.frame
+        if feed is None:
+            return frame
+        with failing_as_write_error(subject):
+            source = Source(frame, known_keys(feed.unique_key, frame.columns, subject))
+        if table_type.merges_on_read:
+            check_whole(source.nulls, subject)
+        if table_type.ordering is None:
+            source.check_unique(subject)
+        return source.frame
+
+    @property
+    def _keeps_deletes(self) -> bool:
+        table_type = self.layout.config.table_type
+        feed = self.wanted.feed is not None
+        return feed and table_type.ordering is not None and table_type.retain_deletes_hours > 0
+
+    def _kept_deletes(self, frame: DataFrame, store: Store, transaction: Transaction) -> tuple[FileReport, ...]:
+        """Writes what is remembered of deletes, so that older rows which come later stay out."""
+        table_type, layout = self.layout.config.table_type, self.layout
+        if not self._keeps_deletes or table_type.ordering is None:
+            return ()
+        told = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
+        barring = frame.where(f"{DELETED} and {quoted(table_type.ordering)} is not null")
+        columns = [
+            (functions.col(quoted(each.name)) if each.name in told else functions.lit(None).cast(each.dataType)).alias(
+                each.name
+            )
+            for each in upserts_of(frame).schema
+        ]
+        part = f"to_json(struct({', '.join(map(quoted, layout.partition_by))}))" if layout.partition_by else "''"
+        marks = [functions.lit(TOMBSTONE).alias(OP), functions.expr(new_group_of(part)).alias(GROUP)]
+        plain = plain_frame(layout, barring.select(*columns, *marks), OP, GROUP).coalesce(1)
+        build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
+        with failing_as_write_error(str(self.wanted.name)):
+            return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
+
+    def _cuts(self, store: Store, before: Snapshot | None) -> CurveModel | None:
+        """The curve of the version before, when it is a curve for this layout and its cuts still fit the data."""
+        if before is None or before.layout.get("sizing") != self.layout.sizing():
+            return None
+        if before.layout.get("drift", 0.0) > _DRIFT_LIMIT:
+            return None
+        return self.layout.stored_model(store, before)
+
+    def _written_keys(self, location: str, written: Written) -> DataFrame:
+        """The rows just written, of which Spark reads the columns that are asked for."""
+        schema = StructType.fromJson(json.loads(self.layout.schema_json))
+        # Spark takes the text of a path as it stands: an escape in it would be part of a name.
+        root = unquote(location).rstrip("/")
+        paths = [f"{root}/{each.file.path}" for each in written.files]
+        if not paths:
+            return self.spark.createDataFrame([], schema)
+        return self.spark.read.schema(schema).option(GLOB, False).option("basePath", root).parquet(*paths)
+
+    def _summary(self, written: Written, before: Snapshot | None, depth: float) -> dict[str, Any]:
+        return {
+            "rows": sum(each.file.row_count for each in written.files),
+            "files_added": len(written.files),
+            "files_removed": len(before.files) if before is not None else 0,
+            "bytes_added": sum(each.file.size_bytes for each in written.files),
+            "bytes_removed": before.files.total_bytes if before is not None else 0,
+            "data_passes": written.data_passes,
+            "overlap_depth": round(depth, 4),
+            "seconds": dict(written.phases),
+        }
+
+
+def _properties(before: Snapshot | None, rows: int | None) -> dict[str, Any]:
+    """The properties of a table that replaces another; with the number of its rows where files do not tell it."""
+    kept = batches_of(before.properties) if before is not None else {}
+    return kept if rows is None else with_more_rows(kept, rows, 0)

@@ -1,0 +1,82 @@
+"""Which files of a version a condition meets wholly, so that what becomes of their rows needs no look into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import Constant, Expr, Unknown, columns_of
+from dbt.adapters.zlayout.pruning.prune import verdicts
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.read.record_tables import rows_of
+from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+
+
+def verdict_of_files(opened: OpenTable, matching: DataFrame) -> npt.NDArray[np.int8]:
+    """What the index says of a condition.
+
+    Args:
+        opened: The table at a version.
+        matching: ``frame_of(catalog, opened)``, filtered by the condition and no more; it is planned, not run.
+
+    Returns:
+        One `Verdict` for each of ``opened.files``: SKIP where no row can meet it, ALL_ROWS where every row does.
+    """
+    expr = _predicate(opened, matching)
+    return verdicts(expr, opened.statistics.statistics(opened.files, columns_of(expr)))
+
+
+def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:
+    """The rows of a table that meet a condition.
+
+    Raises:
+        ConfigError: The condition does not fit the table.
+    """
+    try:
+        return rows.where(condition)
+    except (AnalysisException, ParseException) as error:
+        raise ConfigError(
+            [f"condition {condition!r} does not fit the table: {short_message(error).splitlines()[0]}"], subject
+        ) from error
+
+
+def count_rows(catalog: Catalog, opened: OpenTable, condition: str, subject: str) -> int:
+    """Rows of a version that meet a condition; only files that it meets in part are read.
+
+    Args:
+        catalog: The session's catalog.
+        opened: The table at the version; its files are those that the log lists.
+        condition: SQL, as in a WHERE clause.
+        subject: The table's name, for errors.
+
+    Raises:
+        ConfigError: The condition does not fit the table.
+    """
+    if opened.merges_on_read:
+        return filtered(rows_of(catalog, opened), condition, subject).count()
+    found = verdict_of_files(opened, filtered(frame_of(catalog, opened), condition, subject))
+    known = int(opened.files["row_count"].to_numpy()[found == Verdict.ALL_ROWS].sum())
+    open_files = found == Verdict.READ
+    return known + (frame_of(catalog, opened, open_files).where(condition).count() if open_files.any() else 0)
+
+
+def _predicate(opened: OpenTable, matching: DataFrame) -> Expr:
+    """The condition as the optimizer leaves it; what it turns into more than a filter decides nothing."""
+    plan: Any = matching._jdf.queryExecution().optimizedPlan()
+    kind = str(plan.getClass().getSimpleName())
+    if kind == "Filter" and plan.child().children().isEmpty():
+        jvm = Jvm.of(matching.sparkSession)
+        return to_predicate(jvm, [plan.condition()], opened.schema_json, len(opened.files))
+    if kind in ("LogicalRelation", "LocalRelation"):
+        return Constant(kind == "LogicalRelation")
+    return Unknown("the condition", f"Spark plans a {kind} for it")

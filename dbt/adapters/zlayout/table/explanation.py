@@ -1,0 +1,281 @@
+"""Why each file is read: the explanation of one scan, as data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.pruning.advice import advice_for
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
+from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
+from dbt.adapters.zlayout.table.text_grid import ruled_lines
+from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
+
+# What leaves a page of about forty lines.
+_MOST_FILES, _MOST_CONDITIONS, _MOST_CHARACTERS = 10, 8, 70
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of pruning.
+
+    Attributes:
+        name: 'partition_stats', 'files' or 'column_stats'.
+        files_before: Files that came in.
+        files_after: Files that were left.
+        seconds: Wall time.
+    """
+
+    name: str
+    files_before: int
+    files_after: int
+    seconds: float
+
+
+_JOINS = pa.schema(
+    [
+        ("column", pa.string()),
+        ("key", pa.string()),
+        ("values", pa.int64()),
+        ("skips", pa.int64()),
+        ("by_partition", pa.bool_()),
+    ]
+)
+
+
+def skipped_percent(kept: int, total: int) -> float:
+    """Share of files that are not opened, 0 … 100; 100 where there are none."""
+    return 100.0 * (total - kept) / total if total else 100.0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a scan of one table reads, and why.
+
+    Attributes:
+        table: ``schema.table``.
+        version: Of the snapshot that was looked at; None for a table that is only indexed.
+        predicate: The filters of the scan as the optimizer left them.
+        stages: In their order.
+        files: ``path`` string, ``verdict`` string (SKIP, READ, ALL_ROWS), ``stage`` string (the step that skipped it),
+            ``reason`` string (the statistic that decided).
+        conjuncts: ``sql`` string, ``usable`` bool, ``skips`` int64 (files that it skips alone), ``why_not`` string,
+            ``advice`` string (what to change).
+        joins: ``column`` string, ``key`` string, ``values`` int64 (distinct ones of the small side), ``skips`` int64
+            (files that are read and hold none of them), ``by_partition`` bool (Spark skips these by itself).
+        problems: What is wrong with the index, if anything; such files are read.
+    """
+
+    table: str
+    version: int | None
+    predicate: str
+    stages: tuple[Stage, ...]
+    files: pa.Table
+    conjuncts: pa.Table
+    joins: pa.Table = field(default_factory=_JOINS.empty_table)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def total_files(self) -> int:
+        """Files of the snapshot."""
+        return int(self.files.num_rows)
+
+    @property
+    def skipped_files(self) -> int:
+        """Files that are not opened."""
+        return int(pc.sum(pc.equal(self.files.column("verdict"), "SKIP")).as_py() or 0)
+
+    @property
+    def kept_files(self) -> int:
+        """Files that are read."""
+        return self.total_files - self.skipped_files
+
+    @property
+    def skipped_percent(self) -> float:
+        """Share of the files that are not opened, 0 … 100; 100 for a table without files."""
+        return skipped_percent(self.kept_files, self.total_files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, for JSON; docs/skipping.md has the schema."""
+        return {
+            "table": self.table,
+            "version": self.version,
+            "predicate": self.predicate,
+            "total_files": self.total_files,
+            "kept_files": self.kept_files,
+            "skipped_files": self.skipped_files,
+            "stages": [vars(stage) for stage in self.stages],
+            "conjuncts": self.conjuncts.to_pylist(),
+            "joins": self.joins.to_pylist(),
+            "files": self.files.to_pylist(),
+            "problems": list(self.problems),
+        }
+
+    def to_text(self, *, verbose: bool = False) -> str:
+        """A page for the terminal, the files that are read first; ``verbose`` for all files and conditions in full."""
+        return "\n".join(_lines(self, _Page(verbose)))
+
+
+def explanation_of(scan: ExplainedScan) -> Explanation:
+    """The explanation of a scan that the engine has looked at."""
+    plan, report = scan.filters.plan, scan.filters.report
+    names = pa.array([verdict.name for verdict in Verdict], pa.string())
+
+    def short(text: str) -> str:
+        # Spark spells columns that it shows itself with catalog, schema and table.
+        return text.replace(f"spark_catalog.{scan.table}.", "")
+
+    return Explanation(
+        table=scan.table,
+        version=scan.opened.version if scan.opened.managed else None,
+        predicate=short(scan.filters.predicate.sql()),
+        stages=tuple(Stage(each.name, each.files_before, each.files_after, each.seconds) for each in plan.stages),
+        files=pa.table(
+            {
+                "path": scan.opened.files.column("path"),
+                "verdict": names.take(pa.array(report.verdict.astype(np.int64))),
+                "stage": report.stage,
+                "reason": report.reason,
+            }
+        ),
+        conjuncts=pa.table(
+            {
+                "sql": pa.array([short(each.sql) for each in report.conjuncts], pa.string()),
+                "usable": pa.array([each.usable for each in report.conjuncts], pa.bool_()),
+                "skips": pa.array([each.skips for each in report.conjuncts], pa.int64()),
+                "why_not": pa.array([each.why_not and short(each.why_not) for each in report.conjuncts], pa.string()),
+                "advice": pa.array([advice_for(each.why_not) for each in report.conjuncts], pa.string()),
+            }
+        ),
+        joins=pa.Table.from_pylist([vars(each) for each in scan.joins], _JOINS),
+        problems=tuple(scan.opened.index.problems),
+    )
+
+
+def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
+    """What the scans of one table read together.
+
+    Args:
+        scans: All of one version: that of a table, or those of a merge-on-read table, that of its rows first.
+
+    Returns:
+        The first one's, except that files are read which any of them reads.
+    """
+    first, *others = map(explanation_of, scans)
+    files = first.files
+    for other in others:
+        besides = pc.and_(pc.equal(files["verdict"], "SKIP"), pc.not_equal(other.files["verdict"], "SKIP"))
+        columns = {name: pc.if_else(besides, other.files[name], files[name]) for name in files.column_names}
+        files = pa.table(columns)
+    return replace(first, files=files)
+
+
+def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:
+    """The versions of a table, in the order given, as an Arrow table."""
+    return pa.table(
+        {
+            "version": pa.array([each.version for each in headers], pa.int64()),
+            "instant": pa.array([each.instant for each in headers], pa.string()),
+            "action": pa.array([each.action.value for each in headers], pa.string()),
+            "operation": pa.array([each.operation for each in headers], pa.string()),
+            **{
+                name: pa.array([_number(each, name) for each in headers], pa.int64())
+                for name in ("rows", "rows_inserted", "rows_updated", "rows_deleted")
+            },
+            "files_added": pa.array([each.files_added for each in headers], pa.int64()),
+            "files_removed": pa.array([each.files_removed for each in headers], pa.int64()),
+            "bytes_added": pa.array([_number(each, "bytes_added") for each in headers], pa.int64()),
+            "committed_at": pa.array([each.committed_ms * 1000 for each in headers], pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+
+def _number(header: CommitHeader, name: str) -> int | None:
+    found = header.summary.get(name)
+    return found if type(found) is int and abs(found) < 2**63 else None
+
+
+class _Page:
+    def __init__(self, verbose: bool) -> None:
+        self.verbose = verbose
+
+    def text(self, value: object) -> str:
+        """One line, cut where it is long."""
+        line = "" if value is None else str(value).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        return line if self.verbose or len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
+
+    def most(self, count: int, limit: int) -> int:
+        return count if self.verbose else min(count, limit)
+
+
+def _lines(explanation: Explanation, page: _Page) -> Iterator[str]:
+    total, kept = explanation.total_files, explanation.kept_files
+    share = f"{kept / total:.1%}" if total else "-"
+    yield explanation.table + (f" (version {explanation.version})" if explanation.version is not None else " (indexed)")
+    yield f"  reads {kept:,} of {total:,} files ({share})"
+    yield f"  where {page.text(explanation.predicate)}"
+    stages = [
+        (each.name, f"{each.files_before:,}", f"{each.files_after:,}", f"{each.seconds * 1000:.1f}")
+        for each in explanation.stages
+    ]
+    yield from _grid(("stage", "before", "after", "ms"), stages)
+    yield from _conditions(explanation.conjuncts, page)
+    yield from _joins(explanation.joins, page)
+    yield from _files(explanation.files, page)
+    yield from (f"  note: {problem}" for problem in explanation.problems)
+
+
+def _conditions(conjuncts: pa.Table, page: _Page) -> Iterator[str]:
+    rows = conjuncts.to_pylist()
+    shown = rows[: page.most(len(rows), _MOST_CONDITIONS)]
+    cells = [
+        (page.text(row["sql"]), f"{row['skips']:,}" if row["usable"] else "not usable", page.text(row["why_not"]))
+        for row in shown
+    ]
+    yield from _grid(("condition", "skips alone", "why not"), cells)
+    yield from _more(len(rows) - len(shown), "conditions")
+    for row in shown:
+        if row["advice"]:
+            yield f"  `{page.text(row['sql'])}`: {row['advice']}"
+
+
+def _joins(joins: pa.Table, page: _Page) -> Iterator[str]:
+    rows = joins.to_pylist()
+    yield from _grid(
+        ("join", "values", "would skip", "note"),
+        [
+            (page.text(f"{row['column']} = {row['key']}"), f"{row['values']:,}", f"{row['skips']:,}", _join_note(row))
+            for row in rows
+        ],
+    )
+
+
+def _join_note(row: Mapping[str, Any]) -> str:
+    if row["by_partition"]:
+        return "Spark does, by partition, when the query runs"
+    return f"zlayout_prune_by('{row['column']}', …) makes a condition of them" if row["skips"] else ""
+
+
+def _files(files: pa.Table, page: _Page) -> Iterator[str]:
+    skipped = pc.equal(files.column("verdict"), "SKIP")
+    order = pc.sort_indices(skipped.cast(pa.int8()))
+    shown = files.take(order[: page.most(files.num_rows, _MOST_FILES)]).to_pylist()
+    rows = [(page.text(row["path"]), row["verdict"], page.text(row["reason"])) for row in shown]
+    yield from _grid(("file", "verdict", "reason"), rows)
+    yield from _more(files.num_rows - len(shown), "files")
+
+
+def _more(count: int, what: str) -> Iterator[str]:
+    if count > 0:
+        yield f"  … and {count:,} more {what} (verbose: true shows them)"
+
+
+def _grid(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    if rows:
+        yield ""
+        yield from (f"  {line}" for line in ruled_lines(head, rows))

@@ -1,0 +1,156 @@
+"""The layout of a ``ZTable``, measured: how its files overlap, and what conditions read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.layout.measures.measures import Clustering
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
+from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
+from dbt.adapters.zlayout.spark.index.fresh import stale_files
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information
+from dbt.adapters.zlayout.spark.read.explain import explain_predicate, nothing_matches
+from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.table.explanation import skipped_percent
+from dbt.adapters.zlayout.timeline.log.row_count import row_count
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class PredicateFiles:
+    """What a given predicate reads.
+
+    Attributes:
+        predicate: A condition, as in a WHERE clause.
+        total_files: Files of the table.
+        kept_files: Those that are read.
+        kept_rows: Rows of these.
+        kept_bytes: Size of these.
+    """
+
+    predicate: str
+    total_files: int
+    kept_files: int
+    kept_rows: int
+    kept_bytes: int
+
+    @property
+    def skipped_percent(self) -> float:
+        """Share of the files that are not read, 0 … 100; 100 for a table without files."""
+        return skipped_percent(self.kept_files, self.total_files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "skipped_percent": self.skipped_percent}
+
+
+@dataclass(frozen=True)
+class ClusteringInformation(Clustering):
+    """The layout of one version of a table.
+
+    Attributes:
+        table: ``schema.table``.
+        version: Of the snapshot.
+        managed: Whether the table is managed here, or only indexed.
+        zorder: Its clustering keys.
+        predicate: What the given predicate reads; None where none was given.
+        problems: What is wrong with the index, if anything; such files count as unknown.
+    """
+
+    table: str
+    version: int
+    managed: bool
+    zorder: tuple[str, ...]
+    predicate: PredicateFiles | None
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON; docs/clustering.md has the schema."""
+        return {
+            "table": self.table,
+            "version": self.version,
+            "managed": self.managed,
+            "zorder": list(self.zorder),
+            **super().to_dict(),
+            "predicate": None if self.predicate is None else self.predicate.to_dict(),
+            "problems": list(self.problems),
+        }
+
+
+class TableMeasures:
+    """Methods that measure the layout."""
+
+    name: str
+    location: str
+    _spark: SparkSession
+    _opened: OpenTable
+
+    def clustering_information(
+        self, columns: Sequence[str] | str | None = None, *, predicate: str | None = None
+    ) -> ClusteringInformation:
+        """How well the files are laid out, from the index alone: overlaps, depths, and what conditions would read.
+
+        Args:
+            columns: Which to look at, such as ``['a', 'b.c']``; by default the clustering keys, and for a table without
+                keys all columns with statistics.
+            predicate: Also say what this condition reads.
+
+        Raises:
+            ConfigError: A column does not exist or has no statistics.
+        """
+        opened = self._opened
+        measured = measure_table(opened, columns, self.name)
+        return ClusteringInformation(
+            **vars(measured),
+            table=self.name,
+            version=opened.version,
+            managed=opened.managed,
+            zorder=tuple(format_column_path(tuple(path)) for path in opened.snapshot.layout.get("zorder", [])),
+            predicate=None if predicate is None else self._files_of(predicate),
+            problems=tuple(opened.index.problems),
+        )
+
+    def _files_of(self, predicate: str) -> PredicateFiles:
+        name = Catalog(self._spark).name(self.name)
+        scans = explain_predicate(self._spark, name, predicate) or [nothing_matches(name, self._opened)]
+        read = np.logical_or.reduce([each.filters.plan.candidates for each in scans])
+        files = scans[0].opened.files
+        kept = files.filter(pa.array(read))
+        return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
+
+    def information(self) -> dict[str, Any]:
+        """The table in a few numbers."""
+        snapshot = self._opened.snapshot
+        layout, summary = snapshot.layout, Timeline(self._opened.store).read(snapshot.version).summary
+        merging = merging_information(self._opened) if self._opened.merges_on_read else {}
+        return {
+            "name": self.name,
+            "level": "managed" if self._opened.managed else "indexed",
+            "location": self.location,
+            "version": snapshot.version,
+            "instant": snapshot.instant,
+            "operation": snapshot.operation,
+            "files": len(snapshot.files),
+            "rows": row_count(snapshot),
+            "bytes": snapshot.files.total_bytes,
+            "zorder": [".".join(path) for path in layout.get("zorder", [])],
+            "curve": layout.get("curve"),
+            "partition_by": list(snapshot.partition_by),
+            "partitions": len(self._opened.partition_keys) if snapshot.partition_by else 0,
+            "overlap_depth": summary.get("overlap_depth"),
+            "stale_files": stale_files(self._opened).num_rows,
+            "table_type": table_type_of(self._opened).kind,
+            "unfinished": unfinished_work(self._opened),
+            **merging,
+        }

@@ -1,0 +1,138 @@
+"""The merge-on-read half of ``ZTable``: upserts by the table's own key, streams, and compaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.config.file_sizing import parse_size
+from dbt.adapters.zlayout.config.table_type import parse_strategy
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.jobs.jobs import handed_over
+from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.table.writes import TableWrites
+from dbt.adapters.zlayout.timeline.files.action import Operation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Source: org.apache.spark.sql.execution.streaming.StreamExecution.QUERY_ID_KEY.
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_TRIES = 4
+
+
+class TableRecords(TableWrites):
+    """Methods of tables of the type ``merge_on_read``."""
+
+    name: str
+    _spark: SparkSession
+    _opened: OpenTable
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether changes of rows go to logs, which readers merge."""
+        return self._opened.merges_on_read
+
+    def upsert(self, df: DataFrame, *, deleted_when: str | None = None, **options: Any) -> CommitSummary:
+        """Brings rows in by the table's key: they take the place of those of equal keys, the others are new.
+
+        Of two rows of a key the one with the greater value of the ordering column stays, in the table or among those
+        that come; of equal ones, and without an ordering column, the one that comes last.
+
+        Args:
+            df: The rows, whose query runs once; without an ordering column no two may have the same key.
+            deleted_when: Which rows are deletes, SQL over their columns, such as ``op = 'D'``; null means no. With an
+                ordering column a delete bars rows that are older, also where they come later. A column that only this
+                reads is not stored unless the table has it.
+            **options: See `TableWrites`.
+
+        Returns:
+            What was done: ``rows_inserted``, ``rows_updated``, ``rows_deleted``, ``groups_touched``, ``log_bytes`` …
+
+        Raises:
+            WriteError: A key is null, or rows share one and nothing orders them; the table is as it was.
+            ConfigError: The table is not of the type ``merge_on_read``.
+            ConflictError: Another writer committed rows of the same keys meanwhile; run it again.
+        """
+        given: dict[str, Any] = {"delta": delta_plans.upsert, "takes_deletes": True, "deleted_when": deleted_when}
+        return self._modify(Operation.MERGE, df, None, **given, **options)
+
+    def upsert_batch(self, df: DataFrame, batch_id: int, *, deleted_when: str | None = None) -> None:
+        """Takes one batch of a stream, exactly once: ``stream.writeStream.foreachBatch(table.upsert_batch)``.
+
+        A stream of changes with deletes: ``foreachBatch(partial(table.upsert_batch, deleted_when="op = 'D'"))``.
+
+        The commit says which query and batch it is of, so that a batch which comes again, as after a kill between the
+        commit and the stream's checkpoint, changes nothing.
+
+        Args:
+            df: The batch.
+            batch_id: Its number in the stream.
+            deleted_when: As for `upsert`.
+
+        Raises:
+            WriteError: As for `upsert`.
+            ConflictError: As for `upsert`, several times in a row.
+        """
+        query_id = self._spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
+        for left in reversed(range(_BATCH_TRIES)):
+            try:
+                self.upsert(handed_over(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
+                return
+            except ConflictError:  # noqa: PERF203 # each try is a whole query
+                if not left:
+                    raise
+
+    def compact(
+        self,
+        schedule_only: bool = False,
+        *,
+        execute_only: bool = False,
+        plan: str | None = None,
+        strategy: str | None = None,
+        max_bytes: int | str | None = None,
+        where: Mapping[str, object] | None = None,
+        logs_only: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> CompactionSummary:
+        """Merges logs into base files. Writers are not in its way, nor it in theirs.
+
+        Args:
+            schedule_only: Only write a plan to the timeline, for a later call to carry out.
+            execute_only: Carry out the plans that wait, oldest first, and make no new one.
+            plan: Carry out the plan of this instant only.
+            strategy: Which file groups come first: 'log_size', 'log_ratio', 'commits' or 'age'; None for the table's.
+            max_bytes: Most bytes of the new plan, a number or such as '10gb'; None for what the table says.
+            where: Partition values by column: only file groups of these partitions.
+            logs_only: Merge the logs of each file group into one log and leave its base file; it costs less.
+            progress: Gets a line now and then.
+
+        Returns:
+            ``version``, ``plans``, ``groups``, ``groups_dropped``, ``files_added``, ``files_removed``, ``bytes_read``,
+            ``bytes_written``, ``seconds``; this object sees the version.
+
+        Raises:
+            ConfigError: A setting is wrong, or no plan has the instant.
+            UnsupportedError: The table is not of the type ``merge_on_read``.
+            ConflictError: Another writer was in the way; the plan waits.
+            WriteError: Rows could not be read or written; the table is as it was, and the plan waits.
+        """
+        problems: list[str] = []
+        chosen = None if strategy is None else parse_strategy(strategy, problems)
+        size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
+        if schedule_only and (execute_only or plan is not None):
+            problems.append("schedule_only: execute_only and plan carry out what is planned; leave them out")
+        if problems:
+            raise ConfigError(problems, self.name)
+        name = Catalog(self._spark).name(self.name)
+        work = Compaction(self._spark, name, chosen, size, dict(where or {}), logs_only, progress)
+        if schedule_only:
+            return work.schedule()
+        done = work.execute(plan) if execute_only or plan is not None else work.run()
+        _, self._opened = open_managed(self._spark, name)
+        return done

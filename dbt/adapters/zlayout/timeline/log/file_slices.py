@@ -1,0 +1,136 @@
+"""File groups and their newest slices: one base file, or none yet, and the log files that came after it.
+
+Beside them lie kept deletes: what a compaction remembers of rows that it left out. Readers have no use for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import (
+    DELETES_NAME,
+    LOG_NAME,
+    deletes_file_instant,
+    parse_data_file_name,
+    parse_log_file_name,
+)
+
+Partition = tuple[tuple[str, "str | None"], ...]
+
+
+@dataclass(frozen=True)
+class FileSlice:
+    """The live files of one file group.
+
+    Attributes:
+        partition: Where the group lies; with `group` its id.
+        group: The file id.
+        base: The base file, or None where rows have come to the group only as logs.
+        logs: Log files, oldest first.
+        deletes: Files of kept deletes.
+    """
+
+    partition: Partition
+    group: str
+    base: DataFile | None = None
+    logs: tuple[DataFile, ...] = field(default=())
+    deletes: tuple[DataFile, ...] = field(default=())
+
+    @property
+    def base_instant(self) -> str | None:
+        """The instant that began the slice: of the base file, else of the first log; None for a file of others."""
+        if self.base is not None:
+            parsed = parse_data_file_name(self.base.path)
+            return parsed[1] if parsed else None
+        return self.log_instants[0] if self.logs else None
+
+    @property
+    def log_instants(self) -> tuple[str, ...]:
+        """Instants of the delta commits whose logs it holds, oldest first."""
+        found = (parse_log_file_name(each.path) for each in self.logs)
+        return tuple(dict.fromkeys(each[1] for each in found if each is not None))
+
+    @property
+    def log_bytes(self) -> int:
+        """Size of its logs."""
+        return sum(each.size_bytes for each in self.logs)
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of base, logs and kept deletes."""
+        return sum(each.size_bytes for each in (*self.logs, *self.deletes, *((self.base,) if self.base else ())))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Its files."""
+        base = () if self.base is None else (self.base.path,)
+        return (*base, *(each.path for each in (*self.logs, *self.deletes)))
+
+
+def is_log(files: DataFiles) -> pa.BooleanArray:
+    """Which files are logs; bool, one a file."""
+    return pc.match_substring_regex(files["path"].combine_chunks(), LOG_NAME)
+
+
+def groups_with_logs(files: DataFiles) -> frozenset[str]:
+    """The file groups of the logs among some files."""
+    return frozenset(log_files(files)["group"].to_pylist()) if len(files) else frozenset()
+
+
+def without_logs(files: DataFiles) -> DataFiles:
+    """The base files of file groups that have no logs."""
+    logged, bases = pa.array(sorted(groups_with_logs(files)), pa.string()), base_files(files)
+    return bases.filter(pc.invert(pc.is_in(bases["group"], value_set=logged))) if len(logged) else bases
+
+
+def base_files(files: DataFiles) -> DataFiles:
+    """The base files among some."""
+    return files.filter(pc.invert(pc.or_(is_log(files), _has_deletes(files))))
+
+
+def kept_deletes(files: DataFiles) -> DataFiles:
+    """The files of kept deletes among some."""
+    return files.filter(_has_deletes(files))
+
+
+def log_files(files: DataFiles) -> DataFiles:
+    """The log files among some."""
+    return files.filter(is_log(files))
+
+
+def slices_with_logs(files: DataFiles) -> list[FileSlice]:
+    """The newest slice of each file group that has logs, in the order of partition and group; others cost nothing."""
+    logs = log_files(files)
+    if not len(logs):
+        return []
+    others = files.filter(pc.invert(is_log(files)))
+    touched = pc.is_in(others["group"], value_set=logs["group"].combine_chunks())
+    return sorted(_slices([*others.filter(touched), *logs]), key=lambda each: (str(each.partition), each.group))
+
+
+def _slices(files: Iterable[DataFile]) -> list[FileSlice]:
+    found: dict[tuple[Partition, str], FileSlice] = {}
+    for each in sorted(files, key=lambda file: (_order(file), file.path)):
+        key = (each.partition, each.group)
+        have = found.get(key, FileSlice(*key))
+        if parse_log_file_name(each.path) is not None:
+            found[key] = replace(have, logs=(*have.logs, each))
+        elif deletes_file_instant(each.path) is not None:
+            found[key] = replace(have, deletes=(*have.deletes, each))
+        else:
+            found[key] = replace(have, base=each)
+    return list(found.values())
+
+
+def _has_deletes(files: DataFiles) -> pa.BooleanArray:
+    return pc.match_substring_regex(files["path"].combine_chunks(), DELETES_NAME)
+
+
+def _order(file: DataFile) -> tuple[str, int]:
+    parsed = parse_log_file_name(file.path)
+    return ("", 0) if parsed is None else parsed[1:]

@@ -1,0 +1,82 @@
+"""A snapshot: the whole state of the table at one version, and the replay of the log that gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.state import TableState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot(TableState):
+    """The state of a table at one version.
+
+    Attributes:
+        files: The live data files.
+    """
+
+    files: DataFiles
+
+
+def replay(start: Snapshot | None, commits: Sequence[Commit]) -> Snapshot:
+    """Return the snapshot after some versions.
+
+    Args:
+        start: The snapshot before the first of them, None for version 0.
+        commits: At least one version, without gaps, oldest first.
+    """
+    files = _live_files(start.files if start else None, commits)
+    return Snapshot(files=files, **commits[-1].state())
+
+
+def _live_files(start: DataFiles | None, commits: Sequence[Commit]) -> DataFiles:
+    # A file lives if nothing removed it after it was added; within one version the removal comes first.
+    # All versions are decided at once: step i + 1 is commits[i], step 0 the start.
+    added = [files for files in (start, *(commit.adds for commit in commits)) if files is not None]
+    first_step = 0 if start is not None else 1
+    add_step = np.repeat(np.arange(first_step, first_step + len(added)), [len(files) for files in added])
+    live = [(files, step) for step, files in enumerate(added, first_step) if len(files)]
+    partition_by = commits[-1].partition_by
+    removed = pa.array([path for commit in commits for path in commit.removes], pa.string())
+    remove_step = np.repeat(np.arange(1, len(commits) + 1), [len(commit.removes) for commit in commits])
+
+    paths = pa.chunked_array([files["path"].combine_chunks() for files, _ in live], pa.string())
+    last_removed = _last_step(removed, remove_step)
+    position = pc.index_in(paths, value_set=last_removed["path"]).combine_chunks()
+    removed_at = last_removed["step"].take(position).fill_null(-1).to_numpy()
+    alive = add_step >= removed_at
+    if pc.count_distinct(paths).as_py() != len(paths):
+        # The same path added again without a removal: the later entry knows its size and time.
+        last_added = _last_step(paths, add_step)
+        latest = last_added["step"].take(pc.index_in(paths, value_set=last_added["path"]).combine_chunks()).to_numpy()
+        alive &= add_step == latest
+
+    kept: list[DataFiles] = []
+    row = 0
+    for files, _ in live:
+        mask = alive[row : row + len(files)]
+        row += len(files)
+        if mask.all():
+            kept.append(files)
+        elif mask.any():
+            kept.append(files.filter(pa.array(mask)))
+    if not kept:
+        return DataFiles.empty(partition_by)
+    return DataFiles(pa.concat_tables([files.arrow for files in kept]).combine_chunks())
+
+
+def _last_step(paths: pa.Array | pa.ChunkedArray, steps: np.ndarray[Any, Any]) -> pa.Table:
+    grouped = (
+        pa.table({"path": paths, "step": pa.array(steps, pa.int64())})
+        .group_by("path", use_threads=False)
+        .aggregate([("step", "max")])
+    )
+    return pa.table({"path": grouped["path"].combine_chunks(), "step": grouped["step_max"].combine_chunks()})

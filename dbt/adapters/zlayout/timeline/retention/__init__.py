@@ -1,0 +1,1 @@
+"""Older versions and the files that they need: time travel, cleaning, orphans."""

@@ -1,0 +1,106 @@
+"""Records of cleans: since which version all files are there, written down before the first of them goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.instant import is_instant, next_instant
+from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
+from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER, instants_in_name
+
+_KEPT = 3
+
+
+@dataclass(frozen=True)
+class CleanRecord:
+    """What one clean did, or several together.
+
+    Attributes:
+        oldest_version: From this version on all files are there; those of older ones may be gone.
+        deleted_through: Up to this version what was not needed has been deleted; a clean that died leaves it behind
+            ``oldest_version``.
+        cleaned_ms: When, milliseconds since the epoch.
+        files: Number of files.
+        size_bytes: Their size.
+        failed: How many of them could not be deleted.
+    """
+
+    oldest_version: int
+    deleted_through: int
+    cleaned_ms: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    failed: int = 0
+
+    def to_json(self) -> bytes:
+        """Return the bytes of the file."""
+        return to_json_bytes(vars(self))
+
+
+def read_records(store: Store) -> dict[str, CleanRecord]:
+    """Return the records by path, oldest first.
+
+    Raises:
+        CorruptError: One of them cannot be understood.
+    """
+    found: dict[str, CleanRecord] = {}
+    paths = [file.path for file in store.list(CLEAN_FOLDER)]
+    for path in [path for path in paths if any(map(is_instant, instants_in_name(path)))]:
+        with suppress(FileMissingError):  # another clean has just retired it
+            content = from_json_bytes(store.read(path), path)
+            # Records of older releases do not say what failed.
+            fields = dict.fromkeys(CleanRecord.__dataclass_fields__, int)
+            found[path] = CleanRecord(*read_fields({"failed": 0, **content}, path, **fields))
+    return found
+
+
+def newest_state(records: Sequence[CleanRecord]) -> CleanRecord | None:
+    """Return what several cleans did together, None for none: each may have gone on where another stopped."""
+    if not records:
+        return None
+    last = records[-1]
+    return CleanRecord(
+        oldest_version=max(each.oldest_version for each in records),
+        deleted_through=max(each.deleted_through for each in records),
+        cleaned_ms=last.cleaned_ms,
+        files=last.files,
+        size_bytes=last.size_bytes,
+        failed=last.failed,
+    )
+
+
+def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> str:
+    """Write a record down under a name of its own.
+
+    Args:
+        store: The table's files.
+        record: The record.
+        after: Paths of the records before it.
+
+    Returns:
+        Its path.
+    """
+    last = max((instant for path in after for instant in instants_in_name(path)), default=None)
+    while True:
+        last = next_instant(last, record.cleaned_ms)
+        path = f"{CLEAN_FOLDER}/{last}.json"
+        try:
+            store.create(path, record.to_json())
+        except AlreadyExistsError:
+            continue
+        return path
+
+
+def retire_records(store: Store, superseded: Sequence[str]) -> None:
+    """Delete the oldest of the records that a newer one, which knew them, has taken over."""
+    store.delete(superseded[: max(0, len(superseded) + 1 - _KEPT)])
+
+
+def cleaned_version(store: Store) -> int | None:
+    """Return the oldest version whose files every clean left whole, None where none was run."""
+    record = newest_state(list(read_records(store).values()))
+    return None if record is None else record.oldest_version

@@ -1,0 +1,236 @@
+"""Cleaning: deleting the files that no retained version, and no transaction under way, needs any more."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.naming import (
+    CHECKPOINT_FOLDER,
+    CURVE_FOLDER,
+    INDEX_FOLDER,
+    STAGING_FOLDER,
+    checkpoint_path,
+    instants_in_name,
+    log_path,
+    version_in_name,
+)
+from dbt.adapters.zlayout.timeline.files.paths import may_be_cleaned
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.retention.clean_record import (
+    CleanRecord,
+    create_record,
+    newest_state,
+    read_records,
+    retire_records,
+)
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans_of_ours
+from dbt.adapters.zlayout.timeline.retention.past import stored_files
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending, list_pending, liveness
+
+_HOUR_MS = 3_600_000
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class CleanResult:
+    """What a clean deleted, or would delete.
+
+    Attributes:
+        files: Number of files: data, index, curve models and checkpoints.
+        bytes: Their size.
+        oldest_version: From this version on all data files are there afterwards; None for a table without versions.
+        paths: The files.
+        failed: What the store says of each other file that was to go and could not be deleted; the next clean tries
+            again.
+    """
+
+    files: int
+    bytes: int
+    oldest_version: int | None
+    paths: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Findings:
+    unneeded: Sequence[StoredFile]
+    retained_from: int
+    record: CleanRecord
+    records_before: Sequence[str] = field(default=())
+    is_news: bool = False
+
+    @property
+    def result(self) -> CleanResult:
+        paths = tuple(file.path for file in self.unneeded)
+        return CleanResult(len(paths), self.record.size_bytes, self.record.oldest_version, paths)
+
+    def only(self, again: _Findings) -> _Findings:
+        """Return these findings without the files that are needed by now."""
+        return self._of({file.path for file in again.unneeded})
+
+    def without(self, paths: Collection[str]) -> _Findings:
+        """Return these findings without some files."""
+        return self._of({file.path for file in self.unneeded}.difference(paths))
+
+    def _of(self, paths: Collection[str]) -> _Findings:
+        unneeded = [file for file in self.unneeded if file.path in paths]
+        record = replace(self.record, files=len(unneeded), size_bytes=sum(file.size_bytes for file in unneeded))
+        return replace(self, unneeded=unneeded, record=record)
+
+
+def store_time_ms(store: Store) -> int:
+    """Return the time by the clock that dates the store's files, which no writer's clock can put wrong."""
+    path = f"{STAGING_FOLDER}/.{uuid.uuid4().hex}.tmp"
+    store.put(path, b"")
+    try:
+        return store.stat(path).modified_ms
+    finally:
+        store.delete([path])
+
+
+def clean(
+    timeline: Timeline,
+    retain_versions: int,
+    retain_hours: float,
+    now_ms: int,
+    dry_run: bool = False,
+    orphans: bool = False,
+) -> CleanResult:
+    """Delete what only versions need that are past their time.
+
+    Retained are the newest `retain_versions` versions, all that were the newest at any time in the last
+    `retain_hours`, and those that a transaction under way needs. Log entries stay: they are the history.
+
+    Args:
+        timeline: The table's timeline.
+        retain_versions: At least 1.
+        retain_hours: At least 0; a reader may take so long.
+        now_ms: The time by the clock of the store, milliseconds since the epoch; see `store_time_ms`.
+        dry_run: Only tell what would be deleted.
+        orphans: Also delete data and staged files that were written in this format, that no version lists, and that
+            are older than `retain_hours`. Files that other tools put into the folder stay.
+
+    Raises:
+        ValueError: `retain_versions` or `retain_hours` is too small.
+    """
+    if retain_versions < 1 or retain_hours < 0:
+        raise ValueError(f"cannot retain {retain_versions} versions and {retain_hours} hours: at least 1 and 0")
+    if timeline.latest_version() is None:
+        return CleanResult(0, 0, None, ())
+    store = timeline.store
+    found = _look(timeline, retain_versions, retain_hours, now_ms, orphans)
+    for _ in range(_TRIES):
+        if dry_run or not (found.unneeded or found.is_news):
+            return found.result
+        # Written down first, then looked at again: a transaction that turns to an older version says so first and reads
+        # the records then. One of the two sees the other, or what it committed is in the log that is read now.
+        path = create_record(store, found.record, found.records_before)
+        again = _look(timeline, retain_versions, retain_hours, now_ms, orphans) if found.unneeded else found
+        if again.retained_from >= found.retained_from:
+            found = found.only(again)
+            failed = _delete(store, found.result.paths)
+            # What could not be deleted is looked for again: the versions that needed it count as not cleaned.
+            through = found.record.deleted_through if failed else found.retained_from
+            store.put(path, replace(found.record, deleted_through=through, failed=len(failed)).to_json())
+            retire_records(store, found.records_before)
+            done = found.without(failed).result
+            return replace(done, failed=tuple(failed.values()))
+        store.delete([path])
+        found = again
+    return CleanResult(0, 0, found.record.oldest_version, ())
+
+
+def _delete(store: Store, paths: Sequence[str]) -> dict[str, str]:
+    """Deletes files; returns by path what is wrong with those that it could not delete."""
+    # Looked at again, whatever was read where: nothing but what a clean may take goes.
+    allowed = may_be_cleaned(paths)
+    failed = {path: f"{path}: neither data nor index of the table" for path in set(paths).difference(allowed)}
+    try:
+        store.delete(allowed)
+    except StoreError:
+        for path in allowed:  # one that cannot be deleted must not keep the others
+            try:
+                store.delete([path])
+            except StoreError as error:  # noqa: PERF203 - each file has its own fate
+                failed[path] = str(error)
+    return failed
+
+
+def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms: int, with_orphans: bool) -> _Findings:
+    store = timeline.store
+    # The order matters: files first, then work under way, then the log. A transaction that commits meanwhile is in one
+    # of the last two, so that nothing that it wrote can look unneeded.
+    own_files = [*store.list(INDEX_FOLDER, recursive=True), *store.list(CURVE_FOLDER, recursive=True)]
+    records = read_records(store)
+    known = newest_state(list(records.values())) or CleanRecord(0, 0)
+    pending = list_pending(store)
+    since_ms = now_ms - int(retain_hours * _HOUR_MS)
+    lost = [file for file in orphans_of_ours(timeline) if file.modified_ms < since_ms] if with_orphans else []
+    oldest_base = _oldest_base(timeline, pending)
+    newest = timeline.latest_version() or 0
+    oldest = min(_oldest_retained(timeline, newest, retain_versions, since_ms), oldest_base)
+    retained = timeline.entries(oldest, newest)
+    data_files = _data_files(timeline, known.deleted_through, oldest, retained)
+    unneeded = [*data_files, *lost, *_own_files(own_files, retained, pending), *_checkpoints(store, oldest)]
+    record = CleanRecord(
+        oldest_version=max(known.oldest_version, oldest) if data_files else known.oldest_version,
+        deleted_through=known.deleted_through,
+        cleaned_ms=now_ms,
+        files=len(unneeded),
+        size_bytes=sum(file.size_bytes for file in unneeded),
+    )
+    return _Findings(unneeded, oldest, record, tuple(records), is_news=oldest > known.deleted_through)
+
+
+def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, since_ms: int) -> int:
+    # Version v was the newest until v + 1 was committed. Clocks of writers differ, so the store says when that was, and
+    # the search goes by the log's order and ends at the first version that was replaced before the window.
+    oldest = newest
+    while oldest > 0:
+        replaced_ms = timeline.store.stat(log_path(oldest)).modified_ms
+        if oldest <= newest - retain_versions + 1 and replaced_ms <= since_ms:
+            break
+        oldest -= 1
+    return oldest
+
+
+def _oldest_base(timeline: Timeline, pending: Sequence[Pending] | None = None) -> int:
+    """The oldest version that a transaction under way needs; the newest of all where none is."""
+    store = timeline.store
+    found = list_pending(store) if pending is None else pending
+    living = [each for each in found if liveness(each, store, timeline.surroundings) is not Liveness.GONE]
+    plans = [plan for each in living if (plan := each.plan(store)) is not None]
+    # After the plans: a transaction that ended meanwhile needs nothing any more.
+    newest = timeline.latest_version() or 0
+    return min([newest, *(plan.base_version for plan in plans if plan.base_version is not None)])
+
+
+def _data_files(timeline: Timeline, deleted_through: int, oldest: int, retained: Sequence[Commit]) -> list[StoredFile]:
+    # A file that version v <= oldest removed was last needed by v - 1, unless a rollback took it in again.
+    removed: set[str] = set()
+    for entry in timeline.entries(deleted_through + 1, oldest):
+        removed.update(entry.removes)
+    if not removed:
+        return []
+    removed.difference_update(timeline.snapshot(oldest).files["path"].to_pylist())
+    for entry in retained:
+        removed.difference_update(entry.adds["path"].to_pylist())
+    return stored_files(timeline.store, removed)
+
+
+def _own_files(files: Sequence[StoredFile], retained: Sequence[Commit], pending: Sequence[Pending]) -> list[StoredFile]:
+    needed = {path for entry in retained for slices in entry.index.values() for path in slices}
+    needed.update(entry.curve for entry in retained if entry.curve is not None)
+    under_way = {found.instant for found in pending}
+    return [file for file in files if file.path not in needed and under_way.isdisjoint(instants_in_name(file.path))]
+
+
+def _checkpoints(store: Store, oldest: int) -> list[StoredFile]:
+    stored = {version_in_name(file.path): file for file in store.list(CHECKPOINT_FOLDER)}
+    start = max((version for version in stored if version is not None and version <= oldest), default=0)
+    return [file for version, file in stored.items() if version is not None and file.path < checkpoint_path(start)]

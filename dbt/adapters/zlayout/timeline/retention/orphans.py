@@ -1,0 +1,86 @@
+"""Orphans: data files in the folder that no version and no work under way explains."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.naming import (
+    STAGING_FOLDER,
+    instants_in_name,
+    is_data_path,
+    is_own_name,
+    staged_under,
+)
+from dbt.adapters.zlayout.timeline.files.nested_tables import without_nested_tables
+from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness
+
+
+def orphans(timeline: Timeline) -> list[StoredFile]:
+    """Return the data files that no version still readable lists, and no live transaction is writing.
+
+    They come from a plain `INSERT` of another tool, from a copy by hand, or from a writer that died.
+    """
+    store = timeline.store
+    # Files first, then work under way, then the log: what commits meanwhile is found in one of the two.
+    stored = [file for file in without_nested_tables(store.list("", recursive=True)) if is_data_path(file.path)]
+    under_way = {
+        pending.instant
+        for pending in list_pending(store)
+        if liveness(pending, store, timeline.surroundings) is Liveness.LIVE
+    }
+    newest = timeline.latest_version()
+    known: set[str] = set()
+    if newest is not None:
+        # A file that a version after the last whole clean removed is kept for older readers: it is no orphan.
+        oldest = min(_deleted_through(store), newest)
+        known.update(timeline.snapshot(oldest).files["path"].to_pylist())
+        for entry in timeline.entries(oldest + 1, newest):
+            known.update(entry.adds["path"].to_pylist())
+    return [file for file in stored if file.path not in known and under_way.isdisjoint(instants_in_name(file.path))]
+
+
+def _deleted_through(store: Store) -> int:
+    try:
+        cleaned = newest_state(list(read_records(store).values()))
+    except CorruptError:
+        return 0  # whatever any version listed is known then
+    return cleaned.deleted_through if cleaned is not None else 0
+
+
+def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
+    """Return data and staged files of this format that no version lists and no transaction without an end wrote.
+
+    A data file outside of the folders that the table's partitions have is not the table's.
+    """
+    store = timeline.store
+    # Files first, then work under way. What a worker staged for a writer that was rolled back meanwhile is lost too.
+    staged = [file for file in store.list(STAGING_FOLDER, recursive=True) if staged_under(file.path) is not None]
+    layouts = _partition_columns(timeline)
+    lost = [file for file in orphans(timeline) if is_own_name(file.path) and _columns_of(file.path) in layouts]
+    open_ended = {pending.instant for pending in list_pending(store)}
+    return [
+        *(file for file in lost if open_ended.isdisjoint(instants_in_name(file.path))),
+        *(file for file in staged if staged_under(file.path) not in open_ended),
+    ]
+
+
+def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
+    """The partition columns, in lower case, of every version whose files may lie in the folder."""
+    newest = timeline.latest_version()
+    if newest is None:
+        return set()
+    oldest = min(_deleted_through(timeline.store), newest)
+    found = [timeline.snapshot(oldest).partition_by]
+    found += [entry.partition_by for entry in timeline.entries(oldest + 1, newest)]
+    return {tuple(name.lower() for name in columns) for columns in found}
+
+
+def _columns_of(path: str) -> tuple[str, ...] | None:
+    """The columns of the partition folders that a file lies in, in lower case; None in any other folder."""
+    folders = path.split("/")[:-1]
+    columns = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
+    return columns if all("=" in folder for folder in folders) else None

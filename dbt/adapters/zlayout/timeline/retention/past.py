@@ -1,0 +1,153 @@
+"""The past of a table: which version is meant, and whether its files are still there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import FileMissingError, VersionNotFoundError
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import instant_of, is_instant
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+# Beyond so many files one listing is cheaper than asking for each.
+_STATS_BEFORE_LISTING = 200
+
+
+def snapshot_of(timeline: Timeline, version: int, subject: str) -> Snapshot:
+    """Return a version that can be read.
+
+    Args:
+        timeline: The table's timeline.
+        version: The version.
+        subject: The table, for messages.
+
+    Raises:
+        VersionNotFoundError: There is no such version, or its files were cleaned.
+    """
+    check_version(timeline, version, subject)
+    found = timeline.snapshot(version)
+    check_kept(timeline, found.files["path"], f"{subject}: the files of version {version}")
+    return found
+
+
+def check_version(timeline: Timeline, version: int, subject: str) -> None:
+    """Return if there is, or was, such a version.
+
+    Raises:
+        VersionNotFoundError: There never was.
+    """
+    newest = _newest(timeline, subject)
+    if not 0 <= version <= newest:
+        raise VersionNotFoundError(f"{subject} has no version {version}; {_readable(timeline, newest)}")
+
+
+def version_of_instant(timeline: Timeline, instant: str, subject: str) -> int:
+    """Return the version that a transaction made, by its instant.
+
+    Raises:
+        VersionNotFoundError: None has this instant.
+    """
+    version = newest = _newest(timeline, subject)
+    before: str | None = None
+    while version >= 0:
+        entry = timeline.read(version)
+        if entry.instant == instant:
+            return version
+        if entry.last_instant < instant:
+            before = f"version {version} of {entry.last_instant} is the last before it; "
+            break
+        version -= 1
+    shape = "" if is_instant(instant) else "an instant has 17 digits, yyyyMMddHHmmssSSS in UTC; "
+    raise VersionNotFoundError(
+        f"{subject} has no version of instant {instant}; {shape}{before or ''}{_readable(timeline, newest)}"
+    )
+
+
+def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
+    """Return the newest version that was committed at or before a time.
+
+    Args:
+        timeline: The table's timeline.
+        time_ms: Milliseconds since the epoch.
+        subject: The table, for messages.
+
+    Raises:
+        VersionNotFoundError: All versions are younger.
+    """
+    version = _newest(timeline, subject)
+    while version >= 0:
+        committed_ms = timeline.read(version).committed_ms
+        if committed_ms <= time_ms:
+            return version
+        version -= 1
+    raise VersionNotFoundError(
+        f"{subject} has no version at or before {_utc(time_ms)}; the first, version 0, is of {_utc(committed_ms)}"
+    )
+
+
+def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
+    """Return if no clean has taken any of these files, or is about to.
+
+    Raises:
+        VersionNotFoundError: One has; the message says which versions can be read.
+    """
+    record = newest_state(list(read_records(timeline.store).values()))
+    if record is None or not record.oldest_version or not len(paths):
+        return
+    newest = timeline.latest_version() or 0
+    if record.oldest_version > newest:  # the folder was made anew since
+        return
+    # A clean from version v on leaves what v lists, and what was added later.
+    kept = [timeline.snapshot(record.oldest_version).files["path"]]
+    kept += [entry.adds["path"] for entry in timeline.entries(record.oldest_version + 1, newest)]
+    known = pa.chunked_array([chunk for column in kept for chunk in column.chunks], pa.string())
+    if not pc.all(pc.is_in(paths, value_set=known)).as_py():
+        raise VersionNotFoundError(
+            f"{what} were cleaned; {_readable(timeline, newest)}; "
+            "retain_versions and retain_hours of the model say how long they stay"
+        )
+
+
+def missing_files(timeline: Timeline, files: DataFiles) -> list[str]:
+    """Return the paths of those files that are not in the folder, or there with another size."""
+    sizes = {file.path: file.size_bytes for file in stored_files(timeline.store, files["path"].to_pylist())}
+    wanted = zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True)
+    return [path for path, size_bytes in wanted if sizes.get(path) != size_bytes]
+
+
+def stored_files(store: Store, paths: Collection[str]) -> list[StoredFile]:
+    """Return those of some files that are in the folder."""
+    if len(paths) > _STATS_BEFORE_LISTING:
+        wanted = frozenset(paths)
+        return [file for file in store.list("", recursive=True) if file.path in wanted]
+    found: list[StoredFile] = []
+    for path in sorted(paths):
+        with suppress(FileMissingError):
+            found.append(store.stat(path))
+    return found
+
+
+def _newest(timeline: Timeline, subject: str) -> int:
+    newest = timeline.latest_version()
+    if newest is None:
+        raise VersionNotFoundError(f"{subject} has no version yet; run the model that builds it")
+    return newest
+
+
+def _readable(timeline: Timeline, newest: int) -> str:
+    record = newest_state(list(read_records(timeline.store).values()))
+    oldest = min(record.oldest_version, newest) if record is not None else 0
+    return f"versions {oldest} to {newest} can be read" if oldest < newest else f"version {newest} can be read"
+
+
+def _utc(time_ms: int) -> str:
+    digits = instant_of(time_ms)
+    date, clock = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}", f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}"
+    return f"{date} {clock}.{digits[14:]} UTC"

@@ -1,0 +1,225 @@
+"""The log of versions: finding the newest, reading any, and appending one by create-if-absent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError, TableNotFoundError
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.json_file import RESTORE
+from dbt.adapters.zlayout.timeline.files.naming import (
+    CHECKPOINT_FOLDER,
+    CHECKPOINT_HINT,
+    LOG_FOLDER,
+    checkpoint_path,
+    log_path,
+    version_in_name,
+)
+from dbt.adapters.zlayout.timeline.log.checkpoint import (
+    CHECKPOINT_EVERY,
+    checkpoint_bytes,
+    hint_bytes,
+    snapshot_from_checkpoint,
+    version_from_hint,
+)
+from dbt.adapters.zlayout.timeline.log.entry import Commit, CommitHeader
+from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
+
+# So many versions are looked for one by one after the newest checkpoint; past them a listing is cheaper.
+_PROBES = 4 * CHECKPOINT_EVERY
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    snapshot: Snapshot
+    entry_file: StoredFile
+
+
+class Timeline:
+    """The versions of one table.
+
+    Args:
+        store: The table's files.
+        surroundings: Clock, pause and identity of this process.
+    """
+
+    def __init__(self, store: Store, surroundings: Surroundings | None = None) -> None:
+        self.store = store
+        self.surroundings = surroundings or Surroundings()
+        self._remembered: _Remembered | None = None
+
+    def latest_version(self) -> int | None:
+        """Return the newest version, or None where there is none yet.
+
+        Looks from the newest checkpoint onward and does not list the history, unless the hint to that checkpoint is
+        missing, damaged or old.
+        """
+        known = self._recall()
+        version = known.version if known else self._hinted_version()
+        if version is None:
+            return self._listed_version()
+        for _ in range(_PROBES):
+            if not self.store.exists(log_path(version + 1)):
+                return version
+            version += 1
+        return self._listed_version()
+
+    def read(self, version: int) -> Commit:
+        """Return the log entry of a version.
+
+        Raises:
+            FileMissingError: There is no such version.
+            CorruptError: The entry cannot be understood.
+        """
+        path = log_path(version)
+        commit = Commit.from_json(self.store.read(path), path)
+        if commit.version != version:
+            raise CorruptError(
+                f"{path} says it is version {commit.version}; the log was copied or renamed by hand; {RESTORE}"
+            )
+        return commit
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """Return the table at a version, by default the newest.
+
+        Raises:
+            TableNotFoundError: The table has no such version.
+            CorruptError: An entry of the log is damaged or missing.
+        """
+        newest = version is None
+        if version is None:
+            version = self.latest_version()
+            if version is None:
+                raise TableNotFoundError(
+                    f"{self.store.root_uri} has no committed version; run the model that builds it"
+                )
+        elif version < 0 or not self.store.exists(log_path(version)):
+            raise TableNotFoundError(
+                f"{self.store.root_uri} has no version {version}; the newest is {self.latest_version()}"
+            )
+        start = self._recall()
+        if start is None or start.version > version:
+            start = self._checkpoint_before(version)
+        snapshot = start if start is not None and start.version == version else self._replayed(start, version)
+        if newest:
+            self._remember(snapshot)
+        return snapshot
+
+    def history(self, limit: int | None = None) -> list[CommitHeader]:
+        """Return the versions, newest first, without their files.
+
+        Args:
+            limit: At most so many; None for all.
+        """
+        newest = self.latest_version()
+        if newest is None:
+            return []
+        oldest = 0 if limit is None else max(0, newest - limit + 1)
+        paths = [log_path(version) for version in range(newest, oldest - 1, -1)]
+        return [CommitHeader.from_json(self.store.read(path), path) for path in paths]
+
+    def append(self, commit: Commit, before: Snapshot | None) -> Snapshot:
+        """Write a log entry if nobody wrote that version, and a checkpoint when it is time.
+
+        Args:
+            commit: The entry.
+            before: The snapshot of the version before it.
+
+        Raises:
+            AlreadyExistsError: Another writer has that version.
+            StoreError: The store failed; whether the version is there is unknown.
+        """
+        self.store.create(log_path(commit.version), commit.to_json())
+        snapshot = replay(before, [commit])
+        try:
+            # What follows only makes reading cheaper: the version is committed whatever becomes of it.
+            if commit.version and commit.version % CHECKPOINT_EVERY == 0:
+                self.write_checkpoint(snapshot)
+            self._remember(snapshot)
+        except StoreError:
+            pass
+        return snapshot
+
+    def write_checkpoint(self, snapshot: Snapshot) -> None:
+        """Write a snapshot as a checkpoint and point the hint to it."""
+        self.store.put(checkpoint_path(snapshot.version), checkpoint_bytes(snapshot))
+        self.store.put(CHECKPOINT_HINT, hint_bytes(snapshot.version))
+
+    def entries(self, first: int, last: int) -> list[Commit]:
+        """Return the log entries of versions `first` to `last`, both included.
+
+        Raises:
+            CorruptError: One of them is damaged or missing.
+        """
+        return list(self._entries(first, last))
+
+    def _entries(self, first: int, last: int) -> Sequence[Commit]:
+        try:
+            return [self.read(version) for version in range(first, last + 1)]
+        except FileMissingError as error:
+            raise CorruptError(
+                f"{self.store.root_uri}: the log has a gap before version {last} ({error}); {RESTORE}"
+            ) from error
+
+    def _replayed(self, start: Snapshot | None, version: int) -> Snapshot:
+        try:
+            return replay(start, self._entries(start.version + 1 if start else 0, version))
+        except (pa.ArrowException, ValueError) as error:
+            raise CorruptError(
+                f"{log_path(version)}: it does not fit the entries of the log before it ({error}); {RESTORE}"
+            ) from error
+
+    def _hinted_version(self) -> int | None:
+        try:
+            hint = version_from_hint(self.store.read(CHECKPOINT_HINT))
+        except StoreError:
+            return None
+        return hint if hint is not None and self.store.exists(log_path(hint)) else None
+
+    def _listed_version(self) -> int | None:
+        versions = [version_in_name(file.path) for file in self.store.list(LOG_FOLDER)]
+        return max((version for version in versions if version is not None), default=None)
+
+    def _checkpoint_before(self, version: int) -> Snapshot | None:
+        if version < CHECKPOINT_EVERY:
+            return None
+        hint = self._hinted_version()
+        if hint is not None and hint <= version < hint + CHECKPOINT_EVERY:
+            snapshot = self._read_checkpoint(hint)
+            if snapshot is not None:
+                return snapshot
+        stored = [version_in_name(file.path) for file in self.store.list(CHECKPOINT_FOLDER)]
+        for candidate in sorted((at for at in stored if at is not None and at <= version), reverse=True):
+            snapshot = self._read_checkpoint(candidate)
+            if snapshot is not None:
+                return snapshot
+        return None
+
+    def _read_checkpoint(self, version: int) -> Snapshot | None:
+        # A checkpoint is advice: one that cannot be read costs time, never the table.
+        path = checkpoint_path(version)
+        try:
+            snapshot = snapshot_from_checkpoint(self.store.read(path), path)
+        except (StoreError, CorruptError):
+            return None
+        return snapshot if snapshot.version == version else None
+
+    def _remember(self, snapshot: Snapshot) -> None:
+        self._remembered = _Remembered(snapshot, self.store.stat(log_path(snapshot.version)))
+
+    def _recall(self) -> Snapshot | None:
+        # The folder may have been dropped and made again since: then the entry is another file.
+        known = self._remembered
+        if known is None:
+            return None
+        try:
+            if self.store.stat(known.entry_file.path) == known.entry_file:
+                return known.snapshot
+        except StoreError:
+            pass
+        self._remembered = None
+        return None

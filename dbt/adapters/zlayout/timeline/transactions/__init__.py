@@ -1,0 +1,1 @@
+"""Writers: transactions, their conflicts, their heartbeat, and recovery from writers that died."""

@@ -1,0 +1,171 @@
+"""What a transaction wants to change, and the log entry that says so on top of a given version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.timeline.files.action import Action
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.state import IndexSlices
+from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
+
+# Slices that say something of all files of a partition together: they go stale when anyone adds a file to it.
+_WHOLE_PARTITION_SLICES = "partition_stats"
+
+IndexPlan = IndexSlices | Callable[[Snapshot | None], IndexSlices]
+Claims = Callable[[DataFiles], str | None]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a transaction wants to change.
+
+    An overwrite (or rollback) says what the table is from now on: `adds` are all its files, `removes` is not looked at,
+    and nothing that is None is inherited. Any other operation adds and removes, and keeps what is None.
+
+    Attributes:
+        adds: Files to add.
+        removes: Paths to remove.
+        schema_json: The schema from now on.
+        partition_by: The partition columns from now on.
+        layout: The layout from now on.
+        curve: The curve model from now on.
+        properties: The properties from now on, or a function of those of the version that is followed.
+        summary: What was done, for the history.
+        claims: Whether files that another rewrite added meanwhile hold rows that this change decides about, as a
+            merge does about its keys; returns what they hold, or None where they are no concern of it.
+    """
+
+    adds: DataFiles
+    removes: tuple[str, ...] = ()
+    schema_json: str | None = None
+    partition_by: tuple[str, ...] | None = None
+    layout: Mapping[str, Any] | None = None
+    curve: str | None = None
+    properties: Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    claims: Claims | None = None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who commits: the fields of the log entry that do not depend on the change."""
+
+    instant: str
+    action: Action
+    operation: str
+    committed_ms: int
+
+
+def entry_after(
+    head: Snapshot | None, change: Change, signature: Signature, index: IndexPlan | None, base: Snapshot | None
+) -> Commit:
+    """Return the log entry that makes a change on top of a version.
+
+    Args:
+        head: The version that the entry will follow.
+        change: The change.
+        signature: Who makes it.
+        index: The live slices after the change: as they are on top of `base`, or a function of the version followed;
+            None leaves the index as it is.
+        base: The version that the transaction began with.
+
+    Raises:
+        ValueError: A table without versions gets its first one without a schema.
+    """
+    whole = kind_of(signature.operation, bool(change.removes)) is Kind.OVERWRITE
+    kept = None if whole else head
+    schema_json: str | None = _pick(change.schema_json, kept.schema_json if kept else None)
+    if schema_json is None:
+        raise ValueError(f"{signature.operation}: the change must say the table's schema")
+    adds, removes = _files(head, change, whole)
+    last_instant = max(signature.instant, head.last_instant) if head else signature.instant
+    return Commit(
+        version=head.version + 1 if head else 0,
+        instant=signature.instant,
+        action=signature.action,
+        operation=signature.operation,
+        # A clock that is behind must not date a version before the one that it follows.
+        committed_ms=max(signature.committed_ms, head.committed_ms) if head else signature.committed_ms,
+        last_instant=last_instant,
+        adds=adds,
+        removes=removes,
+        schema_json=schema_json,
+        partition_by=_pick(change.partition_by, kept.partition_by if kept else ()),
+        layout=_pick(change.layout, kept.layout if kept else {}),
+        curve=_pick(change.curve, kept.curve if kept else None),
+        index=_index(index, head, base, whole, adds_files=len(adds) > 0),
+        summary=change.summary,
+        properties=_properties(change, kept.properties if kept else {}),
+    )
+
+
+def changes_shape(head: Snapshot | None, later: Commit | Change) -> bool:
+    """Tell whether a version or change has another schema or partitioning than the version before it."""
+    if head is None:
+        return False
+    return (later.schema_json is not None and later.schema_json != head.schema_json) or (
+        later.partition_by is not None and later.partition_by != head.partition_by
+    )
+
+
+def _properties(change: Change, kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    wanted = change.properties
+    return wanted(kept) if callable(wanted) else kept if wanted is None else wanted
+
+
+def _pick(wanted: Any, kept: Any) -> Any:
+    return kept if wanted is None else wanted
+
+
+def _files(head: Snapshot | None, change: Change, whole: bool) -> tuple[DataFiles, tuple[str, ...]]:
+    if not whole or head is None:
+        return change.adds, change.removes
+    # Only the difference is logged; a file that stays but with another size or time counts as new.
+    if change.adds.partition_by == head.files.partition_by:
+        stays = _same_files(change.adds, head.files)
+        adds = change.adds.minus(stays)
+        removes = head.files.minus(stays)["path"]
+    else:
+        adds, removes = change.adds, head.files["path"]
+    return adds, tuple(removes.to_pylist())
+
+
+def _same_files(new: DataFiles, old: DataFiles) -> pa.Array:
+    position = pc.index_in(new["path"], value_set=old["path"].combine_chunks()).combine_chunks()
+    same = pc.is_valid(position)
+    for name in ("size_bytes", "modified_ms", "row_count"):
+        same = pc.and_(
+            same, pc.fill_null(pc.equal(new[name].combine_chunks(), old[name].take(position).combine_chunks()), False)
+        )
+    return new["path"].combine_chunks().filter(same)
+
+
+def _index(
+    index: IndexPlan | None, head: Snapshot | None, base: Snapshot | None, whole: bool, adds_files: bool
+) -> IndexSlices:
+    if callable(index):
+        return index(head)
+    if whole:
+        return index or {}
+    theirs: IndexSlices = head.index if head else {}
+    if index is None:
+        return {name: slices for name, slices in theirs.items() if not (adds_files and name == _WHOLE_PARTITION_SLICES)}
+    before: IndexSlices = base.index if base else {}
+    if head is None or (base is not None and head.version == base.version):
+        return index
+    # Others committed meanwhile: their slices stay, ours come after them. What was said of whole partitions is true of
+    # neither any more and goes; without it a reader looks at each file of the partition.
+    merged: dict[str, tuple[str, ...]] = {}
+    for name in sorted({*theirs, *index} - {_WHOLE_PARTITION_SLICES}):
+        dropped = set(before.get(name, ())) - set(index.get(name, ()))
+        stay = tuple(path for path in theirs.get(name, ()) if path not in dropped)
+        merged[name] = stay + tuple(path for path in index.get(name, ()) if path not in {*stay, *before.get(name, ())})
+    return merged

@@ -1,0 +1,165 @@
+"""Which commits may follow which: the table of cases for a commit that lost the race for its version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from dbt.adapters.zlayout.errors import ConflictError
+from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+
+
+class Kind(Enum):
+    """What a commit does to the rows and files."""
+
+    APPEND = "append"  # adds rows, looked at nothing
+    OVERWRITE = "overwrite"  # the table is exactly this now
+    REWRITE = "rewrite"  # replaces some files, after looking at their rows
+    MAINTENANCE = "maintenance"  # the same rows in other files
+    METADATA = "metadata"  # no data file changes
+
+
+class Decision(Enum):
+    """What the later commit does."""
+
+    REBASE = "rebase"  # follow the winner
+    DISJOINT = "disjoint"  # follow it if it removed none of the files that this commit replaces
+    FAIL = "fail"
+
+
+_KINDS = {
+    Operation.APPEND: Kind.APPEND,
+    Operation.ADOPT: Kind.APPEND,
+    Operation.OVERWRITE: Kind.OVERWRITE,
+    Operation.ROLLBACK: Kind.OVERWRITE,
+    Operation.CONVERSION: Kind.OVERWRITE,
+    Operation.INSERT_OVERWRITE: Kind.REWRITE,
+    Operation.MERGE: Kind.REWRITE,
+    Operation.DELETE: Kind.REWRITE,
+    Operation.CLUSTERING: Kind.MAINTENANCE,
+    Operation.COMPACTION: Kind.MAINTENANCE,
+    Operation.INDEXING: Kind.METADATA,
+    Operation.RECOVERY: Kind.METADATA,
+}
+
+# (this commit, the winner) -> what this commit does.
+DECISIONS = {
+    (Kind.APPEND, Kind.APPEND): Decision.REBASE,
+    (Kind.APPEND, Kind.OVERWRITE): Decision.REBASE,  # as if it had begun after the overwrite
+    (Kind.APPEND, Kind.REWRITE): Decision.REBASE,
+    (Kind.APPEND, Kind.MAINTENANCE): Decision.REBASE,
+    (Kind.APPEND, Kind.METADATA): Decision.REBASE,
+    (Kind.OVERWRITE, Kind.APPEND): Decision.FAIL,  # rows would vanish that its query never saw
+    (Kind.OVERWRITE, Kind.OVERWRITE): Decision.FAIL,
+    (Kind.OVERWRITE, Kind.REWRITE): Decision.FAIL,
+    (Kind.OVERWRITE, Kind.MAINTENANCE): Decision.REBASE,  # the rows are those it knew
+    (Kind.OVERWRITE, Kind.METADATA): Decision.REBASE,
+    (Kind.REWRITE, Kind.APPEND): Decision.REBASE,  # as if the append had begun after it
+    (Kind.REWRITE, Kind.OVERWRITE): Decision.FAIL,
+    (Kind.REWRITE, Kind.REWRITE): Decision.DISJOINT,
+    (Kind.REWRITE, Kind.MAINTENANCE): Decision.DISJOINT,
+    (Kind.REWRITE, Kind.METADATA): Decision.REBASE,
+    (Kind.MAINTENANCE, Kind.APPEND): Decision.REBASE,
+    (Kind.MAINTENANCE, Kind.OVERWRITE): Decision.FAIL,
+    (Kind.MAINTENANCE, Kind.REWRITE): Decision.DISJOINT,
+    (Kind.MAINTENANCE, Kind.MAINTENANCE): Decision.DISJOINT,
+    (Kind.MAINTENANCE, Kind.METADATA): Decision.REBASE,
+    (Kind.METADATA, Kind.APPEND): Decision.REBASE,
+    (Kind.METADATA, Kind.OVERWRITE): Decision.REBASE,
+    (Kind.METADATA, Kind.REWRITE): Decision.REBASE,
+    (Kind.METADATA, Kind.MAINTENANCE): Decision.REBASE,
+    (Kind.METADATA, Kind.METADATA): Decision.REBASE,
+}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A commit that wants to follow others.
+
+    Attributes:
+        kind: What it does.
+        operation: What the user asked for.
+        instant: Its instant.
+        base_version: The version it started from; None where there was no table.
+        adds: Paths that it adds.
+        removes: Paths that it removes.
+        changes_shape: Whether it changes the schema or the partitioning.
+        claims: What it has to do with files that another rewrite added, see `Change`; None for nothing.
+        log_groups: File groups to which it adds logs.
+    """
+
+    kind: Kind
+    operation: str
+    instant: str
+    base_version: int | None
+    adds: frozenset[str]
+    removes: frozenset[str]
+    changes_shape: bool
+    claims: Callable[[DataFiles], str | None] | None = None
+    log_groups: frozenset[str] = frozenset()
+
+
+def kind_of(operation: str, removes_files: bool) -> Kind:
+    """Return what an operation does; a word that is none of `Operation` counts as an overwrite, the strictest."""
+    try:
+        kind = _KINDS[Operation(operation)]
+    except ValueError:
+        return Kind.OVERWRITE
+    return Kind.REWRITE if kind is Kind.APPEND and removes_files else kind
+
+
+def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: bool) -> None:
+    """Return if a commit may follow a version that it did not know when it began.
+
+    Args:
+        attempt: The commit.
+        winner: The version.
+        winner_changes_shape: Whether that version changed the schema or the partitioning.
+
+    Raises:
+        ConflictError: It may not; the message names the other instant and what to do.
+    """
+    theirs = kind_of(winner.operation, bool(winner.removes))
+    if attempt.base_version is None:
+        raise conflict(attempt, winner, "it created the table first")
+    converts = winner.operation == Operation.CONVERSION
+    if (winner_changes_shape or converts) and attempt.kind is not Kind.METADATA:
+        raise conflict(attempt, winner, f"it changed the table's {'type' if converts else 'columns or partitions'}")
+    if attempt.changes_shape and theirs in {Kind.APPEND, Kind.REWRITE}:
+        raise conflict(attempt, winner, "it wrote rows with the columns that this commit changes")
+    twice = sorted(attempt.adds.intersection(winner.adds["path"].to_pylist()) - attempt.removes) if attempt.adds else []
+    if twice:
+        raise conflict(attempt, winner, f"it added {twice[0]}{_more(twice)} too")
+    decision = DECISIONS[attempt.kind, theirs]
+    if decision is Decision.FAIL:
+        raise conflict(attempt, winner, "it changed rows that this commit would replace unseen")
+    if decision is Decision.DISJOINT:
+        gone = sorted(attempt.removes.intersection(winner.removes))
+        if gone:
+            raise conflict(attempt, winner, f"it replaced {gone[0]}{_more(gone)} too")
+    # What an append added counts as added after this commit; what looked at the table before it added must be seen.
+    if theirs is Kind.REWRITE and attempt.claims is not None and len(winner.adds):
+        claimed = attempt.claims(winner.adds)
+        if claimed is not None:
+            raise conflict(attempt, winner, claimed)
+
+
+def _more(paths: list[str]) -> str:
+    return f" and {len(paths) - 1} more files" if len(paths) > 1 else ""
+
+
+def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
+    """The error of a commit that may not follow a version: names both, why, and what to do."""
+    began = "no version" if attempt.base_version is None else f"version {attempt.base_version}"
+    if attempt.kind is Kind.MAINTENANCE:
+        again = f"run the {attempt.operation} again if it is still worth it"
+        then = f"the table stays as the other writer left it; {again}"
+    else:
+        then = "nothing of this commit is visible; run the model again, it will start from the new version"
+    return ConflictError(
+        f"{attempt.operation} {attempt.instant} began at {began}, but {winner.operation} {winner.instant} "
+        f"({winner.action.value}) made version {winner.version} meanwhile and {reason}: {then}"
+    )

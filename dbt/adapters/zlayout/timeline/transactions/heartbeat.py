@@ -1,0 +1,48 @@
+"""The heartbeat of a transaction: its inflight file is written anew for as long as its writer lives."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.timeline.transactions.pending import Plan
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+
+class Heartbeat:
+    """A thread that rewrites the inflight file, so that other machines see the writer live.
+
+    Args:
+        timeline: The table's timeline.
+        path: The inflight file.
+        plan: Its content.
+        every_seconds: The pause between two beats.
+    """
+
+    def __init__(self, timeline: Timeline, path: str, plan: Plan, every_seconds: float) -> None:
+        self._timeline = timeline
+        self._path = path
+        self._plan = plan
+        self._every_seconds = every_seconds
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="zlayout-heartbeat", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; when this returns, no beat is under way any more."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        store = self._timeline.store
+        while not self._stopped.wait(self._every_seconds):
+            # A beat that fails is made up for by the next one; a file that is gone must not come back.
+            with suppress(StoreError):
+                if store.exists(self._path):
+                    plan = replace(self._plan, heartbeat_ms=self._timeline.surroundings.now_ms())
+                    store.put(self._path, plan.to_json())

@@ -1,0 +1,220 @@
+"""Work under way: the state files beside the log, and whether their writer lives."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.action import Action, State
+from dbt.adapters.zlayout.timeline.files.instant import is_instant
+from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
+from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
+from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.writer import Writer
+
+_STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned)")
+
+# Transactions that are open in this process, by holder: for a moment two may hold the same instant, until one of them
+# sees the other; and the last ones that ended and left nothing, for a thread that still looks at their state files.
+# An instant that is in neither, yet carries this process's name, was lost by a thread that died or by a rollback that
+# failed.
+_open_here: dict[object, tuple[str, str]] = {}
+_ended_here: deque[tuple[str, str]] = deque(maxlen=1000)
+_open_here_lock = threading.Lock()
+
+
+class Liveness(Enum):
+    """What is known of the writer of a pending transaction."""
+
+    LIVE = "live"
+    GONE = "gone"  # surely: its process exists no more
+    SILENT = "silent"  # probably: it cannot be seen and gave no heartbeat for long
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The content of a requested or inflight file.
+
+    Attributes:
+        operation: What the user asked for.
+        base_version: The oldest version that it needs: it starts from this one or (requested, or a rollback) from a
+            newer one; None for the first version.
+        writer: The process that works on it.
+        heartbeat_ms: The writer's clock when it last wrote this.
+        committing: Whether it is maintenance that is about to commit.
+    """
+
+    operation: str
+    base_version: int | None
+    writer: Writer
+    heartbeat_ms: int
+    committing: bool = False
+
+    def to_json(self) -> bytes:
+        """Return the bytes of the state file."""
+        return to_json_bytes(
+            {
+                "operation": self.operation,
+                "base_version": self.base_version,
+                "heartbeat_ms": self.heartbeat_ms,
+                "committing": self.committing,
+                "writer": asdict(self.writer),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, data: bytes, path: str) -> Plan:
+        """Parse the bytes of a state file.
+
+        Raises:
+            CorruptError: They are not what `to_json` writes.
+        """
+        content = from_json_bytes(data, path)
+        operation, base_version, heartbeat_ms, committing, writer = read_fields(
+            content, path, operation=str, base_version=(int, type(None)), heartbeat_ms=int, committing=bool, writer=dict
+        )
+        host, machine, pid, started = read_fields(writer, path, host=str, machine=str, pid=int, started=str)
+        if not 0 < pid < 2**31 or (base_version is not None and base_version < 0):
+            raise CorruptError(f"{path}: process {pid} and version {base_version} cannot be")
+        return cls(operation, base_version, Writer(host, machine, pid, started), heartbeat_ms, committing)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A transaction that left its state files.
+
+    Attributes:
+        instant: Its instant.
+        action: Its action.
+        paths: Its state files; the inflight one last, if it is there.
+        modified_ms: When the store last saw one of them change.
+    """
+
+    instant: str
+    action: Action
+    paths: tuple[str, ...]
+    modified_ms: int
+
+    def plan(self, store: Store) -> Plan | None:
+        """Read what the transaction wants; None where it just ended or its file is damaged."""
+        try:
+            return Plan.from_json(store.read(self.paths[-1]), self.paths[-1])
+        except (FileMissingError, CorruptError):
+            return None
+
+
+def state_path(instant: str, action: Action, state: State) -> str:
+    """Return the state file of a transaction."""
+    return f"{TIMELINE_FOLDER}/{instant}.{action.value}.{state.value}"
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """A file that says how far a transaction has come.
+
+    Attributes:
+        instant: Of the transaction.
+        action: Of the transaction.
+        state: Requested, inflight, abandoned or scheduled.
+        path: Of the file.
+        modified_ms: When the store saw it change.
+    """
+
+    instant: str
+    action: Action
+    state: State
+    path: str
+    modified_ms: int
+
+
+def list_state_files(store: Store) -> list[StateFile]:
+    """Return the state files of all transactions, sorted by path; each instant among them is taken."""
+    actions = {action.value: action for action in Action}
+    found: list[StateFile] = []
+    for file in store.list(TIMELINE_FOLDER):
+        match = _STATE_FILE.fullmatch(file.path.rpartition("/")[2])
+        if match is not None and match[2] in actions and is_instant(match[1]):
+            action, state = actions[match[2]], State(match[3])
+            if (action, state) == (Action.COMPACTION, State.REQUESTED) and _is_scheduled(store, file.path):
+                state = State.SCHEDULED
+            found.append(StateFile(match[1], action, state, file.path, file.modified_ms))
+    return found
+
+
+def _is_scheduled(store: Store, path: str) -> bool:
+    """Whether a requested compaction is a plan for whoever carries it out, and not a transaction that has begun."""
+    try:
+        return "operations" in from_json_bytes(store.read(path), path)
+    except (FileMissingError, CorruptError):
+        return False
+
+
+def list_pending(store: Store) -> list[Pending]:
+    """Return all transactions under way, oldest instant first."""
+    found: dict[tuple[str, Action], Pending] = {}
+    # REQUESTED sorts after INFLIGHT by name, so the order is turned: the inflight file comes last.
+    for file in reversed(list_state_files(store)):
+        if file.state in (State.ABANDONED, State.SCHEDULED):
+            continue
+        before = found.get((file.instant, file.action))
+        paths = (*before.paths, file.path) if before else (file.path,)
+        modified_ms = max(before.modified_ms, file.modified_ms) if before else file.modified_ms
+        found[file.instant, file.action] = Pending(file.instant, file.action, paths, modified_ms)
+    return sorted(found.values(), key=lambda pending: (pending.instant, pending.action.value))
+
+
+def abandon(store: Store, instant: str, action: Action) -> None:
+    """Keep an instant taken whose transaction is rolled back, until the log has gone past it.
+
+    Whoever found the transaction dead may delete files of this instant for a while yet: nobody may write under it.
+    """
+    store.put(state_path(instant, action, State.ABANDONED), to_json_bytes({}))
+
+
+def mark_open(holder: object, store: Store, instant: str) -> None:
+    """Remember that this process works on an instant, until the holder is closed."""
+    with _open_here_lock:
+        _open_here[holder] = taken = (store.root_uri, instant)
+        with suppress(ValueError):
+            _ended_here.remove(taken)
+
+
+def mark_closed(holder: object, *, left_nothing: bool) -> None:
+    """Remember that this holder works on nothing any more.
+
+    Args:
+        holder: As given to `mark_open`.
+        left_nothing: Whether its state files are gone; otherwise the next writer finds them and takes it for lost.
+    """
+    with _open_here_lock:
+        ended = _open_here.pop(holder, None)
+        if left_nothing and ended is not None:
+            _ended_here.append(ended)
+
+
+def _is_lost_here(store: Store, instant: str) -> bool:
+    with _open_here_lock:
+        return (store.root_uri, instant) not in {*_open_here.values(), *_ended_here}
+
+
+def liveness(pending: Pending, store: Store, surroundings: Surroundings) -> Liveness:
+    """Judge the writer of a pending transaction."""
+    plan = pending.plan(store)
+    last_sign_ms = pending.modified_ms
+    if plan is not None:
+        lives = plan.writer.lives(surroundings.writer)
+        lost_here = plan.writer == surroundings.writer and _is_lost_here(store, pending.instant)
+        if lives is not None:
+            return Liveness.GONE if lost_here or not lives else Liveness.LIVE
+        if lost_here:
+            return Liveness.GONE
+        # The later of two clocks: a writer whose own clock is slow must not look dead.
+        last_sign_ms = max(last_sign_ms, plan.heartbeat_ms)
+    silent_seconds = (surroundings.now_ms() - last_sign_ms) / 1000
+    return Liveness.SILENT if silent_seconds > surroundings.dead_after_seconds else Liveness.LIVE

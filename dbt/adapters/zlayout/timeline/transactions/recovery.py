@@ -1,0 +1,199 @@
+"""What the next writer does about transactions whose writer died: finish them, or leave nothing of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation, State
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import next_instant
+from dbt.adapters.zlayout.timeline.files.naming import (
+    SPARK_MANIFEST_FOLDER,
+    STAGING_FOLDER,
+    TIMELINE_FOLDER,
+    instants_in_name,
+    is_scratch,
+    staged_under,
+)
+from dbt.adapters.zlayout.timeline.files.nested_tables import without_nested_tables
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.transactions.pending import (
+    Liveness,
+    Pending,
+    abandon,
+    list_pending,
+    list_state_files,
+    liveness,
+)
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What a recovery did.
+
+    Attributes:
+        rolled_back: Instants of which nothing is left.
+        finished: Instants that were committed and only lacked tidying.
+    """
+
+    rolled_back: tuple[str, ...] = ()
+    finished: tuple[str, ...] = ()
+
+
+def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Recovered:
+    """Finish or roll back the transactions of dead writers; live ones are left alone.
+
+    Called by writers, never by readers. May be called by several at once and be interrupted anywhere.
+
+    Args:
+        timeline: The table's timeline.
+        dead_after_seconds: A writer that cannot be seen and was silent so long counts as dead; by default as the
+            timeline's surroundings say.
+    """
+    surroundings = timeline.surroundings
+    if dead_after_seconds is not None:
+        surroundings = replace(surroundings, dead_after_seconds=dead_after_seconds)
+    store = timeline.store
+    dead: list[Pending] = []
+    rolled_back: list[str] = []
+    finished: list[str] = []
+    states = [(pending, liveness(pending, store, surroundings)) for pending in list_pending(store)]
+    living = {pending.instant for pending, state in states if state is Liveness.LIVE}
+    for pending, state in states:
+        # Of two that took the same instant one has written nothing yet; which one is told when the living has ended.
+        if pending.instant in living:
+            continue
+        plan = pending.plan(store)
+        # A request that a dead process sent to a cloud may still be on its way there: only the log can stop it.
+        fence = state is Liveness.SILENT or may_arrive_late(store)
+        settled = is_committed(timeline, pending.instant, plan.base_version if plan else None, fence=fence)
+        if settled is None:
+            continue
+        (finished if settled else rolled_back).append(pending.instant)
+        dead.append(pending)
+    if rolled_back:
+        withdraw(store, [pending for pending in dead if pending.instant in rolled_back])
+        delete_written(timeline, rolled_back)
+    for pending in dead:
+        if pending.instant in rolled_back:
+            abandon(store, pending.instant, pending.action)
+    delete_state_files(store, dead)
+    _retire_abandoned(timeline)
+    if dead:
+        _delete_old_scratch(store, surroundings.now_ms() - int(1000 * surroundings.dead_after_seconds))
+    return Recovered(tuple(rolled_back), tuple(finished))
+
+
+def may_arrive_late(store: Store) -> bool:
+    """Tell whether a write that was reported failed may still happen: so it is where a network is in between."""
+    return store.local_path("") is None
+
+
+def withdraw(store: Store, pending: Iterable[Pending]) -> None:
+    """Say that transactions want no more files: whoever still writes one sees that afterwards and deletes it."""
+    store.delete(path for found in pending for path in found.paths if path.endswith(State.INFLIGHT.value))
+
+
+def delete_written(timeline: Timeline, instants: Collection[str]) -> None:
+    """Delete every file that carries one of these instants and that the table does not list."""
+    store = timeline.store
+    stored = without_nested_tables(store.list("", recursive=True))
+    written = [file.path for file in stored if _written_under(file.path, frozenset(instants))]
+    if not written:
+        return
+    if timeline.latest_version() is not None:
+        # An adopted file may carry any name.
+        paths = timeline.snapshot().files["path"]
+        listed = set(paths.filter(pc.is_in(paths, value_set=pa.array(written, pa.string()))).to_pylist())
+        written = [path for path in written if path not in listed]
+    store.delete(written)
+
+
+def delete_state_files(store: Store, pending: Iterable[Pending]) -> None:
+    """Delete state files, the inflight one first: what is left of an interruption is still recognised."""
+    for found in pending:
+        store.delete(reversed(found.paths))
+
+
+def is_committed(timeline: Timeline, instant: str, base_version: int | None, *, fence: bool) -> bool | None:
+    """Decide whether an instant is in the log.
+
+    Args:
+        timeline: The table's timeline.
+        instant: The instant.
+        base_version: The version its transaction began with, None if there was none or it is not known.
+        fence: Whether its writer may still be about to commit: then a version is added that forbids it.
+
+    Returns:
+        True if it is committed, False if it is not and never will be, None if that cannot be decided yet (a fence
+        needs a table that has a version).
+    """
+    # A plan that was lost does not say where to begin.
+    seen = -1 if base_version is None else base_version
+    while True:
+        latest = timeline.latest_version()
+        if latest is None:
+            return None if fence else False
+        for version in range(seen + 1, latest + 1):
+            entry = timeline.read(version)
+            if entry.aborts == instant:
+                return False
+            if entry.instant == instant:
+                return True
+        seen = latest
+        if not fence:
+            return False
+        head = timeline.snapshot(latest)
+        try:
+            timeline.append(_fence(timeline, head, instant), head)
+        except AlreadyExistsError:
+            continue
+        return False
+
+
+def _fence(timeline: Timeline, head: Snapshot, instant: str) -> Commit:
+    """Return a version that changes nothing, except that the instant can never be committed after it."""
+    now_ms = timeline.surroundings.now_ms()
+    own = next_instant(max(head.last_instant, instant), now_ms)
+    step = {
+        "version": head.version + 1,
+        "instant": own,
+        "action": Action.ROLLBACK,
+        "operation": Operation.RECOVERY.value,
+        "committed_ms": max(now_ms, head.committed_ms),
+        "last_instant": own,
+    }
+    nothing = DataFiles.empty(head.partition_by)
+    return Commit(**{**head.state(), **step}, adds=nothing, removes=(), aborts=instant)
+
+
+def _retire_abandoned(timeline: Timeline) -> None:
+    # Every new instant is higher than all in the log.
+    abandoned = [file for file in list_state_files(timeline.store) if file.state is State.ABANDONED]
+    if abandoned and timeline.latest_version() is not None:
+        last_instant = timeline.snapshot().last_instant
+        timeline.store.delete(file.path for file in abandoned if file.instant <= last_instant)
+
+
+def _written_under(path: str, instants: frozenset[str]) -> bool:
+    if path.startswith((TIMELINE_FOLDER + "/", SPARK_MANIFEST_FOLDER + "/")):
+        return False
+    if path.startswith(STAGING_FOLDER + "/"):
+        return staged_under(path) in instants
+    return not instants.isdisjoint(instants_in_name(path))
+
+
+def _delete_old_scratch(store: Store, before_ms: int) -> None:
+    stored = store.list(STAGING_FOLDER, recursive=True)
+    store.delete(file.path for file in stored if is_scratch(file.path) and file.modified_ms < before_ms)

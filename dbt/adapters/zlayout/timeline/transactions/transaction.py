@@ -1,0 +1,300 @@
+"""One transaction: requested, inflight, then a single create-if-absent makes it visible, or nothing of it stays."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from dataclasses import replace
+from enum import Enum
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError, ZlayoutError
+from dbt.adapters.zlayout.timeline.files.action import Action, State
+from dbt.adapters.zlayout.timeline.files.instant import next_instant
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.transactions import recovery
+from dbt.adapters.zlayout.timeline.transactions.change import Change, IndexPlan, Signature, changes_shape, entry_after
+from dbt.adapters.zlayout.timeline.transactions.conflicts import Attempt, Kind, check_may_follow, kind_of
+from dbt.adapters.zlayout.timeline.transactions.group_conflicts import check_logs_stay
+from dbt.adapters.zlayout.timeline.transactions.heartbeat import Heartbeat
+from dbt.adapters.zlayout.timeline.transactions.pending import (
+    Plan,
+    list_pending,
+    list_state_files,
+    mark_closed,
+    mark_open,
+    state_path,
+)
+from dbt.adapters.zlayout.timeline.transactions.writer_priority import give_way, wait_for_maintenance
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+_COMMIT_TRIES = 20
+_BEGIN_TRIES = 50
+_FIRST_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 2.0
+
+
+class Transaction:
+    """Work on the table under one instant; use it as a context manager.
+
+    Leaving it without a commit, by an error or not, deletes every file that carries the instant.
+
+    Attributes:
+        instant: Its instant; every file that it writes carries it.
+        action: Its action.
+        operation: What the user asked for.
+        base: The snapshot it began with, None for a table without versions.
+        committed: The log entry, once there is one.
+    """
+
+    def __init__(self, timeline: Timeline, instant: str, action: Action, operation: str) -> None:
+        self.instant = instant
+        self.action = action
+        self.operation = operation
+        self.base: Snapshot | None = None
+        self.committed: Commit | None = None
+        self._timeline = timeline
+        self._store = timeline.store
+        self._fate_unknown = False
+        self._plan: Plan | None = None
+        self._abandoned: list[str] = []
+        self._heart: Heartbeat | None = None
+
+    @classmethod
+    def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
+        """Take a free instant, write the requested and the inflight file, and read the base.
+
+        Args:
+            timeline: The table's timeline.
+            action: What is written to the timeline.
+            operation: What the user asked for.
+            reads_version: A version that it needs besides its base: no clean that begins from now on takes its files.
+
+        Raises:
+            ConflictError: No free instant was found in many tries.
+        """
+        word = operation.value if isinstance(operation, Enum) else operation
+        for _ in range(_BEGIN_TRIES):
+            if any(file.state is not State.SCHEDULED for file in list_state_files(timeline.store)):
+                recovery.recover(timeline)
+            instant, version = _free_instant(timeline)
+            transaction = cls(timeline, instant, action, word)
+            mark_open(transaction, timeline.store, transaction.instant)
+            try:
+                if transaction._start(version, reads_version):
+                    return transaction
+            except BaseException:
+                transaction._close()
+                raise
+            transaction._close()
+            timeline.surroundings.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS))
+        raise ConflictError(
+            f"{operation}: no free instant in {_BEGIN_TRIES} tries; run it again when fewer writers are busy"
+        )
+
+    def commit(self, change: Change, index: IndexPlan | None = None) -> Commit:
+        """Make a change visible, in one step, on top of whatever was committed meanwhile.
+
+        Args:
+            change: The change; all files that it adds must be in place.
+            index: The live index slices after the change, as they are on top of `base`; or a function that writes
+                them on top of the snapshot followed (called again for each try); None leaves the index as it is.
+
+        Returns:
+            The log entry; its version may be higher than the next after `base`.
+
+        Raises:
+            ConflictError: Another writer committed what this change cannot follow.
+            StoreError: The store failed; the transaction is then rolled back, or finished if it was committed.
+        """
+        head = self.base
+        pause_seconds = _FIRST_PAUSE_SECONDS
+        if kind_of(self.operation, bool(change.removes)) is Kind.MAINTENANCE and self._plan is not None:
+            self._show(replace(self._plan, committing=True))
+            give_way(self._timeline, self.operation, self.instant)
+        for _ in range(_COMMIT_TRIES):
+            signature = Signature(self.instant, self.action, self.operation, self._timeline.surroundings.now_ms())
+            entry = entry_after(head, change, signature, index, self.base)
+            self._fate_unknown = True
+            try:
+                self._timeline.append(entry, head)
+                return self._finish(entry)
+            except AlreadyExistsError:
+                pass
+            except StoreError:
+                if self._landed():
+                    return self._finish(entry)
+                raise
+            latest = self._timeline.snapshot()
+            landed = self._judge(change, head, latest)
+            self._fate_unknown = False
+            if landed is not None:
+                return self._finish(landed)
+            head = latest
+            self._timeline.surroundings.sleep(random.uniform(0, pause_seconds))
+            pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+        raise ConflictError(
+            f"{self.operation} {self.instant}: other writers took the next version {_COMMIT_TRIES} times in a row; "
+            "nothing of it is visible; run it again when fewer writers are busy"
+        )
+
+    def rollback(self) -> None:
+        """Delete what was written under the instant, unless it turns out to be committed."""
+        if self.committed is not None:
+            return
+        self._stop_heart()
+        try:
+            pending = [found for found in list_pending(self._store) if found.instant == self.instant]
+            landed = self._landed() if self._fate_unknown else False
+            if landed is None:
+                return  # the next writer will know; until then nothing may be deleted
+            if not landed:
+                recovery.withdraw(self._store, pending)
+                recovery.delete_written(self._timeline, [self.instant])
+            recovery.delete_state_files(self._store, pending)
+            self._close(left_nothing=True)
+        finally:
+            self._close()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Roll back unless committed; a failure to do so leaves it to the next writer."""
+        try:
+            # What went wrong first is what the user must see; what is left here the next writer rolls back.
+            with suppress(ZlayoutError, OSError):
+                self.rollback()
+        finally:
+            self._close()
+
+    @property
+    def inflight_path(self) -> str:
+        """The state file that is there for as long as the transaction wants files."""
+        return state_path(self.instant, self.action, State.INFLIGHT)
+
+    def _start(self, seen_version: int | None, reads_version: int | None) -> bool:
+        store, surroundings = self._store, self._timeline.surroundings
+        # The base is not older than what was seen before: so a clean knows from the first file on what must stay.
+        plan = Plan(self.operation, _older(seen_version, reads_version), surroundings.writer, surroundings.now_ms())
+        requested = state_path(self.instant, self.action, State.REQUESTED)
+        try:
+            store.create(requested, plan.to_json())
+        except AlreadyExistsError:
+            return False
+        # The order matters: an instant that another took is seen as its state file or, once that is gone, in the log.
+        others = list_state_files(store)
+        rivals = [file for file in others if file.instant == self.instant and file.path != requested]
+        if kind_of(self.operation, removes_files=False) is Kind.REWRITE:
+            wait_for_maintenance(self._timeline, self.instant)
+        version = self._timeline.latest_version()
+        self.base = None if version is None else self._timeline.snapshot()
+        if rivals or (self.base is not None and self.base.last_instant >= self.instant):
+            store.delete([requested])
+            self._close(left_nothing=True)
+            return False
+        plan = replace(plan, base_version=_older(self.base.version if self.base else None, reads_version))
+        store.create(self.inflight_path, plan.to_json())
+        self._plan = plan
+        # This instant is higher than theirs: once it is in the log they need not be kept.
+        self._abandoned = [file.path for file in others if file.state is State.ABANDONED]
+        self._start_heart()
+        return True
+
+    def _judge(self, change: Change, head: Snapshot | None, latest: Snapshot) -> Commit | None:
+        # Returns this transaction's own entry where a request that was reported lost had landed after all.
+        before = head
+        kind = kind_of(self.operation, bool(change.removes))
+        attempt = Attempt(
+            kind=kind,
+            operation=self.operation,
+            instant=self.instant,
+            base_version=self.base.version if self.base else None,
+            adds=frozenset(change.adds["path"].to_pylist()) if kind is not Kind.OVERWRITE else frozenset(),
+            removes=frozenset(change.removes),
+            changes_shape=changes_shape(self.base, change),
+            claims=change.claims,
+            log_groups=groups_with_logs(change.adds),
+        )
+        for version in range(head.version + 1 if head else 0, latest.version + 1):
+            winner = self._timeline.read(version)
+            if winner.instant == self.instant and winner.aborts is None:
+                return winner
+            if winner.aborts == self.instant:
+                self._fate_unknown = False
+                raise ConflictError(
+                    f"{self.operation} {self.instant}: another writer took this one for dead and rolled it back in "
+                    f"version {winner.version}; nothing of it is visible; run it again"
+                )
+            try:
+                check_may_follow(attempt, winner, before is not None and changes_shape(before, winner))
+                check_logs_stay(self._timeline, attempt, winner)
+            except ConflictError:
+                self._fate_unknown = False
+                raise
+            before = (
+                None
+                if before is None
+                else replace(before, schema_json=winner.schema_json, partition_by=winner.partition_by)
+            )
+        return None
+
+    def _landed(self) -> bool | None:
+        # After a failed request nobody knows: the log does, once a late arrival of it is ruled out.
+        late = recovery.may_arrive_late(self._store)
+        version = self.base.version if self.base else None
+        landed = recovery.is_committed(self._timeline, self.instant, version, fence=late)
+        self._fate_unknown = landed is None
+        return landed
+
+    def _show(self, plan: Plan) -> None:
+        # The heartbeat writes the same file.
+        self._stop_heart()
+        self._plan = plan
+        self._store.put(self.inflight_path, plan.to_json())
+        self._start_heart()
+
+    def _finish(self, entry: Commit) -> Commit:
+        self.committed = entry
+        self._stop_heart()
+        # The version is committed: what fails from here on the next writer tidies up.
+        with suppress(StoreError):
+            self._store.delete([self.inflight_path, state_path(self.instant, self.action, State.REQUESTED)])
+            self._close(left_nothing=True)
+            self._store.delete(self._abandoned)
+        self._close()
+        return entry
+
+    def _start_heart(self) -> None:
+        every_seconds = self._timeline.surroundings.heartbeat_seconds
+        if every_seconds is not None and self._plan is not None:
+            self._heart = Heartbeat(self._timeline, self.inflight_path, self._plan, every_seconds)
+
+    def _stop_heart(self) -> None:
+        if self._heart is not None:
+            self._heart.stop()
+            self._heart = None
+
+    def _close(self, *, left_nothing: bool = False) -> None:
+        self._stop_heart()
+        mark_closed(self, left_nothing=left_nothing)
+
+
+def _free_instant(timeline: Timeline) -> tuple[str, int | None]:
+    """Return an instant that nobody has taken, and the newest version seen."""
+    version = timeline.latest_version()
+    taken = [file.instant for file in list_state_files(timeline.store)]
+    if version is not None:
+        taken.append(timeline.snapshot().last_instant)
+    return next_instant(max(taken, default=None), timeline.surroundings.now_ms()), version
+
+
+def _older(version: int | None, other: int | None) -> int | None:
+    return min((each for each in (version, other) if each is not None), default=None)

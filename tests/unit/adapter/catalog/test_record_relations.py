@@ -1,0 +1,62 @@
+"""Relations of a schema with merge-on-read tables, as dbt sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.zlayout.adapter.catalog.relation_listing import as_dbt_sees_them
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+
+
+def relation(identifier: str, kind: str = "table", **properties: str) -> Any:
+    listed = ", ".join(f"{key}={value}" for key, value in properties.items())
+    information = f"Database: s\nTable: {identifier}\nType: {kind}\nTable Properties: [{listed}]\nSchema: root\n"
+    return ZlayoutRelation.create(schema="s", identifier=identifier, type=kind, information=information)
+
+
+def merging(identifier: str, table_id: str = "1-a", **more: str) -> list[Any]:
+    return [
+        relation(identifier, "view", **{"team": "x", "zlayout.table_id": table_id, **more}),
+        relation(f"{identifier}__ro", "view", **{"zlayout.base_rows_of": table_id}),
+        relation(f"{identifier}__files", **{"zlayout.table_id": table_id}),
+    ]
+
+
+def seen(relations: list[Any]) -> dict[str, str]:
+    return {str(each.identifier): str(each.type) for each in as_dbt_sees_them(relations)}
+
+
+def test_a_merging_view_is_a_table_and_what_lies_beneath_is_not_listed() -> None:
+    assert seen([*merging("t"), relation("plain", **{"zlayout.table_id": "2"}), relation("v", "view")]) == {
+        "t": "table",
+        "plain": "table",
+        "v": "view",
+    }
+    (found, *_) = as_dbt_sees_them(merging("t"))
+    assert isinstance(found, ZlayoutRelation)
+    assert found.is_plain_table
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        relation("t__files", **{"zlayout.table_id": "other"}),
+        relation("t__files"),
+        relation("t__ro", "view"),
+        relation("t__ro", "view", **{"zlayout.base_rows_of": "other"}),
+    ],
+    ids=lambda each: str(each.information),
+)
+def test_relations_of_somebody_else_with_such_a_name_stay(other: Any) -> None:
+    assert seen([*merging("t")[:1], other]) == {"t": "table", other.identifier: other.type}
+
+
+def test_files_that_lost_their_view_are_a_table_that_can_be_dropped() -> None:
+    assert seen(merging("t")[2:]) == {"t__files": "table"}
+
+
+def test_a_relation_of_which_nothing_is_known_stays_what_it_is() -> None:
+    bare = ZlayoutRelation.create(schema="s", identifier="v", type="view", information=None)
+    assert as_dbt_sees_them([bare]) == [bare]

@@ -1,0 +1,53 @@
+"""How often a run begins anew when others were first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.zlayout.adapter.materialize.conflict_retry import MOST_REPEATS, until_committed
+from dbt.adapters.zlayout.errors import CommittedError, ConflictError, WriteError
+
+
+class Writes:
+    """Fails with these errors, one a call, then succeeds."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors, self.calls = list(errors), 0
+
+    def __call__(self) -> Any:
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "the commit"
+
+
+def test_a_conflict_runs_the_query_again_and_says_so() -> None:
+    told: list[str] = []
+    writes = Writes(ConflictError("file f, instant 7"), ConflictError("again"))
+    assert until_committed(writes, told.append) == "the commit"
+    assert writes.calls == 3
+    assert "file f, instant 7" in told[0]
+    assert [line.endswith(f"({number} of 3)") for number, line in enumerate(told, 1)] == [True, True]
+
+
+def test_the_last_conflict_is_the_answer() -> None:
+    writes = Writes(*(ConflictError(str(number)) for number in range(9)))
+    with pytest.raises(ConflictError, match=str(MOST_REPEATS)):
+        until_committed(writes, lambda _: None)
+    assert writes.calls == MOST_REPEATS + 1
+
+
+def test_a_query_whose_commit_is_done_does_not_run_again() -> None:
+    writes = Writes(CommittedError(3, "its manifest is not written", "do not write it again"))
+    with pytest.raises(CommittedError, match=r"^version 3 is committed, but "):
+        until_committed(writes, lambda _: None)
+    assert writes.calls == 1
+
+
+def test_any_other_error_ends_it_at_once() -> None:
+    writes = Writes(WriteError("no luck"))
+    with pytest.raises(WriteError):
+        until_committed(writes, lambda _: None)
+    assert writes.calls == 1

@@ -1,0 +1,218 @@
+"""What is read out of a model's node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.zlayout.adapter.materialize import model_write
+from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model
+from dbt.adapters.zlayout.config.incremental import IncrementalConfig
+from dbt.adapters.zlayout.errors import ConfigError
+
+
+def node(**config: Any) -> dict[str, Any]:
+    return {
+        "name": "m",
+        "description": "all of it",
+        "config": {"materialized": "zordered_table", "zorder": ["a"], "persist_docs": {}, **config},
+        "columns": {
+            "A": {"name": "A", "description": "the first", "constraints": [{"type": "not_null"}]},
+            "b": {"name": "b", "description": "", "constraints": [{"type": "unique"}]},
+        },
+        "constraints": [{"type": "not_null", "columns": ["c", "A"]}],
+    }
+
+
+def test_only_what_the_model_sets_goes_to_the_write() -> None:
+    read = read_model(node(curve="hilbert", target_file_size=None), None)
+    assert read.settings == {"zorder": ["a"], "curve": "hilbert"}
+    assert (read.comment, read.column_comments, read.not_null, read.location_root) == (None, {}, (), None)
+
+
+def test_every_problem_comes_in_one_error_also_those_of_dbt_keys() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_model(
+            node(
+                zordr=["a"],
+                curve="peano",
+                file_format="delta",
+                buckets=4,
+                submission_method="job_cluster",
+                incremental_strategy="microbatch",
+            ),
+            None,
+        )
+    found = "\n".join(caught.value.problems)
+    for word in (
+        "`zordr`: did you mean `zorder`",
+        "curve",
+        "file_format",
+        "buckets",
+        "submission_method",
+        "materialized='incremental'",
+    ):
+        assert word in found
+    assert "model m" in str(caught.value)
+
+
+def test_how_rows_come_in_is_read_for_models_that_may_keep_theirs() -> None:
+    assert read_model(node(incremental_strategy="merge", unique_key="a"), None).incremental.unique_key == ("a",)
+    read = read_model(node(materialized="table", incremental_strategy="upsert", unique_key="f(a)"), None)
+    assert read.incremental == IncrementalConfig()
+
+
+def test_the_settings_parse_with_the_place_of_the_table() -> None:
+    config = read_model(node(partition_by="p"), "/lake/s").table_config
+    assert config.partitioning.columns == ("p",)
+    assert config.writing.location_root == "/lake/s"
+
+
+def test_a_merge_on_read_model_hands_its_key_and_its_settings_to_the_table() -> None:
+    read = read_model(node(table_type="merge_on_read", unique_key=["a"], ordering="b", compact_every=3), None)
+    assert read.settings == {
+        "zorder": ["a"],
+        "table_type": "merge_on_read",
+        "ordering": "b",
+        "compact_every": 3,
+        "unique_key": ["a"],
+    }
+    config = read.table_config.table_type
+    assert (config.kind, config.unique_key, config.ordering, config.compact_every) == ("merge_on_read", ("a",), "b", 3)
+    assert "unique_key" not in read_model(node(unique_key="a", incremental_strategy="merge"), None).settings
+
+
+def test_rows_come_to_a_merge_on_read_model_by_merge_unless_it_says_otherwise() -> None:
+    config = {"materialized": "incremental", "table_type": "merge_on_read", "unique_key": "a"}
+    assert read_model(node(**config), None).incremental.strategy == "merge"
+    assert (
+        read_model(node(**config, incremental_strategy="delete+insert"), None).incremental.strategy == "delete+insert"
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"materialized": "table"}, "materialized='table', but incremental and zordered_table"),
+        ({"materialized": "snapshot"}, "materialized='snapshot'"),
+        ({"materialized": "seed"}, "materialized='seed'"),
+        ({"materialized": "incremental", "incremental_strategy": "append"}, "'append' knows no keys"),
+        ({"incremental_strategy": "insert_overwrite"}, "take one of merge, delete+insert, microbatch"),
+        ({"incremental_strategy": "merge", "incremental_predicates": ["a > 1"]}, "has one row a key"),
+        ({"incremental_strategy": "upsert"}, "'upsert' is not one of merge, delete+insert, microbatch"),
+    ],
+)
+def test_what_a_merge_on_read_model_cannot_be_is_refused_with_a_way_out(config: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_model(node(table_type="Merge_On_Read", unique_key="a", **config), None)
+    assert told in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
+def test_a_seed_says_in_its_errors_that_it_is_one() -> None:
+    with pytest.raises(ConfigError, match="seed m"):
+        read_model({**node(zorder=["a", "a"], materialized="seed"), "resource_type": "seed"}, None)
+
+
+def test_the_models_own_location_goes_before_the_profiles() -> None:
+    assert read_model(node(), "/lake/s").location_root == "/lake/s"
+    assert read_model(node(location_root="/mine"), "/lake/s").location_root == "/mine"
+
+
+def test_comments_are_those_that_persist_docs_wants() -> None:
+    assert read_model(node(persist_docs={"relation": True}), None).comment == "all of it"
+    assert read_model(node(persist_docs={"columns": True}), None).column_comments == {"A": "the first"}
+
+
+def test_not_null_counts_only_under_an_enforced_contract() -> None:
+    assert read_model(node(contract={"enforced": False}), None).not_null == ()
+    assert read_model(node(contract={"enforced": True}), None).not_null == ("A", "c")
+
+
+def test_table_properties_become_text() -> None:
+    assert read_model(node(tblproperties={"team": "x", "tier": 1}), None).properties == {"team": "x", "tier": "1"}
+
+
+def test_comments_go_to_the_columns_in_the_querys_spelling_and_missing_ones_are_told() -> None:
+    warned: list[str] = []
+    wanted = ModelWrite({}, column_comments={"A": "one", "b": "two", "gone": "x"})
+    found = model_write._in_case_of(["a", "B"], wanted, "s.t", warned.append)
+    assert found == {"a": "one", "B": "two"}
+    (told,) = warned
+    assert told.startswith("In relation s.t: ")
+    assert told.endswith("not present in the database: gone")
+
+
+def test_a_quoted_column_is_not_taken_for_one_in_another_case() -> None:
+    warned: list[str] = []
+    wanted = ModelWrite({}, column_comments={"A": "one"}, exact_names=frozenset({"A"}))
+    assert model_write._in_case_of(["a"], wanted, "s.t", warned.append) == {}
+    assert len(warned) == 1
+
+
+def test_a_column_spelled_exactly_is_taken_before_one_in_another_case() -> None:
+    wanted = ModelWrite({}, column_comments={"A": "one"})
+    assert model_write._in_case_of(["a", "A"], wanted, "s.t", print) == {"A": "one"}
+
+
+def test_settings_and_extras_reach_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, Any]] = []
+
+    class Table:
+        last_commit = "the commit"
+
+        @classmethod
+        def write(cls, spark: str, name: str, dataframe: object, **settings: Any) -> type[Table]:
+            calls.append({"spark": spark, "name": name, **settings})
+            return cls
+
+    class Frame:
+        sparkSession = "the session"  # noqa: N815 # pyspark's name
+        columns = ("a",)
+
+    monkeypatch.setattr(model_write, "ZTable", Table)
+    wanted = ModelWrite({"zorder": ["a"]}, "/lake/s", "text", {"A": "one"}, {"team": "x"}, ("a",))
+    done: Any = model_write.write_model("`s`.`t`", Frame(), wanted, warn=print, progress=print)  # type: ignore[arg-type] # a stub
+    assert done == "the commit"
+    assert calls == [
+        {
+            "spark": "the session",
+            "name": "`s`.`t`",
+            "zorder": ["a"],
+            "location_root": "/lake/s",
+            "comment": "text",
+            "column_comments": {"a": "one"},
+            "properties": {"team": "x"},
+            "not_null": ("a",),
+            "progress": print,
+        }
+    ]
+
+
+def test_deletes_have_no_place_in_a_model_that_keeps_no_rows() -> None:
+    with pytest.raises(ConfigError, match="does not fit materialized='table', which keeps no row to delete"):
+        read_model(node(materialized="table", deleted_when="op = 'D'"), None)
+
+
+def test_a_first_run_hands_the_condition_and_the_key_of_a_feed_to_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    class Table:
+        last_commit = "the commit"
+
+        @classmethod
+        def write(cls, *_: object, **settings: Any) -> type[Table]:
+            given.update(settings)
+            return cls
+
+    class Frame:
+        sparkSession = "the session"  # noqa: N815 # pyspark's name
+        columns = ("a",)
+
+    monkeypatch.setattr(model_write, "ZTable", Table)
+    config = {"materialized": "incremental", "incremental_strategy": "merge", "unique_key": ["a", "`b.c`"]}
+    wanted = read_model(node(**config, deleted_when="op = 'D'"), None)
+    model_write.write_model("s.t", Frame(), wanted, warn=print, progress=print)  # type: ignore[arg-type] # a stub
+    assert (given["deleted_when"], given["unique_key"]) == ("op = 'D'", ["a", "`b.c`"])
+    assert given["stored_columns"] == ("A", "b")

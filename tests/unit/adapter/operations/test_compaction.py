@@ -1,0 +1,145 @@
+"""What a compaction is asked, what is told of it, and when a test of its lag fails."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dbt.adapters.zlayout.adapter.operations.compaction_request import compact_keywords, lag_limits
+from dbt.adapters.zlayout.adapter.reports.compaction import compaction_problems, compaction_report
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
+from dbt.adapters.zlayout.timeline.files.instant import instant_ms
+
+_DONE = CompactionSummary(8, ("20240101000000000",), 2, 0, 2, 7, 3 << 20, 2 << 20, 1.5)
+_OLDEST = "20240101000000000"
+_LATER_MS = instant_ms(_OLDEST) + 90 * 60_000
+_INFORMATION = {"unmerged_commits": 7, "log_bytes": 5000, "oldest_log": _OLDEST, "pending_compactions": []}
+
+
+@pytest.mark.parametrize(
+    ("given", "keywords"),
+    [
+        ({}, {"schedule_only": False, "execute_only": False, "logs_only": False}),
+        ({"schedule": "true", "plan": None}, {"schedule_only": True, "execute_only": False, "logs_only": False}),
+        (
+            {"plan": 20240101000000000},
+            {"schedule_only": False, "execute_only": False, "logs_only": False, "plan": "20240101000000000"},
+        ),
+        (
+            {"strategy": "age", "max_bytes": "1gb", "where": {"day": 1}, "logs_only": True},
+            {
+                "schedule_only": False,
+                "execute_only": False,
+                "logs_only": True,
+                "strategy": "age",
+                "max_bytes": "1gb",
+                "where": {"day": 1},
+            },
+        ),
+    ],
+)
+def test_arguments_of_the_operation_are_keywords_of_the_table(given: dict[str, Any], keywords: dict[str, Any]) -> None:
+    assert compact_keywords(given, one_table=True) == keywords
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"shedule": True}, "`shedule` is no setting; there are execute, logs_only, max_bytes, plan"),
+        ({"schedule": True, "execute": True}, "schedule: execute and plan carry out what is planned already"),
+        ({"execute": True, "max_bytes": "1gb"}, "max_bytes: is decided when a plan is made"),
+        ({"plan": "20240101000000000", "logs_only": True}, "logs_only: is decided when a plan is made"),
+        ({"plan": "20240101000000000"}, "plan: an instant is of one table; give its model too"),
+        ({"where": "day = 1"}, "where: 'day = 1' is not a partition's values by column"),
+        ({"execute": "maybe"}, "execute: 'maybe' is not true or false"),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_named(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        compact_keywords(given, one_table=False)
+    assert told in str(caught.value)
+
+
+def test_the_report_has_a_line_a_table() -> None:
+    done = {
+        "s.a": _DONE,
+        "s.b": CompactionSummary(3),
+        "s.c": replace(_DONE, groups=1, groups_dropped=1),
+    }
+    dropped = "; passed over 1 file group whose files another writer had replaced"
+    assert compaction_report(done, scheduled=False, as_json=False).splitlines() == [
+        "s.a: merged the logs of 2 file groups, 7 files (3.0 MiB) as 2 (2.0 MiB); version 8, 1.5 s",
+        "s.b: nothing to merge",
+        f"s.c: merged the logs of 1 file group, 7 files (3.0 MiB) as 2 (2.0 MiB); version 8, 1.5 s{dropped}",
+    ]
+    assert compaction_report({}, scheduled=False, as_json=False) == "No merge-on-read table to compact."
+
+
+def test_the_report_of_a_plan_says_how_it_is_carried_out() -> None:
+    found = compaction_report({"s.a": _DONE, "s.b": CompactionSummary(3)}, scheduled=True, as_json=False)
+    how = "zlayout_compact with execute: true carries it out"
+    assert found.splitlines() == [
+        f"s.a: planned 20240101000000000: 2 file groups, 7 files (3.0 MiB); {how}",
+        "s.b: nothing to plan; no file group has logs that no plan has",
+    ]
+
+
+def test_the_report_for_programs_has_every_figure() -> None:
+    (found,) = json.loads(compaction_report({"s.a": _DONE}, scheduled=True, as_json=True))
+    assert found == {"table": "s.a", "scheduled": True, **_DONE.to_dict()}
+
+
+@pytest.mark.parametrize(
+    ("given", "limits"),
+    [
+        ({"commits": "5"}, {"commits": 5.0}),
+        ({"log_bytes": "1gb", "hours": 0.5}, {"log_bytes": 1 << 30, "hours": 0.5}),
+        ({"log_bytes": 0}, {"log_bytes": 0}),
+    ],
+)
+def test_limits_are_numbers_and_sizes(given: dict[str, Any], limits: dict[str, float]) -> None:
+    assert lag_limits(**given) == limits
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "give commits, log_bytes or hours"),
+        ({"commits": "few"}, "commits: 'few' is not a number from 0 on"),
+        ({"hours": -1}, "hours: -1 is not a number from 0 on"),
+        ({"log_bytes": "much"}, "log_bytes: 'much' is not a size"),
+    ],
+)
+def test_a_wrong_limit_is_named_with_the_test(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match="zlayout_compaction_lag_at_most") as caught:
+        lag_limits(**given)
+    assert told in str(caught.value)
+
+
+def test_each_limit_that_is_passed_is_a_row() -> None:
+    found = compaction_problems(_INFORMATION, {"commits": 5, "log_bytes": 4999, "hours": 1}, _LATER_MS)
+    assert [(row["measure"], row["found"], row["at_most"]) for row in found] == [
+        ("commits", 7, 5),
+        ("log_bytes", 5000, 4999),
+        ("hours", 1.5, 1),
+    ]
+    assert all("compact the table" in row["what_to_do"] for row in found)
+
+
+def test_what_is_at_the_limit_passes_and_so_does_a_table_without_logs() -> None:
+    assert compaction_problems(_INFORMATION, {"commits": 7, "log_bytes": 5000, "hours": 1.5}, _LATER_MS) == []
+    limits = {"commits": 0, "log_bytes": 0, "hours": 0}
+    assert compaction_problems({"table_type": "copy_on_write"}, limits, _LATER_MS) == []
+    assert (
+        compaction_problems({**_INFORMATION, "unmerged_commits": 0, "log_bytes": 0, "oldest_log": None}, limits, 0)
+        == []
+    )
+
+
+def test_plans_that_wait_are_the_advice_where_there_are_any() -> None:
+    (row,) = compaction_problems({**_INFORMATION, "pending_compactions": [_OLDEST]}, {"commits": 5}, _LATER_MS)
+    assert "execute: true" in row["what_to_do"]

@@ -1,0 +1,118 @@
+"""What the run-operations on indexes print, and the macros that call them."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.zlayout.adapter.operations.indexes import IndexOperations
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.reports.indexes import refresh_report, verify_report
+from dbt.adapters.zlayout.adapter.sql_literals import string_literal
+from dbt.adapters.zlayout.index.verification import lost_files
+from dbt.adapters.zlayout.spark.index.refresh import Refreshed
+
+_TABLE = ZlayoutRelation.create(schema="s", identifier="t", type="table")
+_CELL = {"path": "f'1.parquet", "column": "a", "cell": "min", "stored": "1", "found": None}
+
+
+class Adapter:
+    def __init__(self, **answers: Any) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self._answers = answers
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: self.calls.append((name, *args)) or self._answers.get(name)
+
+    def string_literal(self, text: str) -> str:
+        return string_literal(text)
+
+
+def test_a_refresh_tells_what_it_did_table_by_table() -> None:
+    done = {
+        "s.a": Refreshed(4),
+        "s.b": Refreshed(7, files_added=1200, files_rebuilt=1, repaired=True, unreadable=("x.p",)),
+    }
+    assert refresh_report(done, as_json=False).splitlines() == [
+        "s.a: index at version 4, nothing to do",
+        "s.b: index at version 7, files: 1,200 added, 1 rebuilt, damaged slices written anew, 1 unreadable (x.p …)",
+    ]
+    assert [each["version"] for each in json.loads(refresh_report(done, as_json=True))] == [4, 7]
+    assert "No table" in refresh_report({}, as_json=False)
+
+
+def test_a_refresh_names_files_that_are_gone_and_says_what_to_do() -> None:
+    (line,) = refresh_report({"s.a": Refreshed(4, missing=("p=1/x.p", "y.p"))}, as_json=False).splitlines()
+    assert "2 MISSING from the folder (p=1/x.p …): queries fail" in line
+    assert "drop_missing: true" in line
+    assert "1 missing dropped" in refresh_report({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
+
+
+def test_verify_names_files_that_are_gone() -> None:
+    (row,) = lost_files(pa.array(["x.parquet"]), "not in the folder; do this").to_pylist()
+    report = verify_report({"s.a": [row]}, as_json=False).splitlines()
+    assert report == ["s.a: 1 wrong cells", "  x.parquet: listed by the table, but not in the folder; do this"]
+
+
+def test_wrong_cells_are_named_and_many_are_counted() -> None:
+    text = verify_report({"s.a": [], "s.b": [{**_CELL, "column": None}] + [_CELL] * 60}, as_json=False).splitlines()
+    assert text[:2] == ["s.a: every cell is right", "s.b: 61 wrong cells"]
+    assert text[2] == "  f'1.parquet  -.min: the index has 1, the file None"
+    assert text[3].startswith("  f'1.parquet  a.min: ")
+    assert text[-1] == "  … and 11 more (all with json: true)"
+    assert json.loads(verify_report({"s.b": [_CELL]}, as_json=True)) == [{"table": "s.b", "wrong": [_CELL]}]
+
+
+def test_a_hook_refreshes_its_relation_and_leaves_nothing_to_run(macro_stage: Any) -> None:
+    adapter = Adapter()
+    stage = macro_stage("operations/zlayout_refresh_index.sql", adapter=adapter, execute=True)
+    assert stage.call("zlayout_refresh_index", _TABLE) == ""
+    assert adapter.calls == [("refresh_index", _TABLE, False, False)]
+    parsing = Adapter()
+    stage = macro_stage("operations/zlayout_refresh_index.sql", adapter=parsing, execute=False)
+    assert stage.call("zlayout_refresh_index", _TABLE) == ""
+    assert parsing.calls == []
+
+
+@pytest.mark.parametrize("model", [None, "m"])
+def test_the_operation_prints_the_report(macro_stage: Any, model: str | None) -> None:
+    printed: list[str] = []
+    adapter = Adapter(refresh_report="the report")
+    graph = SimpleNamespace(nodes={"n": 1}, sources={"s": 2})
+    stage = macro_stage(
+        "operations/zlayout_refresh_index.sql", adapter=adapter, graph=graph, print=printed.append, execute=True
+    )
+    stage.call("zlayout_refresh_index", model=model, take_orphans=True)
+    assert adapter.calls == [("refresh_report", model, {"n": 1}, {"s": 2}, True, False, False)]
+    assert printed == ["the report"]
+
+
+def test_verify_prints_the_report(macro_stage: Any) -> None:
+    printed: list[str] = []
+    adapter = Adapter(verify_report="the report")
+    graph = SimpleNamespace(nodes={}, sources={})
+    stage = macro_stage("operations/zlayout_verify.sql", adapter=adapter, graph=graph, print=printed.append)
+    stage.call("zlayout_verify", model="m", data=True)
+    assert adapter.calls == [("verify_report", "m", {}, {}, True, False)]
+    assert printed == ["the report"]
+
+
+def test_the_test_selects_each_wrong_cell(macro_stage: Any) -> None:
+    stage = macro_stage("tests/zlayout_index_exact.sql", adapter=Adapter(verify_index=[_CELL, {**_CELL, "found": "2"}]))
+    assert stage.call("test_zlayout_index_exact", model=_TABLE) == (
+        "select path, `column`, cell, stored, found from values "
+        "('f\\'1.parquet', 'a', 'min', '1', cast(null as string)), ('f\\'1.parquet', 'a', 'min', '1', '2') "
+        "as wrong (path, `column`, cell, stored, found)"
+    )
+    fine = macro_stage("tests/zlayout_index_exact.sql", adapter=Adapter(verify_index=[]))
+    assert fine.call("test_zlayout_index_exact", model=_TABLE, data=True).endswith("where false")
+
+
+def test_the_test_looks_at_whole_tables_only() -> None:
+    with pytest.raises(CompilationError, match="whole table"):
+        IndexOperations().verify_index("(select * from s.t where a = 1)")

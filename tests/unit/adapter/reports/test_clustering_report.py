@@ -1,0 +1,191 @@
+"""What is said of a layout: the screen of zlayout_info, and the rows of failing tests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.zlayout.adapter.operations.diagnostics import Diagnostics
+from dbt.adapters.zlayout.adapter.reports.layout import clustering_text, depth_problem, problem_line, pruning_problem
+from dbt.adapters.zlayout.adapter.reports.output import information_report
+from dbt.adapters.zlayout.layout.measures.depth import Overlap, depth_histogram
+from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
+from dbt.adapters.zlayout.table.explanation import Explanation
+from dbt.adapters.zlayout.table.measures import ClusteringInformation
+
+_EXPECTED = {"point": 1.5, "range_1_percent": 2.25, "range_10_percent": 1234.5}
+
+
+def _overlap(*depths: int) -> Overlap:
+    histogram = depth_histogram(pa.array(depths).to_numpy())
+    return Overlap(sum(depths) / len(depths) - 1, sum(depths) / len(depths), histogram, len(depths))
+
+
+def _information(**changes: Any) -> ClusteringInformation:
+    columns = tuple(ColumnClustering(name, 3, 0, _overlap(2, 2, 3, 40), _EXPECTED) for name in ("day", "city"))
+    made = ClusteringInformation(
+        columns=("day", "city"),
+        files=4,
+        rows=400,
+        bytes=4000,
+        partitions=1,
+        constant_files=1,
+        overlap=_overlap(1, 1, 1, 33),
+        expected_files=_EXPECTED,
+        by_column=columns,
+        curve_intervals=_overlap(2, 2, 2, 2),
+        table="s.t",
+        version=3,
+        managed=True,
+        zorder=("day", "city"),
+        predicate=None,
+        problems=(),
+    )
+    return replace(made, **changes)
+
+
+def test_the_screen_has_a_line_a_column_and_the_files_by_depth() -> None:
+    assert clustering_text(_information()).splitlines() == [
+        "layout for day, city",
+        "  column        depth  overlaps  constant  unknown  point   1 %      10 %",
+        "  ------------  -----  --------  --------  -------  -----  ----  --------",
+        "  day           11.75     10.75         3        0   1.50  2.25  1,234.50",
+        "  city          11.75     10.75         3        0   1.50  2.25  1,234.50",
+        "  all together   9.00      8.00         1            1.50  2.25  1,234.50",
+        "  on the curve   2.00      1.00",
+        "  point, 1 %, 10 %: files that a random value, or a range of so many rows, is expected to read",
+        "",
+        "  depth of 4 of 4 files",
+        "     1  3  ########################################",
+        "  … 64  1  ##############",
+    ]
+
+
+def test_a_sample_says_so_and_problems_are_noted() -> None:
+    sampled = replace(_overlap(1, 2), depth_error=0.25)
+    text = clustering_text(_information(overlap=sampled, files=9000, problems=("a slice is gone",)))
+    assert "depth of 2 of 9,000 files, averages within 0.25" in text
+    assert "note: a slice is gone" in text
+
+
+def test_one_column_has_no_line_for_all_together_and_no_files_no_histogram() -> None:
+    found = _information()
+    text = clustering_text(replace(found, columns=("day",), by_column=found.by_column[:1], curve_intervals=None))
+    assert "all together" not in text
+    assert "on the curve" not in text
+    empty = replace(found, overlap=Overlap(0.0, 0.0, depth_histogram(pa.array([], pa.int64()).to_numpy()), 0), files=0)
+    assert "depth of" not in clustering_text(empty)
+
+
+def test_many_columns_fit_a_screen() -> None:
+    columns = tuple(replace(_information().by_column[0], column=f"c{number}") for number in range(50))
+    lines = clustering_text(
+        _information(columns=tuple(each.column for each in columns), by_column=columns)
+    ).splitlines()
+    assert len(lines) < 40
+    assert "  … and 30 more columns (json: true shows them)" in lines
+
+
+def test_information_ends_with_the_layout_as_text_and_as_json() -> None:
+    found = _information()
+    assert information_report({"rows": 1}, found, as_json=False) == "rows  1\n\n" + clustering_text(found)
+    assert json.loads(information_report({"rows": 1}, found, as_json=True))["clustering"] == found.to_dict()
+    assert json.loads(information_report({"rows": 1}, as_json=True)) == {"rows": 1, "clustering": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({}, "dbt run-operation zlayout_cluster"),
+        ({"zorder": ("day",)}, "list day, city in zorder"),
+        ({"managed": False}, "have them sort by day, city"),
+    ],
+)
+def test_a_layout_that_is_too_deep_is_told_with_what_to_do(changes: dict[str, Any], advice: str) -> None:
+    problem = depth_problem(_information(**changes), 8.9)
+    assert problem is not None
+    assert (problem["columns"], problem["average_depth"], problem["at_most"]) == ("day, city", 9.0, 8.9)
+    assert advice in problem["what_to_do"]
+    assert "average depth 9.0, at most 8.9" in problem_line("s.t", problem)
+    assert depth_problem(_information(**changes), 9.0) is None
+
+
+def _explanation(verdicts: list[str], advice: list[str | None], problems: tuple[str, ...] = ()) -> Explanation:
+    count = len(advice)
+    return Explanation(
+        table="s.t",
+        version=1,
+        predicate="x",
+        stages=(),
+        files=pa.table({"path": verdicts, "verdict": verdicts, "stage": verdicts, "reason": verdicts}),
+        conjuncts=pa.table(
+            {
+                "sql": ["x"] * count,
+                "usable": [True] * count,
+                "skips": [0] * count,
+                "why_not": pa.nulls(count, pa.string()),
+                "advice": pa.array(advice, pa.string()),
+            }
+        ),
+        problems=problems,
+    )
+
+
+@pytest.mark.parametrize(
+    ("advice", "problems", "told"),
+    [
+        (["cast the constant", "cast the constant", None], (), "cast the constant"),
+        ([None], ("a slice is gone",), "a slice is gone"),
+        ([None], (), "cluster the table by the columns of the condition"),
+    ],
+)
+def test_a_condition_that_skips_too_little_is_told_with_what_to_do(
+    advice: list[str | None], problems: tuple[str, ...], told: str
+) -> None:
+    explained = _explanation(["SKIP", "READ", "READ", "READ"], advice, problems)
+    problem = pruning_problem(explained, "a = 1", 25.1)
+    assert problem is not None
+    assert problem["what_to_do"].startswith(told)
+    assert problem["what_to_do"].count("cast") <= 1
+    assert (problem["skipped_percent"], problem["kept_files"], problem["total_files"]) == (25.0, 3, 4)
+    assert pruning_problem(explained, "a = 1", 25) is None
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (1, "the table has one file, of which nothing can be skipped while a row matches; lower target_file_size"),
+        (2, "the table has 2 files, of which at most 50 percent can be skipped while a row matches"),
+    ],
+)
+def test_a_table_of_few_files_is_told_that_it_cannot_skip_so_many(files: int, told: str) -> None:
+    problem = pruning_problem(_explanation(["READ"] * files, [None]), "a = 1", 80)
+    assert problem is not None
+    assert problem["what_to_do"].startswith(told)
+    assert "cluster the table" not in problem["what_to_do"]
+
+
+def test_a_table_without_files_skips_enough() -> None:
+    assert pruning_problem(_explanation([], []), "a = 1", 100) is None
+
+
+@pytest.mark.parametrize("most", ["two", 0.5, None, True, "nan"])
+def test_a_depth_that_is_no_number_is_refused(most: Any) -> None:
+    with pytest.raises(CompilationError, match=r"max is .*write a number, 1 or more"):
+        Diagnostics.depth_problems(Diagnostics(), "s.t", most)
+
+
+@pytest.mark.parametrize("percent", ["all", -1, 100.5])
+def test_a_share_that_is_no_percentage_is_refused(percent: Any) -> None:
+    with pytest.raises(CompilationError, match=r"percent is .*write a number, 0 to 100"):
+        Diagnostics.pruning_problems(Diagnostics(), "s.t", "true", percent)
+
+
+def test_a_test_with_a_where_is_refused() -> None:
+    with pytest.raises(CompilationError, match="zlayout_depth_at_most looks at a whole table"):
+        Diagnostics.depth_problems(Diagnostics(), "(select * from s.t where a) x", 2)

@@ -1,0 +1,139 @@
+"""The session in the shape of a connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dbt.adapters.zlayout.adapter.session import handle as session_handle
+from dbt.adapters.zlayout.adapter.session import launch as session_launch
+from dbt.adapters.zlayout.adapter.session.handle import SessionHandle
+from dbt.adapters.zlayout.adapter.session.launch import launch_defaults
+from dbt.adapters.zlayout.errors import UnsupportedError
+
+
+class Frame:
+    def __init__(self, rows: list[tuple[int]]) -> None:
+        self._rows = rows
+        self.collected = 0
+        self.schema = SimpleNamespace(
+            fields=[SimpleNamespace(name="a", nullable=True, dataType=SimpleNamespace(simpleString=lambda: "int"))]
+        )
+
+    def collect(self) -> list[tuple[int]]:
+        self.collected += 1
+        return self._rows
+
+    def take(self, size: int) -> list[tuple[int]]:
+        return self._rows[:size]
+
+
+class Session:
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str]] = []
+        self.frame = Frame([(1,), (2,), (3,)])
+        self.sparkContext = SimpleNamespace(
+            addJobTag=lambda tag: self.events.append(("tag", tag)),
+            cancelJobsWithTag=lambda tag: self.events.append(("cancel", tag)),
+            removeJobTag=lambda tag: self.events.append(("untag", tag)),
+        )
+
+    def sql(self, text: str) -> Frame:
+        self.events.append(("sql", text))
+        return self.frame
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    made = Session()
+    monkeypatch.setattr(session_handle, "prepare", lambda _, sql: made.events.append(("prepare", sql)))
+    return made
+
+
+def handle_of(session: Any) -> SessionHandle:
+    return SessionHandle(session)
+
+
+def test_file_indexes_are_put_in_place_before_each_statement(session: Session) -> None:
+    handle_of(session).cursor().execute("select 1;\n")
+    assert session.events[1:] == [("prepare", "select 1"), ("sql", "select 1")]
+
+
+def test_rows_are_collected_once_and_only_when_asked_for(session: Session) -> None:
+    cursor = handle_of(session).cursor()
+    cursor.execute("select a from t")
+    assert cursor.description == [("a", "int", None, None, None, None, True)]
+    assert session.frame.collected == 0
+    assert cursor.fetchall() == cursor.fetchall() == [(1,), (2,), (3,)]
+    assert session.frame.collected == 1
+
+
+def test_a_few_rows_are_taken_without_collecting_all(session: Session) -> None:
+    cursor = handle_of(session).cursor()
+    cursor.execute("select a from t")
+    assert cursor.fetchone() == (1,)
+    assert cursor.fetchmany(2) == [(1,), (2,)]
+    assert session.frame.collected == 0
+
+
+def test_bindings_become_literals(session: Session) -> None:
+    handle_of(session).cursor().execute("insert into t values (%s, %s)", bindings=["it's", None])
+    assert session.events[-1] == ("sql", "insert into t values ('it\\'s', null)")
+
+
+def test_cancelling_stops_the_jobs_of_this_connection(session: Session) -> None:
+    handle = handle_of(session)
+    handle.cursor()
+    handle.cancel()
+    handle.close()
+    tag = session.events[0][1]
+    assert session.events == [("tag", tag), ("cancel", tag), ("untag", tag)]
+
+
+def test_spark_is_quiet_unless_the_user_configured_its_logging(tmp_path: Path) -> None:
+    assert launch_defaults({})["spark.log.level"] == "ERROR"
+    assert launch_defaults({})["spark.ui.showConsoleProgress"] == "false"
+    (tmp_path / "log4j2.properties").touch()
+    assert "spark.log.level" not in launch_defaults({"SPARK_CONF_DIR": str(tmp_path)})
+
+
+def test_tables_without_a_format_are_parquet_on_every_spark() -> None:
+    assert launch_defaults({})["spark.sql.legacy.createHiveTableByDefault"] == "false"
+    assert launch_defaults({})["spark.sql.variable.substitute"] == "false"
+
+
+class _Starting:
+    """A session whose metastore cannot be opened."""
+
+    def __init__(self) -> None:
+        self.sparkContext = self
+        self.catalog = self
+        self.done: list[str] = []
+
+    def setLogLevel(self, level: str) -> None:  # noqa: N802 # pyspark's word
+        self.done.append(level)
+
+    def databaseExists(self, _: str) -> bool:  # noqa: N802 # pyspark's word
+        raise RuntimeError("Unable to instantiate SessionHiveMetaStoreClient")
+
+    def stop(self) -> None:
+        self.done.append("stopped")
+
+
+def test_a_metastore_that_another_process_opened_just_now_is_told_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = _Starting()
+    with pytest.raises(RuntimeError, match="Unable to instantiate"):
+        session_launch._open_catalog(session, "ERROR", tmp_path)
+    assert session.done == ["OFF", "stopped"]
+
+    def refuse(folder: Path) -> None:
+        raise UnsupportedError(f"{folder} is open in another process")
+
+    monkeypatch.setattr(session_launch, "require_free", refuse)
+    with pytest.raises(UnsupportedError, match=f"{tmp_path} is open in another process"):
+        session_launch._open_catalog(session, "ERROR", tmp_path)

@@ -1,0 +1,208 @@
+"""A scan in its steps: each works on what the one before has left, and every file's verdict has a step and a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
+from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
+from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
+from dbt.adapters.zlayout.index.table_index import PartitionStatistics, TableIndex
+from dbt.adapters.zlayout.predicate import And, Column, ColumnPath, Compare, Expr, Op, Unknown
+from dbt.adapters.zlayout.pruning.advice import advice_for
+from dbt.adapters.zlayout.pruning.scan import STAGES, Preselection, plan_scan
+from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, report_scan
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+
+KEY, OTHER = Column(("key",), pa.int64()), Column(("other",), pa.int64())
+PARTS = ["a", "a", "a", "b", "b", "b", "c", "c"]
+LOWS = [0, 10, 20, 100, 110, 120, 0, 200]
+INSTANT = "20240101000000000"
+
+
+def files() -> DataFiles:
+    count = len(PARTS)
+    return DataFiles.from_columns(
+        ("part",),
+        path=[f"part={part}/{number}.parquet" for number, part in enumerate(PARTS)],
+        partition_values=[PARTS],
+        row_count=[10] * 7 + [0],
+        size_bytes=[1] * count,
+        modified_ms=[1] * count,
+        group=[str(number) for number in range(count)],
+    )
+
+
+@dataclass
+class Memory:
+    contents: dict[str, bytes] = field(default_factory=dict)
+    reads: list[str] = field(default_factory=list)
+
+    def read(self, path: str) -> bytes:
+        self.reads.append(path)
+        return self.contents[path]
+
+
+class Counting(TableIndex):
+    """Notes which columns were looked up."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed on
+        self.asked: list[ColumnPath] = []
+
+    def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
+        self.asked += columns
+        return super().statistics(files, columns)
+
+    def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
+        self.asked += [("partition", *each) for each in columns]
+        return super().partition_statistics(files, columns)
+
+
+def index_of(live: DataFiles) -> Counting:
+    count = len(live)
+    low = pa.array(LOWS)
+    yes, none = pa.repeat(True, count), pa.array([0] * count)
+    rows = live.column("row_count").combine_chunks()
+    structs = [
+        pa.StructArray.from_arrays(
+            [start, pa.array(np.asarray(start) + 9), yes, yes, none, none, rows], fields=list(stats_type(pa.int64()))
+        )
+        for start in (low, pa.array(list(range(count))))
+    ]
+    table = column_stats_table(live.column("path").combine_chunks(), [KEY.path, OTHER.path], structs)
+    store, paths = Memory(), {}
+    for partition, content in write_slices(live, table).items():
+        path = slice_path(partition, INSTANT, content)
+        store.contents[path] = content
+        paths[partition] = [path]
+    return Counting(store, paths, partition_types={"part": pa.string()}, timezone="UTC")
+
+
+def below(value: int, column: Column = KEY) -> Compare:
+    return Compare(Op.LT, column, pa.scalar(value))
+
+
+def test_each_step_works_on_what_the_one_before_has_left() -> None:
+    live = files()
+    plan = plan_scan(below(15), live, index_of(live))
+    assert [each.name for each in plan.stages] == list(STAGES)
+    # Partition b begins at 100; of c one file is empty; of a the third begins at 20.
+    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3)]
+    assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
+    assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
+    assert all(each.seconds >= 0 for each in plan.stages)
+
+
+@pytest.mark.parametrize("limit", [0, 5, 15, 25, 105, 115, 1000])
+@pytest.mark.parametrize("left", [0b11111111, 0b00000111, 0b00000001, 0b01010101, 0])
+def test_few_files_left_are_decided_as_all_of_them_are(limit: int, left: int) -> None:
+    live = files()
+    kept = np.array([bool(left >> number & 1) for number in range(8)])
+    whole = plan_scan(below(limit), live, index_of(live))
+    some = plan_scan(below(limit), live, index_of(live), Preselection(kept, 1.5))
+    assert some.candidates.tolist() == (whole.candidates & kept).tolist()
+    assert some.stages[0].seconds >= 1.5
+    assert some.stages[0].files_before == 8
+
+
+def test_a_report_gives_every_file_its_step_and_its_reason() -> None:
+    live = files()
+    index, expr = index_of(live), And((below(15), Unknown("f(key)", "`F` has no rule")))
+    kept = np.array([True] * 6 + [False] * 2)
+    condition = PartitionCondition("upper(part) <> 'C'", kept, pa.array([f"part={each}" for each in PARTS]))
+    plan = plan_scan(expr, live, index, Preselection(kept, 0.0))
+    report = report_scan(plan, expr, live, index, [condition])
+    assert ((report.verdict == Verdict.SKIP) == ~plan.candidates).all()
+    assert report.stage.to_pylist() == [None, None, "column_stats", *["partition_stats"] * 5]
+    assert report.reason.to_pylist() == [
+        "may match: key [0, 9]",
+        "may match: key [10, 19]",
+        "key: [20, 29] has no value < 15",
+        "key: [100, 109] has no value < 15",
+        "key: [110, 119] has no value < 15",
+        "key: [120, 129] has no value < 15",
+        "part=c: no row matches upper(part) <> 'C'",
+        "part=c: no row matches upper(part) <> 'C'",
+    ]
+    assert [(each.sql, each.usable, each.skips) for each in report.conjuncts] == [
+        ("upper(part) <> 'C'", True, 2),
+        ("key < 15", True, 4),  # the empty file contradicts itself, and is skipped for having no rows
+        ("f(key)", False, 0),
+    ]
+
+
+def test_a_file_that_only_its_partition_s_statistics_skip_says_so() -> None:
+    live = files()
+    index = index_of(live)
+
+    class OnlyPartitions:
+        def statistics(self, _: DataFiles, __: Collection[ColumnPath]) -> AlignedStatistics:
+            return AlignedStatistics(live.column("row_count").combine_chunks(), {})
+
+        def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
+            return index.partition_statistics(files, columns)
+
+    expr: Expr = below(15)
+    plan = plan_scan(expr, live, OnlyPartitions())
+    report = report_scan(plan, expr, live, OnlyPartitions())
+    assert report.verdict.tolist() == [1, 1, 1, 0, 0, 0, 1, 0]
+    assert report.reason.to_pylist()[3] == "its partition: key: [100, 129] has no value < 15"
+    assert report.reason.to_pylist()[7] == "the file has no rows"
+
+
+def test_a_column_is_looked_up_once_for_all_scans() -> None:
+    live = files()
+    index = index_of(live)
+    remembered = RememberedStatistics(index, live)
+    once = plan_scan(below(15), live, remembered).candidates
+    again = plan_scan(below(15), live, remembered).candidates
+    assert once.tolist() == again.tolist() == plan_scan(below(15), live, index_of(live)).candidates.tolist()
+    assert sorted(index.asked) == [("key",), ("partition", "key")]
+    both = And((below(15), below(1, OTHER)))
+    assert plan_scan(both, live, remembered).candidates.tolist() == [True, *[False] * 7]
+    assert sorted(index.asked) == [("key",), ("other",), ("partition", "key"), ("partition", "other")]
+
+
+def test_other_files_are_looked_up_by_themselves() -> None:
+    live = files()
+    remembered = RememberedStatistics(index_of(live), live)
+    plan_scan(below(15), live, remembered)
+    some = live.take(pa.array([6, 0, 3]))
+    assert plan_scan(below(5), some, remembered).candidates.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("why_not", "told"),
+    [
+        ("not understood: upper(city) (`Upper` has no rule)", "in one case"),
+        ("not understood: a = b (neither side is a constant)", "zlayout_prune_by"),
+        ("not understood: endswith(c, 'x') (`EndsWith` has no rule)", "only the beginning"),
+        ("not understood: f(c) (`PythonUDF` has no rule)", "function's result"),
+        ("not understood: hash(c) (`Murmur3Hash` has no rule)", "the expression's value"),
+        (
+            "not understood: c = 'x' (column `c` has a collation, whose order statistics do not keep)",
+            "without a collation",
+        ),
+        ("not understood: c like '%x' (the pattern begins with a wildcard)", "only the beginning"),
+        ("not understood: 1 / c > 2 (a quotient by a column goes two ways at 0)", "the expression's value"),
+        ("not understood: p = 1 or c = 5 (it mixes partition columns with others)", "as two"),
+        ("not understood: c < 0 … (it has more than 16,000 parts)", "shorter condition"),
+        ("not understood: c < 0 … (it is nested more than 150 levels deep)", "shorter condition"),
+        ("no statistics for column `c`", "stats_columns"),
+        ("statistics of column `c` are of type string, the column of int64", "--full-refresh"),
+    ],
+)
+def test_advice_fits_the_reason(why_not: str, told: str) -> None:
+    assert told in str(advice_for(why_not))
+
+
+def test_what_is_usable_needs_no_advice() -> None:
+    assert advice_for(None) is None

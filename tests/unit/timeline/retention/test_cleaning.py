@@ -1,0 +1,190 @@
+"""Cleaning and orphans: what goes, and above all what stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.zlayout.store.protocol import Store
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.naming import (
+    CHECKPOINT_FOLDER,
+    CLEAN_FOLDER,
+    STAGING_FOLDER,
+    curve_path,
+    data_file_path,
+    index_slice_path,
+    scratch_name,
+    staging_folder,
+)
+from dbt.adapters.zlayout.timeline.retention.clean_record import cleaned_version
+from dbt.adapters.zlayout.timeline.retention.cleaning import clean
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.pending import Pending, Plan
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+HOUR_MS = 3_600_000
+
+
+def _indexed_overwrite(table) -> None:
+    with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        slices = {"files": (index_slice_path("files", transaction.instant, "base"),)}
+        table.store.put(slices["files"][0], b"x")
+        table.store.put(curve_path(transaction.instant), b"x")
+        files = table.write(transaction)
+        transaction.commit(Change(files, schema_json="{}", curve=curve_path(transaction.instant)), index=slices)
+
+
+def test_files_of_the_newest_versions_stay(table) -> None:
+    for _ in range(5):
+        _indexed_overwrite(table)
+    kept = {path for version in (3, 4) for path in table.timeline().snapshot(version).files["path"].to_pylist()}
+    result = clean(table.timeline(), 2, 0, table.now_ms + HOUR_MS)
+    assert table.on_disk() == kept
+    assert result.files == 9  # three data files, slices and curve models
+    assert result.bytes == 3 * 4 + 6
+    assert result.oldest_version == 3
+    assert len(table.store.list(".zlayout/index", recursive=True)) == 2
+    assert len(table.store.list(".zlayout/curve")) == 2
+    assert cleaned_version(table.store) == 3
+
+
+def test_files_of_versions_that_a_reader_may_still_read_stay(table) -> None:
+    table.overwrite()
+    table.now_ms += 2 * HOUR_MS
+    table.overwrite()  # replaces the first two hours after it
+    table.now_ms += 3 * HOUR_MS
+    table.overwrite()
+    # 2.5 hours back version 1 was the newest: it stays, and the one that it replaced goes.
+    clean(table.timeline(), 1, 2.5, table.now_ms)
+    assert len(table.on_disk()) == 2
+    clean(table.timeline(), 1, 2.5, table.now_ms + 3 * HOUR_MS)
+    assert table.on_disk() == table.live()
+
+
+def test_a_dry_run_tells_and_deletes_nothing(table) -> None:
+    for _ in range(3):
+        table.overwrite()
+    before = table.store.list("", recursive=True)
+    told = clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS, dry_run=True)
+    assert table.store.list("", recursive=True) == before
+    done = clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
+    assert done == told
+    assert told.files == 2
+
+
+def test_a_version_that_a_transaction_began_with_stays(table) -> None:
+    table.overwrite()
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
+        table.overwrite()
+        table.overwrite()
+        clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
+        assert set(transaction.base.files["path"].to_pylist()) <= table.on_disk()
+    clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
+    assert table.on_disk() == table.live()
+
+
+def test_slices_of_a_transaction_under_way_stay(table) -> None:
+    table.overwrite()
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
+        path = index_slice_path("files", transaction.instant, "delta")
+        table.store.put(path, b"x")
+        clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
+        assert table.store.exists(path)
+
+
+def test_a_file_that_a_rollback_took_in_again_stays(table) -> None:
+    table.overwrite()
+    table.overwrite()
+    with Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK) as transaction:
+        transaction.commit(Change(table.timeline().snapshot(0).files, schema_json="{}"))
+    clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
+    assert table.on_disk() == table.live()
+    assert len(table.live()) == 1
+
+
+def test_checkpoints_go_when_a_newer_one_serves_the_oldest_version(table) -> None:
+    table.overwrite()
+    for _ in range(35):
+        table.append()
+    clean(table.timeline(), 3, 0, table.now_ms + HOUR_MS)
+    names = [file.path.rpartition("/")[2] for file in table.store.list(CHECKPOINT_FOLDER)]
+    assert names == ["00000000000000000030.parquet", "_last"]
+    assert len(table.timeline().snapshot(34).files) == 35
+
+
+def test_foreign_files_are_orphans_and_stay(table) -> None:
+    table.overwrite()
+    for path in ("part-0.parquet", "k=1/part-1.parquet", "_temporary/x.parquet", ".hidden.parquet", "notes.txt"):
+        table.store.put(path, b"x")
+    clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
+    assert [file.path for file in orphans(table.timeline())] == ["k=1/part-1.parquet", "part-0.parquet"]
+
+
+def test_files_under_way_and_files_of_older_versions_are_no_orphans(table) -> None:
+    table.overwrite()
+    table.overwrite()
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
+        table.write(transaction)
+        assert orphans(table.timeline()) == []
+
+
+def test_what_a_worker_left_after_its_writers_end_goes_when_asked(table) -> None:
+    table.overwrite()
+    dead = "20200101000000000"
+    unfinished = f"{STAGING_FOLDER}/{scratch_name(dead, 'parquet')}"
+    left = {data_file_path("", "0123456789abcdef", dead), f"{staging_folder(dead)}/rows/0.arrow", unfinished}
+    for path in left:
+        table.store.put(path, b"x")
+    later_ms = max(file.modified_ms for file in table.store.list("", recursive=True)) + HOUR_MS
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
+        under_way = f"{staging_folder(transaction.instant)}/0.arrow"
+        table.store.put(under_way, b"x")
+        assert clean(table.timeline(), 1, 0, later_ms).files == 0
+        assert set(clean(table.timeline(), 1, 0, later_ms, orphans=True).paths) == left
+        assert table.store.exists(under_way)
+    assert not any(table.store.exists(path) for path in left)
+
+
+def test_a_table_without_versions_has_nothing_to_clean(table) -> None:
+    result = clean(table.timeline(), 1, 0, table.now_ms)
+    assert (result.files, result.oldest_version) == (0, None)
+
+
+def test_retaining_nothing_is_refused(table) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        clean(table.timeline(), 0, 0, table.now_ms)
+
+
+def test_records_of_cleans_do_not_pile_up(table) -> None:
+    for _ in range(15):
+        table.overwrite()
+        clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
+    assert 1 <= len(table.store.list(CLEAN_FOLDER)) <= 10
+    assert cleaned_version(table.store) == 14
+
+
+def test_files_that_a_rollback_takes_in_while_a_clean_looks_at_it_stay(table, monkeypatch) -> None:
+    # The rollback begins before the clean writes down what goes, and commits between being seen and being read.
+    table.overwrite(2)
+    table.overwrite(1)
+    begun: list[Transaction] = []
+    create, plan = table.store.create, Pending.plan
+
+    def begin_first(path: str, data: bytes) -> None:
+        if path.startswith(CLEAN_FOLDER) and not begun:
+            begun.append(Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK, reads_version=0))
+        create(path, data)
+
+    def commit_first(pending: Pending, store: Store) -> Plan | None:
+        if begun and begun[0].committed is None:
+            begun[0].commit(Change(table.timeline().snapshot(0).files, schema_json="{}"))
+        return plan(pending, store)
+
+    monkeypatch.setattr(table.store, "create", begin_first)
+    monkeypatch.setattr(Pending, "plan", commit_first)
+    clean(table.timeline(), 1, 0, table.now_ms + 1)
+    assert begun[0].committed is not None
+    assert table.timeline().latest_version() == 2
+    assert len(table.live()) == 2
+    assert table.live() <= table.on_disk()
