@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.layout.measures.measures import Clustering
 from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
 from dbt.adapters.zlayout.spark.commit.index_update import put_slices
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import curve_path
@@ -115,7 +115,7 @@ def make(folder: Path, count: int, layout: str) -> str:
 
 def measured(location: str) -> Clustering:
     """All of it, from the folder to the figures."""
-    opened = OpenTable.newest(location, "UTC")
+    opened = TableSnapshot.newest(location, "UTC")
     assert opened is not None
     return measure_table(opened, None, "s.t")
 

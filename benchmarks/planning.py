@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
+from dbt.adapters.zlayout.index.cached_index import CachedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import TableIndex
@@ -134,8 +134,8 @@ def plan(count: int, columns: int, partitions: int) -> str:
         index_bytes = sum((Path(folder) / path).stat().st_size for each in slices.values() for path in each)
         types = {"part": pa.string()} if partitions else {}
 
-        def opened() -> RememberedStatistics:
-            return RememberedStatistics(TableIndex(store, slices, partition_types=types, timezone="UTC"), files)
+        def opened() -> CachedStatistics:
+            return CachedStatistics(TableIndex(store, slices, partition_types=types, timezone="UTC"), files)
 
         before = pa.total_allocated_bytes()
         index = opened()

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.file_index import SnapshotFileIndex
 from dbt.adapters.zlayout.spark.read.relations import frame_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.instant import instant_of
@@ -40,7 +40,7 @@ CONDITIONS = {
 }
 
 
-def table_of(spark: SparkSession, folder: Path, count: int, partitions: int) -> OpenTable:
+def table_of(spark: SparkSession, folder: Path, count: int, partitions: int) -> TableSnapshot:
     """A table by its log and its index, as a writer leaves them."""
     store, files = LocalStore(folder), files_of(count, partitions)
     schema = spark.createDataFrame([], SCHEMA + (", part string" if partitions else "")).schema
@@ -50,7 +50,7 @@ def table_of(spark: SparkSession, folder: Path, count: int, partitions: int) -> 
     timeline = Timeline(store)
     snapshot = timeline.append(entry_after(None, change, signature, slices, None), None)
     table_file = TableFile.new(Level.MANAGED, "benchmark", START_MS)
-    return OpenTable.at(store, table_file, store.root_uri, snapshot, "UTC")
+    return TableSnapshot.at(store, table_file, store.root_uri, snapshot, "UTC")
 
 
 class Stopwatch:

@@ -25,7 +25,7 @@ from clustering import ROOT, make_lineitem
 from clustering_engines import session, timed
 from planning import column_stats
 
-from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
+from dbt.adapters.zlayout.index.cached_index import CachedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op
@@ -153,7 +153,7 @@ def simulated(files, speed):
             slices[partition] = [path]
         types = {"l_year": pa.int32()}
         start = time.perf_counter()
-        index = RememberedStatistics(TableIndex(store, slices, partition_types=types, timezone="UTC"), table)
+        index = CachedStatistics(TableIndex(store, slices, partition_types=types, timezone="UTC"), table)
         plan = plan_scan(expression(conditions(parts)), table, index)
         planning = time.perf_counter() - start
     head(f"{count:,} files of 1 MB, simulated at {speed:.0f} MB a second; planning took {planning:.1f} s, measured")

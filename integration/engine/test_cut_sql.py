@@ -6,7 +6,7 @@ from test_write_and_read import ALL_TYPES, KEYS
 
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.spark.rewrite.cut_sql import numbers_sql
-from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Stage
+from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, StageTask
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_of
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 
@@ -20,7 +20,7 @@ def frame(spark):
 def test_leaves_in_sql_are_leaves_in_python(spark, frame, key, tmp_path):
     rows = frame.selectExpr(f"`{key}` c0")
     schema = arrow_schema(rows.schema.json())
-    stage = Stage(schema, str(tmp_path), "s", (("c0",),), (), 10_000, None, 0, keeps_rows=False)
+    stage = StageTask(schema, str(tmp_path), "s", (("c0",),), (), 10_000, None, 0, keeps_rows=False)
     answers = rows.mapInArrow(stage.__call__, RESULT_SCHEMA).collect()
     sample = pa.concat_tables([table_of(bytes(each.sample)) for each in answers if each.sample])
     model = CurveModel.build(

@@ -556,7 +556,7 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
     table.delete("k >= 200")
     table.compact()
     # A clustering gives way to writers that it sees; one that it does not see must not lose its rows either.
-    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transactions.transaction.give_way", lambda *_: None)
+    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transactions.transaction.yield_to_writers", lambda *_: None)
     with pytest.raises(ConflictError):
         interrupted("select 5L k, 1L a, 'mine' v", lambda: rival.cluster(rewrite_all=True))
     assert rows(spark, "select count(*), count(distinct k) from z.mor_rivals") == [(100, 100)]

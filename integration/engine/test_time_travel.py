@@ -167,10 +167,10 @@ def test_another_process_reads_an_older_version(spark, past, tmp_path):
 import sys
 from pyspark.sql import SparkSession
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TABLE_ID_PROPERTY
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.history.time_travel import Past, rows_at
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-opened = OpenTable.newest({location!r}, "UTC")
+opened = TableSnapshot.newest({location!r}, "UTC")
 for version in range({len(rows)}):
     print("rows", version, rows_at(Catalog(spark), opened, "there", Past(version=version)).count())
 """)

@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
 )
 from dbt.adapters.zlayout.timeline.log.checkpoint import checkpoint_bytes, snapshot_from_checkpoint
 from dbt.adapters.zlayout.timeline.log.entry import Commit
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.snapshot import replay
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -121,7 +121,7 @@ def _table() -> Iterator[tuple[LocalStore, Timeline, list[int]]]:
 
     with tempfile.TemporaryDirectory() as folder, patch.object(os, "fsync", lambda _: None):
         store = LocalStore(folder)
-        yield store, Timeline(store, Surroundings(now_ms=now_ms, heartbeat_seconds=None)), clock
+        yield store, Timeline(store, Runtime(now_ms=now_ms, heartbeat_seconds=None)), clock
 
 
 OPERATIONS = st.lists(

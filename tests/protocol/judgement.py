@@ -134,7 +134,7 @@ def _settled(world: World, process: Process) -> tuple[Rows, int] | str:
     for name, check in checks.items():
         if found := check():
             return f"after recovery, {name}: {found}"
-    clean(timeline, 1, 0, timeline.surroundings.now_ms() + 1)
+    clean(timeline, 1, 0, timeline.runtime.now_ms() + 1)
     snapshot = timeline.snapshot()
     if rows_of(store, snapshot) != rows:
         return "cleaning changed the rows"

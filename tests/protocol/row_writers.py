@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, index_slice_path, parse_log_file_name
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.log.writer import Writer
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
@@ -69,13 +69,13 @@ class Process:
         # Every run is a process of its own: what it holds open is told apart by the root.
         store = ScriptedStore(script, f"memory://{self.pid}/{next(_RUNS)}", self.cloud)
         machine = f"machine {self.pid}" if self.remote else "one machine"
-        surroundings = Surroundings(
+        runtime = Runtime(
             now_ms=lambda: script.ask(("now", self.clock_ms)),
             sleep=lambda _: script.ask(("sleep",)),
             writer=Writer("host", machine, self.pid, "start"),
             heartbeat_seconds=None,
         )
-        timeline = Timeline(store, surroundings)
+        timeline = Timeline(store, runtime)
         script.known = lambda: _identity(timeline)
         running.script = script
         return timeline
@@ -83,7 +83,7 @@ class Process:
 
 def _identity(timeline: Timeline) -> Hashable:
     # The one thing that a timeline keeps between two calls.
-    known = timeline._remembered
+    known = timeline._cached
     if known is None:
         return None
     snapshot = known.snapshot
@@ -141,7 +141,7 @@ class Work:
         timeline = process.timeline(script)
         try:
             if self.operation == "clean":
-                clean(timeline, 1, 0, timeline.surroundings.now_ms())
+                clean(timeline, 1, 0, timeline.runtime.now_ms())
                 return Outcome("done")
             if self.operation == "recover":
                 recover(timeline)
@@ -206,7 +206,7 @@ class Work:
         return tuple(("a", key, self.tag) for key in self.keys)
 
     def _change(self, timeline: Timeline, transaction: Transaction) -> Change:
-        store, base, pid = timeline.store, transaction.base, timeline.surroundings.writer.pid
+        store, base, pid = timeline.store, transaction.base, timeline.runtime.writer.pid
         if self.operation == Operation.ROLLBACK:
             assert self.version is not None
             old = snapshot_of(timeline, self.version, "t")
@@ -232,7 +232,7 @@ class Work:
             removes=() if whole else tuple(file.path for file in replaced),
             schema_json=SCHEMA_JSON if whole else None,
             partition_by=PARTITION_BY if whole else None,
-            claims=None if whole or not self.changes_rows else lambda added: self._claims(store, added),
+            key_conflict=None if whole or not self.changes_rows else lambda added: self._claims(store, added),
         )
 
     def _concerns(self, file: DataFile, rows: Rows) -> bool:

@@ -114,6 +114,6 @@ def test_a_merge_that_looked_at_no_claims_would_be_found(monkeypatch: pytest.Mon
 
 
 def test_a_recovery_that_took_a_living_writer_for_dead_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "liveness", lambda pending, store, surroundings: Liveness.GONE)
+    monkeypatch.setattr(recovery, "liveness", lambda pending, store, runtime: Liveness.GONE)
     with pytest.raises(AssertionError, match=r"which is not there|failed with"):
         exploration(founded(), [KINDS["append"], KINDS["append"]], Faults(), fresh=True).everything()

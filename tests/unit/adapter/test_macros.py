@@ -283,7 +283,7 @@ _STAGED = (
 
 
 class Run:
-    """One run of a materialization: its settings and surroundings, and the order of what it does."""
+    """One run of a materialization: its settings and runtime, and the order of what it does."""
 
     def __init__(
         self, macro_stage: Any, config: Any, *, existing: Any = None, full_refresh: bool = False, language: str = "sql"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
+from dbt.adapters.zlayout.index.cached_index import CachedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
@@ -161,7 +161,7 @@ def test_a_file_that_only_its_partition_s_statistics_skip_says_so() -> None:
 def test_a_column_is_looked_up_once_for_all_scans() -> None:
     live = files()
     index = index_of(live)
-    remembered = RememberedStatistics(index, live)
+    remembered = CachedStatistics(index, live)
     once = plan_scan(below(15), live, remembered).candidates
     again = plan_scan(below(15), live, remembered).candidates
     assert once.tolist() == again.tolist() == plan_scan(below(15), live, index_of(live)).candidates.tolist()
@@ -173,7 +173,7 @@ def test_a_column_is_looked_up_once_for_all_scans() -> None:
 
 def test_other_files_are_looked_up_by_themselves() -> None:
     live = files()
-    remembered = RememberedStatistics(index_of(live), live)
+    remembered = CachedStatistics(index_of(live), live)
     plan_scan(below(15), live, remembered)
     some = live.take(pa.array([6, 0, 3]))
     assert plan_scan(below(5), some, remembered).candidates.tolist() == [True, True, False]

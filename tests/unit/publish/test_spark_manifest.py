@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.publish.spark_manifest import (
     unpublish,
 )
 from dbt.adapters.zlayout.spark.index.fresh import stale_files
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -156,7 +156,7 @@ def test_the_check_of_freshness_names_a_manifest_that_lists_other_files(store) -
     table_file = TableFile.new(Level.MANAGED, "s.t", 1)
     timeline = _overwrite(store, PATHS[:1])
     catch_up(store, timeline)
-    opened = OpenTable.at(store, table_file, store.root_uri, timeline.snapshot(), "UTC")
+    opened = TableSnapshot.at(store, table_file, store.root_uri, timeline.snapshot(), "UTC")
     before = stale_files(opened)
     store.put(manifest_path(0), b"v1")
     found = stale_files(opened).to_pylist()

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import LOG_FOLDER, data_file_path, new_group
 from dbt.adapters.zlayout.timeline.log.entry import Commit
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -41,14 +41,14 @@ class Table:
         self.store: Store = store
         self.now_ms = 1_700_000_000_000
         store.now_ms = lambda: self.now_ms
-        self.surroundings = Surroundings(now_ms=self._tick, sleep=lambda _: None, heartbeat_seconds=None)
+        self.runtime = Runtime(now_ms=self._tick, sleep=lambda _: None, heartbeat_seconds=None)
 
     def _tick(self) -> int:
         self.now_ms += 1
         return self.now_ms
 
-    def timeline(self, store: Store | None = None, **surroundings: object) -> Timeline:
-        return Timeline(store or self.store, replace(self.surroundings, **surroundings))
+    def timeline(self, store: Store | None = None, **runtime: object) -> Timeline:
+        return Timeline(store or self.store, replace(self.runtime, **runtime))
 
     def write(self, transaction: Transaction, count: int = 1, store: Store | None = None) -> DataFiles:
         store = store or self.store

@@ -11,7 +11,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 
-class RememberedStatistics:
+class CachedStatistics:
     """`TableIndex.statistics` and `partition_statistics` of one list of files, each column looked up once.
 
     Args:

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.spark.cluster.clustering import Clustering
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ class TableClustering:
 
     name: str
     _spark: SparkSession
-    _opened: OpenTable
+    _opened: TableSnapshot
 
     def cluster(
         self,

@@ -21,7 +21,7 @@ _MOST_FILES, _MOST_CONDITIONS, _MOST_CHARACTERS = 10, 8, 70
 
 
 @dataclass(frozen=True)
-class Stage:
+class PruningStage:
     """One step of pruning.
 
     Attributes:
@@ -74,7 +74,7 @@ class Explanation:
     table: str
     version: int | None
     predicate: str
-    stages: tuple[Stage, ...]
+    stages: tuple[PruningStage, ...]
     files: pa.Table
     conjuncts: pa.Table
     joins: pa.Table = field(default_factory=_JOINS.empty_table)
@@ -134,7 +134,9 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
         table=scan.table,
         version=scan.opened.version if scan.opened.managed else None,
         predicate=short(scan.filters.predicate.sql()),
-        stages=tuple(Stage(each.name, each.files_before, each.files_after, each.seconds) for each in plan.stages),
+        stages=tuple(
+            PruningStage(each.name, each.files_before, each.files_after, each.seconds) for each in plan.stages
+        ),
         files=pa.table(
             {
                 "path": scan.opened.files.column("path"),

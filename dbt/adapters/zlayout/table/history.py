@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, Past, check_managed, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import commit_history
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult, clean, store_time_ms
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -30,7 +30,7 @@ class TableHistory:
     name: str
     last_commit: CommitSummary | None
     _spark: SparkSession
-    _opened: OpenTable
+    _opened: TableSnapshot
 
     @property
     def is_managed(self) -> bool:

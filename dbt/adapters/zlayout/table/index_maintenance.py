@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.spark.index.fresh import stale_files
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
 from dbt.adapters.zlayout.spark.index.refresh_table import refresh_table
 from dbt.adapters.zlayout.spark.index.verify import verify_index
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ class TableIndexCare:
 
     name: str
     _spark: SparkSession
-    _opened: OpenTable
+    _opened: TableSnapshot
 
     def refresh_index(
         self,

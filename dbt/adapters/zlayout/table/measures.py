@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.index.fresh import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information
 from dbt.adapters.zlayout.spark.read.explain import explain_predicate, nothing_matches
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import skipped_percent
 from dbt.adapters.zlayout.timeline.log.row_count import row_count
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -94,7 +94,7 @@ class TableMeasures:
     name: str
     location: str
     _spark: SparkSession
-    _opened: OpenTable
+    _opened: TableSnapshot
 
     def clustering_information(
         self, columns: Sequence[str] | str | None = None, *, predicate: str | None = None

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import handed_over
 from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
 from dbt.adapters.zlayout.spark.read.session import open_managed
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.writes import TableWrites
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
@@ -31,7 +31,7 @@ class TableRecords(TableWrites):
 
     name: str
     _spark: SparkSession
-    _opened: OpenTable
+    _opened: TableSnapshot
 
     @property
     def merges_on_read(self) -> bool:

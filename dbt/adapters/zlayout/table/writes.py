@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.compaction import compact_inline
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommitting, DeltaPlan
 from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
 from dbt.adapters.zlayout.spark.read.session import open_managed
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import replacing_rows
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
 from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
@@ -54,7 +54,7 @@ class TableWrites:
     location: str
     last_commit: CommitSummary | None
     _spark: SparkSession
-    _opened: OpenTable
+    _opened: TableSnapshot
 
     def append(self, df: DataFrame, **options: Any) -> CommitSummary:
         """Adds rows; they lie on the table's curve.
@@ -224,8 +224,8 @@ class TableWrites:
         return self.last_commit
 
     def _delta_commit(
-        self, wanted: Modification, delta: DeltaPlan | None, entry: Entry, opened: OpenTable
-    ) -> tuple[OpenTable, CommitSummary]:
+        self, wanted: Modification, delta: DeltaPlan | None, entry: Entry, opened: TableSnapshot
+    ) -> tuple[TableSnapshot, CommitSummary]:
         if delta is None:
             why = "a merge_on_read table takes rows by their key; use upsert (in dbt incremental_strategy merge)"
             raise ConfigError([f"{wanted.operation.value}: {why}, or write the table anew"], self.name)

@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.read.explain import explain_predicate, explain_scans, nothing_matches
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import open_entry
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_feed import ChangeFeed
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
@@ -44,7 +44,9 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         last_commit: What the call that made this object did; None when it only opened the table.
     """
 
-    def __init__(self, spark: SparkSession, name: str, opened: OpenTable, done: CommitSummary | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession, name: str, opened: TableSnapshot, done: CommitSummary | None = None
+    ) -> None:
         self._spark = spark
         self._opened = opened
         self.name = name

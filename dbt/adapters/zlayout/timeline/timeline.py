@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.timeline.log.checkpoint import (
     version_from_hint,
 )
 from dbt.adapters.zlayout.timeline.log.entry import Commit, CommitHeader
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
 
 # So many versions are looked for one by one after the newest checkpoint; past them a listing is cheaper.
@@ -34,7 +34,7 @@ _PROBES = 4 * CHECKPOINT_EVERY
 
 
 @dataclass(frozen=True)
-class _Remembered:
+class _Cached:
     snapshot: Snapshot
     entry_file: StoredFile
 
@@ -44,13 +44,13 @@ class Timeline:
 
     Args:
         store: The table's files.
-        surroundings: Clock, pause and identity of this process.
+        runtime: Clock, pause and identity of this process.
     """
 
-    def __init__(self, store: Store, surroundings: Surroundings | None = None) -> None:
+    def __init__(self, store: Store, runtime: Runtime | None = None) -> None:
         self.store = store
-        self.surroundings = surroundings or Surroundings()
-        self._remembered: _Remembered | None = None
+        self.runtime = runtime or Runtime()
+        self._cached: _Cached | None = None
 
     def latest_version(self) -> int | None:
         """Return the newest version, or None where there is none yet.
@@ -106,7 +106,7 @@ class Timeline:
             start = self._checkpoint_before(version)
         snapshot = start if start is not None and start.version == version else self._replayed(start, version)
         if newest:
-            self._remember(snapshot)
+            self._cache(snapshot)
         return snapshot
 
     def history(self, limit: int | None = None) -> list[CommitHeader]:
@@ -139,7 +139,7 @@ class Timeline:
             # What follows only makes reading cheaper: the version is committed whatever becomes of it.
             if commit.version and commit.version % CHECKPOINT_EVERY == 0:
                 self.write_checkpoint(snapshot)
-            self._remember(snapshot)
+            self._cache(snapshot)
         except StoreError:
             pass
         return snapshot
@@ -208,12 +208,12 @@ class Timeline:
             return None
         return snapshot if snapshot.version == version else None
 
-    def _remember(self, snapshot: Snapshot) -> None:
-        self._remembered = _Remembered(snapshot, self.store.stat(log_path(snapshot.version)))
+    def _cache(self, snapshot: Snapshot) -> None:
+        self._cached = _Cached(snapshot, self.store.stat(log_path(snapshot.version)))
 
     def _recall(self) -> Snapshot | None:
         # The folder may have been dropped and made again since: then the entry is another file.
-        known = self._remembered
+        known = self._cached
         if known is None:
             return None
         try:
@@ -221,5 +221,5 @@ class Timeline:
                 return known.snapshot
         except StoreError:
             pass
-        self._remembered = None
+        self._cached = None
         return None

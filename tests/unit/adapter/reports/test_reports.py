@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from dbt.adapters.zlayout.adapter.reports.output import explanation_report, information_report
-from dbt.adapters.zlayout.table.explanation import Explanation, Stage
+from dbt.adapters.zlayout.table.explanation import Explanation, PruningStage
 
 _EXPLANATION = Explanation(
     table="s.t",
     version=1,
     predicate="a = 1",
-    stages=(Stage("column_stats", 2, 1, 0.001),),
+    stages=(PruningStage("column_stats", 2, 1, 0.001),),
     files=pa.table(
         {"path": ["x", "y"], "verdict": ["SKIP", "READ"], "stage": ["column_stats", None], "reason": ["a > 1", ""]}
     ),

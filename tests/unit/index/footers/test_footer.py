@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
-from dbt.adapters.zlayout.index.footers.parquet_values import Bounds, writer_trust
+from dbt.adapters.zlayout.index.footers.parquet_values import Bounds, writer_rules
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 
 # Rows 1, NaN and 2, written by parquet-java itself.
@@ -182,14 +182,14 @@ def test_old_dates_count_only_if_the_file_says_which_calendar_wrote_them() -> No
 
 
 def test_text_bounds_of_pyarrow_are_exact_and_those_of_unknown_writers_are_not_believed() -> None:
-    assert writer_trust("parquet-cpp-arrow version 26.0.1", {}).text_exact
-    spark = writer_trust("parquet-mr version 1.13.1 (build x)", {})
+    assert writer_rules("parquet-cpp-arrow version 26.0.1", {}).text_exact
+    spark = writer_rules("parquet-mr version 1.13.1 (build x)", {})
     assert spark.text_bounds
     assert not spark.text_exact
-    assert not writer_trust("parquet-mr version 1.9.0", {}).text_bounds
-    assert not writer_trust("impala version 3.4", {}).text_bounds
-    assert not writer_trust("", {b"org.apache.spark.version": b"2.4.8"}).text_bounds
-    assert writer_trust("", {b"org.apache.spark.version": b"3.0.0"}).text_bounds
+    assert not writer_rules("parquet-mr version 1.9.0", {}).text_bounds
+    assert not writer_rules("impala version 3.4", {}).text_bounds
+    assert not writer_rules("", {b"org.apache.spark.version": b"2.4.8"}).text_bounds
+    assert writer_rules("", {b"org.apache.spark.version": b"3.0.0"}).text_bounds
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_text_bounds_of_pyarrow_are_exact_and_those_of_unknown_writers_are_not_b
 def test_only_writers_that_are_known_to_drop_bounds_for_nan_prove_that_there_is_none(
     created_by: str, proves: bool
 ) -> None:
-    assert writer_trust(created_by, {}).nan_drops_bounds is proves
+    assert writer_rules(created_by, {}).nan_drops_bounds is proves
 
 
 @pytest.mark.parametrize("file", ["1.17.0", "1.18.0", "1.18.0-type-defined"])

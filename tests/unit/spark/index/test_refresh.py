@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, replace_table_file
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 A = TrackedColumn(("a",), pa.int64())
-SURROUNDINGS = Surroundings(sleep=lambda _: None, heartbeat_seconds=None)
+SURROUNDINGS = Runtime(sleep=lambda _: None, heartbeat_seconds=None)
 
 
 class Killed(BaseException):

@@ -6,7 +6,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.files.written_file import Tracking
-from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 
 SCHEMA = pa.schema([("id", pa.int64()), ("word", pa.string())])
 KEYS = (("id",),)
@@ -23,7 +23,7 @@ MODEL = CurveModel.build(
 
 def build_in(folder):
     (folder / "inflight").touch()
-    return Build(
+    return BuildTask(
         schema=SCHEMA,
         root_uri=folder.as_uri(),
         instant="20260101000000000",

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.rewrite.stage import Stage
+from dbt.adapters.zlayout.spark.rewrite.stage import StageTask
 from dbt.adapters.zlayout.spark.rewrite.staged import Staged
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -11,7 +11,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
 
 def sampled(batches, most_rows):
     """What a task's sample of ``id`` is, and how many rows it stands for."""
-    stage = Stage(
+    stage = StageTask(
         schema=SCHEMA,
         root_uri="",
         folder="",

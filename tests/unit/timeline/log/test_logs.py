@@ -205,4 +205,4 @@ def test_two_who_schedule_in_one_tick_of_the_clock_get_plans_of_their_own(table,
 
 
 def _frozen(timeline, now_ms):
-    return replace(timeline.surroundings, now_ms=lambda: now_ms)
+    return replace(timeline.runtime, now_ms=lambda: now_ms)

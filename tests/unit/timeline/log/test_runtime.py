@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.timeline.log.runtime import DEAD_AFTER_VARIABLE, HEARTBEAT_VARIABLE, Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import DEAD_AFTER_VARIABLE, HEARTBEAT_VARIABLE, Runtime
 
 
 def test_without_variables_a_writer_beats_each_minute_and_is_dead_after_ten(monkeypatch) -> None:
     monkeypatch.delenv(HEARTBEAT_VARIABLE, raising=False)
     monkeypatch.delenv(DEAD_AFTER_VARIABLE, raising=False)
-    found = Surroundings()
+    found = Runtime()
     assert (found.heartbeat_seconds, found.dead_after_seconds) == (60, 600)
 
 
 def test_variables_set_both(monkeypatch) -> None:
     monkeypatch.setenv(HEARTBEAT_VARIABLE, "2.5")
     monkeypatch.setenv(DEAD_AFTER_VARIABLE, "30")
-    found = Surroundings()
+    found = Runtime()
     assert (found.heartbeat_seconds, found.dead_after_seconds) == (2.5, 30)
 
 
@@ -36,4 +36,4 @@ def test_what_makes_no_sense_is_told_with_what_does(monkeypatch, heartbeat, dead
     monkeypatch.setenv(HEARTBEAT_VARIABLE, heartbeat)
     monkeypatch.setenv(DEAD_AFTER_VARIABLE, dead_after)
     with pytest.raises(ConfigError, match=said):
-        Surroundings()
+        Runtime()

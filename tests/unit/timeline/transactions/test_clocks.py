@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.writer import Writer
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean, store_time_ms
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -137,7 +137,7 @@ def test_a_threads_race_with_clocks_that_jump_gives_every_instant_once(table) ->
 
 
 def test_heartbeat_and_time_to_be_taken_for_dead_are_the_callers_choice(table) -> None:
-    assert (Surroundings().heartbeat_seconds, Surroundings().dead_after_seconds) == (60, 600)
+    assert (Runtime().heartbeat_seconds, Runtime().dead_after_seconds) == (60, 600)
     table.overwrite()
     lost = Transaction.begin(table.timeline(writer=ELSEWHERE), Action.COMMIT, Operation.APPEND)
     (pending,) = list_pending(table.store)

@@ -107,12 +107,12 @@ def test_a_rewrite_that_claims_rows_of_the_winner_fails_and_says_which(table, la
     second, change, won, _ = _race(table, later, winner, same_file=False)
     seen: list[list[str]] = []
 
-    def claims(files: DataFiles) -> str:
+    def key_conflict(files: DataFiles) -> str:
         seen.append(files["path"].to_pylist())
         return "it wrote the key 7 too"
 
     with pytest.raises(ConflictError, match=f"{winner.value} {won.instant}.*it wrote the key 7 too"), second:
-        second.commit(Change(change.adds, removes=change.removes, claims=claims))
+        second.commit(Change(change.adds, removes=change.removes, key_conflict=key_conflict))
     assert seen == [won.adds["path"].to_pylist()]
 
 
@@ -120,10 +120,10 @@ def test_a_rewrite_that_claims_rows_of_the_winner_fails_and_says_which(table, la
 def test_claims_are_not_asked_about_rows_that_were_added_blindly_or_only_moved(table, winner) -> None:
     second, change, _, _ = _race(table, Operation.MERGE, winner, same_file=False)
 
-    def claims(files: DataFiles) -> str:
+    def key_conflict(files: DataFiles) -> str:
         pytest.fail(f"asked about {files['path'].to_pylist()}")
 
-    assert second.commit(Change(change.adds, removes=change.removes, claims=claims)).version == 2
+    assert second.commit(Change(change.adds, removes=change.removes, key_conflict=key_conflict)).version == 2
 
 
 @pytest.mark.parametrize("operation", sorted({*STATE_WHOLE, *REPLACE}))

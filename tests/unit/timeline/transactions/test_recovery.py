@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     index_slice_path,
     log_path,
 )
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.writer import Writer, process_start
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -153,13 +153,11 @@ def test_recovery_twice_is_recovery_once(table, dead_writer) -> None:
 
 def test_in_a_cloud_a_request_of_a_dead_writer_that_arrives_late_finds_its_version_taken(dead_writer) -> None:
     store = CloudStore("s3://bucket/t", obstore.store.MemoryStore())
-    surroundings = Surroundings(heartbeat_seconds=None)
-    timeline = Timeline(store, surroundings)
+    runtime = Runtime(heartbeat_seconds=None)
+    timeline = Timeline(store, runtime)
     with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
-    lost = Transaction.begin(
-        Timeline(store, replace(surroundings, writer=dead_writer)), Action.COMMIT, Operation.APPEND
-    )
+    lost = Transaction.begin(Timeline(store, replace(runtime, writer=dead_writer)), Action.COMMIT, Operation.APPEND)
     store.put(data_file_path("", "0" * 16, lost.instant), b"x")
     assert recover(timeline).rolled_back == (lost.instant,)
     assert timeline.latest_version() == 1
@@ -171,7 +169,7 @@ def test_in_a_cloud_a_request_of_a_dead_writer_that_arrives_late_finds_its_versi
 
 def test_a_cloud_error_of_unknown_outcome_is_settled_in_the_log(monkeypatch) -> None:
     store = CloudStore("s3://bucket/t", obstore.store.MemoryStore())
-    timeline = Timeline(store, Surroundings(heartbeat_seconds=None))
+    timeline = Timeline(store, Runtime(heartbeat_seconds=None))
     with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
     create = store.create

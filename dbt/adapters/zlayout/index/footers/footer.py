@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.index.footers.parquet_values import Bounds, Decoder, WriterTrust, bounds_decoder, writer_trust
+from dbt.adapters.zlayout.index.footers.parquet_values import Bounds, Decoder, WriterRules, bounds_decoder, writer_rules
 from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE, column_stats_table, stats_type
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -61,16 +61,16 @@ def footer_statistics(
     leaves = file_leaves(metadata)
     positions = {path: number for number, (path, inside_list) in enumerate(leaves or ()) if not inside_list}
     folded_paths = {tuple(name.lower() for name in path) for path, _ in leaves or ()}
-    trust = writer_trust(metadata.created_by or "", metadata.metadata or {})
+    rules = writer_rules(metadata.created_by or "", metadata.metadata or {})
     found: list[ColumnFooter] = []
     for column in columns:
         nan_count = (nan_counts or {}).get(column.path) if pa.types.is_floating(column.type) else 0
         position = positions.get(column.path)
         if position is not None:
             leaf = metadata.schema.column(position)
-            decoder = bounds_decoder(leaf, column.type, trust)
+            decoder = bounds_decoder(leaf, column.type, rules)
             merged = _merged(metadata, position, decoder, leaf.max_definition_level == 0)
-            found.append(_with_nan_count(merged, nan_count, trust))
+            found.append(_with_nan_count(merged, nan_count, rules))
         elif leaves is not None and column.absent_is_null and not _resembles(column.path, folded_paths):
             found.append(ColumnFooter(None, metadata.num_rows, 0, metadata.num_rows))
         else:
@@ -140,8 +140,8 @@ def _merged(metadata: pq.FileMetaData, position: int, decoder: Decoder | None, r
     return ColumnFooter(_hull(bounds) if bounds_known and bounds else None, null_count, None, value_count)
 
 
-def _with_nan_count(found: ColumnFooter, nan_count: int | None, trust: WriterTrust) -> ColumnFooter:
-    if nan_count is None and trust.nan_drops_bounds and found.bounds is not None:
+def _with_nan_count(found: ColumnFooter, nan_count: int | None, rules: WriterRules) -> ColumnFooter:
+    if nan_count is None and rules.nan_drops_bounds and found.bounds is not None:
         nan_count = 0
     if nan_count is None and found.null_count is not None and found.null_count == found.value_count:
         nan_count = 0

@@ -14,9 +14,9 @@ from dbt.adapters.zlayout.index.footers.parquet_values import (
     DAY_US,
     FIRST_SAFE_DAY,
     Bounds,
-    WriterTrust,
+    WriterRules,
     bounds_decoder,
-    writer_trust,
+    writer_rules,
 )
 from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE, stats_type
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -80,13 +80,13 @@ def completed(
         seen: What a full read says of some of them.
     """
     leaves = _leaves_by_path(metadata)
-    trust = writer_trust(metadata.created_by or "", metadata.metadata or {})
+    rules = writer_rules(metadata.created_by or "", metadata.metadata or {})
     entries = []
     for column, entry in zip(columns, found.columns, strict=True):
         read = seen.get(column.path)
         if read is not None and read.value_count == found.row_count:
             shifted = _is_int96(leaves[column.path], column)
-            bounds = read.bounds and _times(read.bounds, column, trust, metadata.created_by or "", int96=shifted)
+            bounds = read.bounds and _times(read.bounds, column, rules, metadata.created_by or "", int96=shifted)
             entries.append(replace(read, bounds=bounds))
         else:
             entries.append(entry)
@@ -138,7 +138,7 @@ def _text(raw: bytes | None) -> str | None:
         return None
 
 
-def _times(bounds: Bounds, column: TrackedColumn, trust: WriterTrust, created_by: str, *, int96: bool) -> Bounds | None:
+def _times(bounds: Bounds, column: TrackedColumn, rules: WriterRules, created_by: str, *, int96: bool) -> Bounds | None:
     """Bounds of dates and times that hold in whatever calendar and zone a reader takes them; others as they are."""
     is_date, is_time = pa.types.is_date32(column.type), pa.types.is_timestamp(column.type)
     if not (is_date or is_time):
@@ -149,7 +149,7 @@ def _times(bounds: Bounds, column: TrackedColumn, trust: WriterTrust, created_by
         bounds = Bounds(low, high, minimum_exact=False, maximum_exact=False)
         if high > _LARGEST:
             return None
-    if bounds.minimum < first_safe and not (trust.old_int96 if int96 else trust.old_dates):
+    if bounds.minimum < first_safe and not (rules.old_int96 if int96 else rules.old_dates):
         return None
     return bounds if bounds.minimum >= -_LARGEST else None
 
@@ -164,4 +164,4 @@ def _is_int96(leaf: pq.ColumnSchema, column: TrackedColumn) -> bool:
     return bool(leaf.physical_type == "INT96" and is_zoned)
 
 
-_TRUSTED = WriterTrust(text_bounds=True, text_exact=True, old_dates=True, old_int96=True, nan_drops_bounds=True)
+_TRUSTED = WriterRules(text_bounds=True, text_exact=True, old_dates=True, old_int96=True, nan_drops_bounds=True)

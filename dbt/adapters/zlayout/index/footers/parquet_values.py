@@ -47,7 +47,7 @@ Decoder = Callable[[Any, Any], Bounds | None]
 
 
 @dataclass(frozen=True)
-class WriterTrust:
+class WriterRules:
     """What may be believed of a file, by who wrote it.
 
     Attributes:
@@ -65,7 +65,7 @@ class WriterTrust:
     nan_drops_bounds: bool
 
 
-def writer_trust(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterTrust:
+def writer_rules(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterRules:
     """Judges a file by the ``created_by`` and the key-value metadata of its footer."""
     match = _WRITER.search(created_by)
     writer, version = (match[1], tuple(int(part or 0) for part in match.groups()[1:])) if match else ("", (0, 0, 0))
@@ -74,7 +74,7 @@ def writer_trust(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterTr
     spark3 = spark_version >= (3, 0)
     todays_calendar = not any(key in key_values for key in _LEGACY_CALENDAR)
     recent_java = writer == "parquet-mr" and version >= (1, 10)
-    return WriterTrust(
+    return WriterRules(
         text_bounds=writer.startswith("parquet-cpp") or recent_java or spark3,
         text_exact=writer.startswith("parquet-cpp"),
         old_dates=spark3 and todays_calendar,
@@ -85,13 +85,13 @@ def writer_trust(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterTr
     )
 
 
-def bounds_decoder(leaf: pq.ColumnSchema, column_type: pa.DataType, trust: WriterTrust) -> Decoder | None:
+def bounds_decoder(leaf: pq.ColumnSchema, column_type: pa.DataType, rules: WriterRules) -> Decoder | None:
     """How to read a chunk's raw minimum and maximum.
 
     Args:
         leaf: The file's column.
         column_type: The table's type of it, canonical.
-        trust: What to believe of the file.
+        rules: What to believe of the file.
 
     Returns:
         A function of raw minimum and maximum, or None where this file's type says nothing about the table's type.
@@ -99,9 +99,9 @@ def bounds_decoder(leaf: pq.ColumnSchema, column_type: pa.DataType, trust: Write
     logical = json.loads(leaf.logical_type.to_json())
     kinds = pa.types
     if kinds.is_string(column_type) or kinds.is_binary(column_type):
-        return _text_decoder(leaf.physical_type, logical["Type"], column_type, trust)
+        return _text_decoder(leaf.physical_type, logical["Type"], column_type, rules)
     if kinds.is_date32(column_type) or kinds.is_timestamp(column_type):
-        return _time_decoder(leaf.physical_type, logical, column_type, trust)
+        return _time_decoder(leaf.physical_type, logical, column_type, rules)
     return _number_decoder(leaf, logical, column_type)
 
 
@@ -120,22 +120,22 @@ def _number_decoder(leaf: pq.ColumnSchema, logical: dict[str, Any], column_type:
 
 
 def _time_decoder(
-    physical: str, logical: dict[str, Any], column_type: pa.DataType, trust: WriterTrust
+    physical: str, logical: dict[str, Any], column_type: pa.DataType, rules: WriterRules
 ) -> Decoder | None:
     kind = logical["Type"]
     if pa.types.is_date32(column_type):
-        return _days(trust) if kind == "Date" else None
+        return _days(rules) if kind == "Date" else None
     if kind != "Timestamp" or physical != "INT64" or logical["isAdjustedToUTC"] != (column_type.tz is not None):
         return None
-    return _times(_UNIT_NS[logical["timeUnit"]], trust)
+    return _times(_UNIT_NS[logical["timeUnit"]], rules)
 
 
-def _text_decoder(physical: str, kind: str, column_type: pa.DataType, trust: WriterTrust) -> Decoder | None:
-    if not trust.text_bounds or physical != "BYTE_ARRAY":
+def _text_decoder(physical: str, kind: str, column_type: pa.DataType, rules: WriterRules) -> Decoder | None:
+    if not rules.text_bounds or physical != "BYTE_ARRAY":
         return None
     if pa.types.is_string(column_type):
-        return _strings(trust.text_exact) if kind == "String" else None
-    return _binary(trust.text_exact) if kind == "None" else None
+        return _strings(rules.text_exact) if kind == "String" else None
+    return _binary(rules.text_exact) if kind == "None" else None
 
 
 def _as_is(low: Any, high: Any) -> Bounds | None:
@@ -173,18 +173,18 @@ def _unscaled(raw: int | bytes) -> int:
     return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
 
 
-def _days(trust: WriterTrust) -> Decoder:
+def _days(rules: WriterRules) -> Decoder:
     def decode(low: int, high: int) -> Bounds | None:
-        return Bounds(low, high) if trust.old_dates or low >= FIRST_SAFE_DAY else None
+        return Bounds(low, high) if rules.old_dates or low >= FIRST_SAFE_DAY else None
 
     return decode
 
 
-def _times(unit_ns: int, trust: WriterTrust) -> Decoder:
+def _times(unit_ns: int, rules: WriterRules) -> Decoder:
     def decode(low: int, high: int) -> Bounds | None:
         low_ns, high_ns = low * unit_ns, high * unit_ns
         low_us, high_us = low_ns // 1000, -(-high_ns // 1000)
-        if not (trust.old_dates or low_us >= FIRST_SAFE_DAY * DAY_US) or not _fits_int64(low_us, high_us):
+        if not (rules.old_dates or low_us >= FIRST_SAFE_DAY * DAY_US) or not _fits_int64(low_us, high_us):
             return None
         return Bounds(low_us, high_us, low_ns % 1000 == 0, high_ns % 1000 == 0)
 

@@ -27,13 +27,13 @@ from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.commit.publish import show_newest
+from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.files.written_file import statistics_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
 from dbt.adapters.zlayout.spark.read.explain import explain_predicate
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -172,7 +172,7 @@ class Clustering:
             summary = replace(summary, after=self._planner(opened).survey.state)
         return replace(summary, seconds=round(time.perf_counter() - started, 3))
 
-    def _scheduled_groups(self, opened: OpenTable, plans: Sequence[Any]) -> list[FileGroup]:
+    def _scheduled_groups(self, opened: TableSnapshot, plans: Sequence[Any]) -> list[FileGroup]:
         self._dropped.clear()
         found: list[FileGroup] = []
         paths = opened.files["path"].combine_chunks()
@@ -188,10 +188,10 @@ class Clustering:
                 found.append(FileGroup(np.sort(files).astype(np.int64), 0.0, 0.0, told.reason))
         return found
 
-    def _opened(self) -> OpenTable:
+    def _opened(self) -> TableSnapshot:
         return open_managed(self.spark, self.name)[1]
 
-    def _planner(self, opened: OpenTable) -> Planner:
+    def _planner(self, opened: TableSnapshot) -> Planner:
         # Rows of a key stay together in their file group for as long as it has logs.
         total = len(opened.snapshot.files) - len(kept_deletes(opened.snapshot.files))
         opened = opened.with_files(without_logs(opened.snapshot.files))
@@ -200,7 +200,7 @@ class Clustering:
         survey = Survey(opened, layout, max_file_bytes, files_with_logs=total - len(opened.snapshot.files))
         return Planner(Catalog(self.spark), survey, self.config, self.progress)
 
-    def _eligible(self, opened: OpenTable) -> npt.NDArray[np.bool_]:
+    def _eligible(self, opened: TableSnapshot) -> npt.NDArray[np.bool_]:
         if self.where is None:
             return opened.all_files()
         try:
@@ -224,7 +224,7 @@ class Clustering:
             raise WriteError(_nothing_landed(str(self.name), self._failed))
         if summary.groups_done or published_version(planner.survey.opened.store) != planner.survey.opened.version:
             after = AfterCommit(summary.version, self.progress)
-            planner = self._planner(show_newest(self.spark, self.name, after))
+            planner = self._planner(publish_newest(self.spark, self.name, after))
             summary = replace(summary, unfinished=after.unfinished)
         return replace(
             summary,

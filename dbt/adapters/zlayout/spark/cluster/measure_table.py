@@ -13,12 +13,12 @@ from dbt.adapters.zlayout.layout.measures.measures import Clustering, clustering
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _MOST_NAMES = 20
 
 
-def measure_table(opened: OpenTable, columns: Sequence[str] | str | None, subject: str) -> Clustering:
+def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str) -> Clustering:
     """Measures the files of a version.
 
     Args:
@@ -44,7 +44,7 @@ def measure_table(opened: OpenTable, columns: Sequence[str] | str | None, subjec
     return clustering_of(opened.files, statistics, types, opened.partition_of_file, model)
 
 
-def _layout(opened: OpenTable) -> TableLayout:
+def _layout(opened: TableSnapshot) -> TableLayout:
     snapshot = opened.snapshot
     data_json, partition_json = split_partition_columns(snapshot.schema_json, snapshot.partition_by)
     return TableLayout(config_of(snapshot), data_json, partition_json)

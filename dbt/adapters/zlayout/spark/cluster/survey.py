@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.layout.plans.cluster_plan import LayoutState, deepens,
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 # A stretch between two boundaries that holds more than a file cannot be cut into files any more.
 _MOST_FILES_IN_A_BUCKET = 1.0
@@ -38,7 +38,7 @@ class Survey:
         files_with_logs: Files of the version that are left out, since there are logs to their rows.
     """
 
-    opened: OpenTable
+    opened: TableSnapshot
     layout: TableLayout
     max_file_bytes: int
     files_with_logs: int = 0

@@ -10,7 +10,7 @@ from dbt.adapters.zlayout.errors import CommittedError, CorruptError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version, shows
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import log_path
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
@@ -96,7 +96,7 @@ class AfterCommit:
                 self.leave(f"{len(done.failed)} files of old versions cannot be deleted: {done.failed[0]}")
 
 
-def unfinished_work(opened: OpenTable) -> list[str]:
+def unfinished_work(opened: TableSnapshot) -> list[str]:
     """What earlier commits left to the next writer, a sentence each."""
     store, found = opened.store, []
     if opened.managed:

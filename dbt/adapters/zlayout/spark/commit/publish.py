@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.read.record_tables import physical_name, put_views, remove_views, table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_managed
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class Description:
         return cls(str(comment.get()) if comment.isDefined() else None, properties)
 
 
-def show(
+def publish(
     catalog: Catalog,
     name: TableName,
     entry: Entry | None,
-    opened: OpenTable,
+    opened: TableSnapshot,
     description: Description,
     column_stats: pa.Table | None,
     after: AfterCommit,
@@ -81,7 +81,7 @@ def show(
         retire(opened.store, keep=_MANIFESTS_KEPT)
 
 
-def show_committed(catalog: Catalog, name: TableName, opened: OpenTable, after: AfterCommit) -> None:
+def publish_committed(catalog: Catalog, name: TableName, opened: TableSnapshot, after: AfterCommit) -> None:
     """Shows a version that was committed just now, with the columns and description that the table has already.
 
     Args:
@@ -97,14 +97,14 @@ def show_committed(catalog: Catalog, name: TableName, opened: OpenTable, after: 
         entry = table_entry(catalog, name)
         if entry is not None:
             opened = opened.at_snapshot(Timeline(opened.store).snapshot(after.version))
-            show(catalog, name, entry, opened, Description.of(entry), None, after)
+            publish(catalog, name, entry, opened, Description.of(entry), None, after)
 
 
 def _put_entry(
     catalog: Catalog,
     name: TableName,
     entry: Entry | None,
-    opened: OpenTable,
+    opened: TableSnapshot,
     description: Description,
     column_stats: pa.Table | None,
     after: AfterCommit,
@@ -139,7 +139,7 @@ def _put_entry(
         catalog.remove(former.name)
 
 
-def show_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> OpenTable:
+def publish_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> TableSnapshot:
     """Shows the newest version of a managed table as it is described already, and cleans as the table keeps versions.
 
     Args:
@@ -156,7 +156,7 @@ def show_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> Ope
     with after.needed("it cannot be opened"):
         entry, opened = open_managed(spark, name)
         description = Description.of(entry)
-    show(Catalog(spark), name, entry, opened, description, None, after)
+    publish(Catalog(spark), name, entry, opened, description, None, after)
     after.clean(Timeline(opened.store), opened.snapshot)
     return opened
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.index.footers.footer import file_leaves
-from dbt.adapters.zlayout.index.footers.parquet_values import writer_trust
+from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
 from dbt.adapters.zlayout.spark.files.footers import footers_found
 from dbt.adapters.zlayout.spark.schema.arrow_columns import in_type, short_decimal
 from dbt.adapters.zlayout.store import Store, open_store
@@ -135,8 +135,8 @@ def _reads_alike(footer: pq.FileMetaData, schema: pa.Schema) -> bool:
         return False
     if not all(_same_values(found.field(field.name).type, field.type) for field in schema):
         return False
-    trust = writer_trust(footer.created_by or "", footer.metadata or {})
-    return trust.old_dates or not any(_has_days(field.type) for field in schema)
+    rules = writer_rules(footer.created_by or "", footer.metadata or {})
+    return rules.old_dates or not any(_has_days(field.type) for field in schema)
 
 
 def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.schema.comparable import comparable, groups_by_value
 from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
@@ -45,7 +45,7 @@ class _Step:
     added: DataFiles
 
 
-def changed_rows(catalog: Catalog, opened: OpenTable, name: str, from_version: int, to_version: int) -> DataFrame:
+def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_version: int, to_version: int) -> DataFrame:
     """The rows that the versions after one, up to another, took away and brought.
 
     Only files that a version removed or added are read. A row that a version merely carried into another file is no
@@ -141,7 +141,7 @@ def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_j
 
 
 def _rows(
-    catalog: Catalog, opened: OpenTable, last: OpenTable, snapshot: Snapshot | None, files: DataFiles
+    catalog: Catalog, opened: TableSnapshot, last: TableSnapshot, snapshot: Snapshot | None, files: DataFiles
 ) -> DataFrame:
     """The rows of some files of a version in the columns of the last one."""
     at = last if snapshot is None else opened.at_snapshot(snapshot)

@@ -11,13 +11,13 @@ from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNo
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import put_slices
-from dbt.adapters.zlayout.spark.commit.publish import Description, show
+from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect
 from dbt.adapters.zlayout.spark.index.data_statistics import examining
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of, table_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.log.state import IndexSlices
@@ -70,7 +70,7 @@ class Past:
         return all(value is None for value in vars(self).values())
 
 
-def check_managed(opened: OpenTable, name: str) -> None:
+def check_managed(opened: TableSnapshot, name: str) -> None:
     """Returns for a table that has versions of its own.
 
     Raises:
@@ -83,7 +83,7 @@ def check_managed(opened: OpenTable, name: str) -> None:
         )
 
 
-def opened_at(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> OpenTable:
+def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> TableSnapshot:
     """The table at the version that is meant, whose files are there; at its own where none is said.
 
     Raises:
@@ -96,12 +96,14 @@ def opened_at(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> Ope
     return opened.at_snapshot(snapshot_of(timeline, _version(catalog, opened, name, past), name))
 
 
-def rows_at(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> DataFrame:
+def rows_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> DataFrame:
     """The rows of an older version, in the columns that it had."""
     return rows_of(catalog, opened_at(catalog, opened, name, past))
 
 
-def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) -> tuple[OpenTable, CommitSummary]:
+def roll_back(
+    catalog: Catalog, name: TableName, opened: TableSnapshot, past: Past
+) -> tuple[TableSnapshot, CommitSummary]:
     """Makes a new version that equals an older one, and shows it to Spark.
 
     Nothing is deleted and no file is written but the index where a clean has taken it.
@@ -142,7 +144,7 @@ def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) 
         opened = opened.at_snapshot(timeline.snapshot(commit.version))
         entry = table_entry(catalog, name)
         description = Description.of(entry) if entry is not None else Description()
-        show(catalog, name, entry, opened, description, None, after)
+        publish(catalog, name, entry, opened, description, None, after)
     done = CommitSummary(
         version=commit.version,
         instant=commit.instant,
@@ -155,7 +157,7 @@ def roll_back(catalog: Catalog, name: TableName, opened: OpenTable, past: Past) 
     return opened, done
 
 
-def _version(catalog: Catalog, opened: OpenTable, name: str, past: Past) -> int:
+def _version(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> int:
     timeline = Timeline(opened.store)
     if past.instant is not None:
         return version_of_instant(timeline, past.instant, name)
@@ -194,7 +196,7 @@ def _figures(timeline: Timeline, base: Snapshot | None, target: Snapshot) -> dic
     }
 
 
-def _index(catalog: Catalog, opened: OpenTable, target: Snapshot, instant: str, subject: str) -> IndexSlices:
+def _index(catalog: Catalog, opened: TableSnapshot, target: Snapshot, instant: str, subject: str) -> IndexSlices:
     """The version's index, which a clean may have taken although the data files are there: then made anew."""
     store = opened.store
     if all(store.exists(path) for paths in target.index.values() for path in paths):

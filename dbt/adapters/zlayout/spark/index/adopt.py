@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import put_slices
-from dbt.adapters.zlayout.spark.commit.publish import Description, show
+from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.footers import footers_found
 from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files, wait_a_tick
@@ -33,7 +33,7 @@ from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import kept_settings, tracked_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 def adopt_table(
     spark: SparkSession, name: TableName, config: TableConfig, *, managed: bool
-) -> tuple[OpenTable, CommitSummary]:
+) -> tuple[TableSnapshot, CommitSummary]:
     """Indexes an existing Parquet table without rewriting it.
 
     Args:
@@ -125,9 +125,9 @@ def adopt_table(
         commit = transaction.commit(change, index=index)
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        opened = OpenTable.at(store, table_file, location, timeline.snapshot(commit.version), session_zone(spark))
+        opened = TableSnapshot.at(store, table_file, location, timeline.snapshot(commit.version), session_zone(spark))
         if managed:
-            show(catalog, name, entry, opened, Description.of(entry), statistics, after)
+            publish(catalog, name, entry, opened, Description.of(entry), statistics, after)
         else:
             catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
             uninstall(catalog, name)

@@ -32,7 +32,7 @@ from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
 from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -163,7 +163,7 @@ def _reading_session(spark: SparkSession) -> SparkSession:
     return session
 
 
-def _opened(store: Store, data_json: str, files: DataFiles) -> OpenTable:
+def _opened(store: Store, data_json: str, files: DataFiles) -> TableSnapshot:
     # Values of folders are no concern of the data: without partitions the files are just a list.
     names = [name for name in files.arrow.schema.names if name != "partition"]
     plain = DataFiles.from_columns((), partition_values=[], **{name: contiguous(files[name]) for name in names})
@@ -179,7 +179,7 @@ def _opened(store: Store, data_json: str, files: DataFiles) -> OpenTable:
         files=plain,
     )
     nothing = StoredFile("", 0, 0)
-    return OpenTable(store, "", store.root_uri, snapshot, "UTC", managed=True, entry_file=nothing)
+    return TableSnapshot(store, "", store.root_uri, snapshot, "UTC", managed=True, entry_file=nothing)
 
 
 def _by_bytes(schema_json: str) -> str:

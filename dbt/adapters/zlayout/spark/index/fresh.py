@@ -12,14 +12,14 @@ from dbt.adapters.zlayout.index.freshness import NO_INDEX_ROW, ORPHAN, stale_ent
 from dbt.adapters.zlayout.index.slices import live_files, verified
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.files.footers import read_footers
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
-def stale_files(opened: OpenTable) -> pa.Table:
+def stale_files(opened: TableSnapshot) -> pa.Table:
     """Where live files, index and folder disagree.
 
     Returns:

@@ -12,11 +12,11 @@ from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.commit.publish import show_committed
+from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -36,7 +36,7 @@ def missing_files(store: Store, files: DataFiles) -> tuple[str, ...]:
     return tuple(files.filter(pc.invert(pc.is_in(files["path"], value_set=stored)))["path"].to_pylist())
 
 
-def drop_missing(spark: SparkSession, name: TableName, opened: OpenTable, progress: Progress | None) -> int:
+def drop_missing(spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None) -> int:
     """Commits a version without the files that are gone; their rows are lost with them.
 
     Returns:
@@ -73,7 +73,7 @@ def drop_missing(spark: SparkSession, name: TableName, opened: OpenTable, progre
         nothing = base.files[:0]
         update = IndexUpdate(timeline.store, transaction.instant, nothing, footer_table([], [], tracked), missing)
         commit = transaction.commit(Change(nothing, missing, summary=summary), index=update)
-    show_committed(Catalog(spark), name, opened, AfterCommit(commit.version, progress))
+    publish_committed(Catalog(spark), name, opened, AfterCommit(commit.version, progress))
     return len(missing)
 
 

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_val
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.commit.publish import show_committed
+from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect
 from dbt.adapters.zlayout.spark.index.data_statistics import examining
@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.schema.types import fields_of, split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -40,7 +40,7 @@ _NEXT = "move it out of the folder, or bring its rows in with a query"
 _NULLABILITY = {"nullable", "containsNull", "valueContainsNull", "metadata"}
 
 
-def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progress: Progress | None) -> int:
+def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None) -> int:
     """Appends the files of other tools that lie in a managed table's folder, all of them or none.
 
     Files in this format that no version lists are what writers left that failed: they are never taken.
@@ -83,7 +83,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: OpenTable, progre
         }
         update = IndexUpdate(timeline.store, transaction.instant, files, collected.column_stats)
         commit = transaction.commit(Change(files, summary=summary), index=update)
-    show_committed(catalog, name, opened, AfterCommit(commit.version, progress))
+    publish_committed(catalog, name, opened, AfterCommit(commit.version, progress))
     return len(files)
 
 

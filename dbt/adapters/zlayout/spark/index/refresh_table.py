@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, tracked_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 def refresh_table(
     spark: SparkSession,
     name: TableName,
-    opened: OpenTable,
+    opened: TableSnapshot,
     *,
     orphans: bool,
     missing: bool,
     progress: Progress | None,
-) -> tuple[OpenTable, Refreshed]:
+) -> tuple[TableSnapshot, Refreshed]:
     """Brings the index of a table to its live files.
 
     Args:
@@ -89,7 +89,7 @@ def refresh_table(
     return opened, replace(done, files_added=done.files_added + taken, missing=lost, files_dropped=dropped)
 
 
-def _goal(opened: OpenTable, entry: Entry) -> Goal:
+def _goal(opened: TableSnapshot, entry: Entry) -> Goal:
     if opened.managed:
         return Goal(lambda snapshot: tracked_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by))
     return Goal(
@@ -99,12 +99,12 @@ def _goal(opened: OpenTable, entry: Entry) -> Goal:
     )
 
 
-def _examine(spark: SparkSession, opened: OpenTable, entry: Entry, progress: Progress | None) -> Examine:
+def _examine(spark: SparkSession, opened: TableSnapshot, entry: Entry, progress: Progress | None) -> Examine:
     schema_json = opened.schema_json if opened.managed else entry.schema_json
     return examining(spark, opened.store, schema_json, opened.partition_columns, progress)
 
 
-def _indexed_anew(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[OpenTable, Refreshed]:
+def _indexed_anew(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
     """Somebody made the table again with other partitions: nothing of the old index is about its files."""
     wanted = config_of(before).statistics
     # Columns that were named may be gone by now.

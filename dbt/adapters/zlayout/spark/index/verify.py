@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files
 from dbt.adapters.zlayout.spark.index.data_statistics import examining
 from dbt.adapters.zlayout.spark.index.missing import missing_files
 from dbt.adapters.zlayout.spark.snapshot.table_layout import tracked_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _ALL_COLUMNS = TableConfig(statistics=StatisticsConfig(1 << 30))
 Stats = Mapping[ColumnPath, pa.StructArray]
 
 
-def verify_index(spark: SparkSession, opened: OpenTable, *, data: bool) -> pa.Table:
+def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> pa.Table:
     """Names each cell of the index that contradicts the files.
 
     A file that a managed table lists and that is gone, or is no Parquet file, is named too: queries that need it fail.
@@ -92,7 +92,7 @@ def verify_index(spark: SparkSession, opened: OpenTable, *, data: bool) -> pa.Ta
     return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
 
 
-def _lost(opened: OpenTable, unread: DataFiles) -> Sequence[pa.Table]:
+def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:
     """Those of the files without a footer that queries need."""
     if not opened.managed or not len(unread):
         return []
@@ -104,14 +104,14 @@ def _lost(opened: OpenTable, unread: DataFiles) -> Sequence[pa.Table]:
     ]
 
 
-def _columns(opened: OpenTable, known: pa.Table) -> Sequence[TrackedColumn]:
+def _columns(opened: TableSnapshot, known: pa.Table) -> Sequence[TrackedColumn]:
     """Every column of the table that the index has something of."""
     names = column_paths(known.schema)
     every = tracked_of(_ALL_COLUMNS, opened.schema_json, opened.partition_columns)
     return [each for each in every if each.path in names]
 
 
-def _wrong_partitions(opened: OpenTable, columns: Sequence[TrackedColumn], found: Stats) -> pa.Table:
+def _wrong_partitions(opened: TableSnapshot, columns: Sequence[TrackedColumn], found: Stats) -> pa.Table:
     files = opened.snapshot.files
     said = opened.index.partition_statistics(files, [each.path for each in columns])
     partition, count = said.partition_of_file, len(said.statistics.row_count)

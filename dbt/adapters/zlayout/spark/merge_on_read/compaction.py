@@ -25,14 +25,14 @@ from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.commit.publish import show_newest
+from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.files.written_file import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter, deletes_since
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant
@@ -148,7 +148,7 @@ class Compaction:
             raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {listed}"], str(self.name))
         if published_version(opened.store) != opened.version:
             # Whoever made it died before readers saw it, and maybe nothing is left to do.
-            show_newest(self.spark, self.name, AfterCommit(opened.version, self.progress))
+            publish_newest(self.spark, self.name, AfterCommit(opened.version, self.progress))
         done = CompactionSummary(opened.version)
         for plan in plans:
             done = self._executed(plan, done)
@@ -159,7 +159,7 @@ class Compaction:
         self._scheduled(self._opened())
         return self.execute()
 
-    def _opened(self) -> OpenTable:
+    def _opened(self) -> TableSnapshot:
         opened = open_managed(self.spark, self.name)[1]
         if not opened.merges_on_read:
             raise UnsupportedError(
@@ -167,7 +167,7 @@ class Compaction:
             )
         return opened
 
-    def _scheduled(self, opened: OpenTable) -> Scheduled | None:
+    def _scheduled(self, opened: TableSnapshot) -> Scheduled | None:
         timeline, table_type = Timeline(opened.store), table_type_of(opened)
         waiting = list_scheduled(opened.store, Action.COMPACTION)
         slices = slices_with_logs(opened.snapshot.files)
@@ -211,10 +211,10 @@ class Compaction:
         with after.useful("the plan that was carried out still waits"):
             withdraw_scheduled(opened.store, [plan])
         if operations:
-            show_newest(self.spark, self.name, after)
+            publish_newest(self.spark, self.name, after)
         return replace(done, plans=(*done.plans, plan.instant), unfinished=(*done.unfinished, *after.unfinished))
 
-    def _expired(self, opened: OpenTable, layout: TableLayout, transaction: Transaction) -> tuple[str, ...]:
+    def _expired(self, opened: TableSnapshot, layout: TableLayout, transaction: Transaction) -> tuple[str, ...]:
         """Files of deletes that need not be kept any longer, in file groups that no plan has."""
         since = deletes_since(transaction.instant, layout.config.table_type.retain_deletes_hours)
         planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
@@ -224,7 +224,7 @@ class Compaction:
 
     def _committed(
         self,
-        opened: OpenTable,
+        opened: TableSnapshot,
         layout: TableLayout,
         operations: Sequence[CompactionOperation],
         reports: Sequence[FileReport],
@@ -257,7 +257,7 @@ class Compaction:
         )
 
 
-def unplanned_commits(opened: OpenTable) -> int:
+def unplanned_commits(opened: TableSnapshot) -> int:
     """Delta commits of which a log is left that no compaction has merged, or planned to merge."""
     planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
     slices = slices_with_logs(opened.snapshot.files)
@@ -265,7 +265,7 @@ def unplanned_commits(opened: OpenTable) -> int:
 
 
 def compact_inline(
-    spark: SparkSession, name: TableName, opened: OpenTable, progress: Progress | None
+    spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None
 ) -> CompactionSummary | None:
     """Compacts after a delta commit, or plans it, as the table says; the rows have landed, whatever becomes of this.
 
@@ -293,7 +293,7 @@ def compact_inline(
         return None
 
 
-def merging_information(opened: OpenTable) -> dict[str, Any]:
+def merging_information(opened: TableSnapshot) -> dict[str, Any]:
     """The logs of a merge-on-read table in a few numbers: slices with logs, their size, and plans that wait."""
     slices = slices_with_logs(opened.snapshot.files)
     unmerged = sorted({instant for each in slices for instant in each.log_instants})

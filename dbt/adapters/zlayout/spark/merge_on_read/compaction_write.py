@@ -25,14 +25,14 @@ from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.merge_on_read.slice_merge import SliceMerge, tells_apart
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file
-from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import LogBuild, log_build
 from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
 from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms, instant_of
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -63,7 +63,7 @@ class SliceWriter:
     progress: Progress | None = None
 
     def write(
-        self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
+        self, opened: TableSnapshot, operations: Sequence[CompactionOperation], transaction: Transaction
     ) -> list[FileReport]:
         """Writes new files for slices; nothing is visible yet.
 
@@ -91,7 +91,7 @@ class SliceWriter:
             )
         return found
 
-    def _files(self, opened: OpenTable, slices: Sequence[Sequence[str]]) -> DataFrame:
+    def _files(self, opened: TableSnapshot, slices: Sequence[Sequence[str]]) -> DataFrame:
         """The records of files of slices with their file group."""
         paths = pa.array([path for each in slices for path in each], pa.string())
         chosen = np.asarray(pc.is_in(opened.files["path"].combine_chunks(), value_set=paths).to_numpy(False), bool)
@@ -100,7 +100,7 @@ class SliceWriter:
 
     def _merged_in_tasks(
         self,
-        opened: OpenTable,
+        opened: TableSnapshot,
         operations: Sequence[CompactionOperation],
         transaction: Transaction,
         model: CurveModel | None,
@@ -130,7 +130,7 @@ class SliceWriter:
         return list(written_files(self.spark, "compaction", self.progress, numbers, merge.__call__))
 
     def _bases(
-        self, opened: OpenTable, files: DataFrame, transaction: Transaction, model: CurveModel | None
+        self, opened: TableSnapshot, files: DataFrame, transaction: Transaction, model: CurveModel | None
     ) -> list[FileReport]:
         view = record_view(opened)
         rows = queried(files, replace(view, columns=[*view.columns, GROUP]).merged)
@@ -140,7 +140,7 @@ class SliceWriter:
         return list(rows_writer.write(plain_frame(self.layout, rows, GROUP), along=model).files)
 
     @staticmethod
-    def _grouped(build: Build) -> Build:
+    def _grouped(build: BuildTask) -> BuildTask:
         """The same for one file a file group."""
         partition_by = (*build.partition_by, GROUP)
         return replace(build, partition_by=partition_by, grouped=True, target_file_bytes=_ONE_FILE_BYTES)
@@ -149,14 +149,14 @@ class SliceWriter:
         wanted = self.layout.config.file_sizing.row_group_rows
         return wanted or (model.row_group_rows if model is not None else _ROW_GROUP_ROWS)
 
-    def _logs(self, opened: OpenTable, files: DataFrame, transaction: Transaction) -> list[FileReport]:
+    def _logs(self, opened: TableSnapshot, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         plain = plain_frame(self.layout, queried(files, record_view(opened).newest), OP, INSTANT, SEQ, GROUP)
         plain = plain.repartition(int(self.spark.sparkContext.defaultParallelism), plain.columns[-1])
         build = log_build(self.spark, self.subject, self.layout, opened.store, transaction)
         return self._written(plain, replace(build, keeps_instants=True))
 
     def _kept_deletes(
-        self, opened: OpenTable, operations: Sequence[CompactionOperation], transaction: Transaction
+        self, opened: TableSnapshot, operations: Sequence[CompactionOperation], transaction: Transaction
     ) -> list[FileReport]:
         """Writes what is remembered of deletes whose rows the new base files lack; only logs are read for it."""
         table_type = self.layout.config.table_type

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.plans.compaction_plan import CompactionOperation
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource, in_schema
 from dbt.adapters.zlayout.spark.files.parquet_file import ordered_by
-from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.store import Store, open_store
@@ -60,7 +60,7 @@ class SliceMerge:
         tasks: How many tasks there are.
     """
 
-    build: Build
+    build: BuildTask
     keys: tuple[str, ...]
     log_schema: pa.Schema
     slices: tuple[CompactionOperation, ...]

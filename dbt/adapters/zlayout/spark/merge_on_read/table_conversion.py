@@ -11,13 +11,13 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.commit.publish import Description, show, show_newest
+from dbt.adapters.zlayout.spark.commit.publish import Description, publish, publish_newest
 from dbt.adapters.zlayout.spark.files.written_file import statistics_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, physical_name, rows_of, table_type_of
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.key_filter import check_keys
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def of_type(
     spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None = None
-) -> tuple[Entry, OpenTable]:
+) -> tuple[Entry, TableSnapshot]:
     """The newest version of a table, converted to the type that settings ask for, and its entry in the catalog.
 
     Args:
@@ -55,7 +55,7 @@ def of_type(
             return entry, opened
         # A conversion that was interrupted: the views come before the first log does.
         after = AfterCommit(opened.version, progress)
-        show(Catalog(spark), name, entry, opened, Description.of(entry), None, after)
+        publish(Catalog(spark), name, entry, opened, Description.of(entry), None, after)
         return open_managed(spark, name)
     if progress is not None:
         progress(f"the table is {have.kind} so far and becomes {asked.kind}")
@@ -70,7 +70,7 @@ def of_type(
 
 
 def _make_merging(
-    spark: SparkSession, name: TableName, opened: OpenTable, asked: TableTypeConfig, progress: Progress | None
+    spark: SparkSession, name: TableName, opened: TableSnapshot, asked: TableTypeConfig, progress: Progress | None
 ) -> None:
     """Makes a table one whose logs are merged when it is read; its files are the base files."""
     catalog = Catalog(spark)
@@ -96,4 +96,4 @@ def _make_merging(
             summary={"rows": base.files.total_rows},
         )
         commit = transaction.commit(change, index=index)
-    show_newest(spark, name, AfterCommit(commit.version, progress))
+    publish_newest(spark, name, AfterCommit(commit.version, progress))

@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
 from dbt.adapters.zlayout.spark.write.precombine import first_of, precombined
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.transactions.change import Claims
+from dbt.adapters.zlayout.timeline.transactions.change import KeyConflictCheck
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -51,14 +51,14 @@ class Records:
         frame: Log records: the table's columns, `OP` and `GROUP`; computed, so that it may be read more than once.
         total: How many.
         counts: What becomes of rows.
-        claims: Whether files that another rewrite added meanwhile hold one of the keys, see `Change`.
+        key_conflict: Whether files that another rewrite added meanwhile hold one of the keys, see `Change`.
         new_rows: Rows that make base files of new groups, with the table's columns; None where there are none.
     """
 
     frame: DataFrame
     total: int
     counts: RowCounts
-    claims: Claims
+    key_conflict: KeyConflictCheck
     new_rows: DataFrame | None = None
 
 
@@ -293,12 +293,12 @@ class Tagger:
     def _schema(self) -> Any:
         return StructType.fromJson(json.loads(self.target.layout.schema_json)).fields
 
-    def _claims(self, sources: Sequence[Source]) -> Claims:
-        def claims(added: DataFiles) -> str | None:
+    def _claims(self, sources: Sequence[Source]) -> KeyConflictCheck:
+        def key_conflict(added: DataFiles) -> str | None:
             for each in sources:
                 theirs = each.may_match(self.target.rows_of(added))
                 if theirs.join(each.hinted.select(*self._key_columns), list(self._keys), "left_semi").limit(1).count():
                     return "it wrote rows with keys that come here too"
             return None
 
-        return claims
+        return key_conflict

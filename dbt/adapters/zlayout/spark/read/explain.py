@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, Zlayout
 from dbt.adapters.zlayout.spark.read.join_sides import JoinSide, join_sides, values_as_filter
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.spark.read.session import prepare
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ class ExplainedScan:
     """
 
     table: str
-    opened: OpenTable
+    opened: TableSnapshot
     filters: ExplainedFilters
     joins: tuple[ExplainedJoin, ...] = ()
 
@@ -93,7 +93,7 @@ def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) 
     return explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
 
 
-def nothing_matches(name: TableName, opened: OpenTable) -> ExplainedScan:
+def nothing_matches(name: TableName, opened: TableSnapshot) -> ExplainedScan:
     """The explanation of a query that the optimizer answers without a scan."""
     never = Constant(False)
     plan = opened.scan(never)

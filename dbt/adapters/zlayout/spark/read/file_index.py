@@ -31,7 +31,7 @@ from dbt.adapters.zlayout.spark.read.file_listing import (
     partition_rows,
     rows_that_match,
 )
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class ZlayoutFileIndex(ABC):
         last_scan: Files kept and files in all by the last scan that was planned.
     """
 
-    def __init__(self, jvm: Jvm, opened: OpenTable, schema_json: str) -> None:
+    def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str) -> None:
         self.opened = opened
         self.last_scan: tuple[int, int] | None = None
         self._jvm = jvm
@@ -126,7 +126,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         partition_schema: Spark's ``StructType`` of the partition columns (Py4J object).
     """
 
-    def __init__(self, jvm: Jvm, opened: OpenTable, partition_schema: Any) -> None:
+    def __init__(self, jvm: Jvm, opened: TableSnapshot, partition_schema: Any) -> None:
         super().__init__(jvm, opened, opened.schema_json)
         self._partition_schema = partition_schema
         self._lock = threading.Lock()

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _DIGITS = 19
 _SUBSTRING = "(II)Ljava/lang/String;"
 _TO_INT = "(Ljava/lang/String;)I"
 
 
-def file_statuses(jvm: Jvm, opened: OpenTable) -> Any:
+def file_statuses(jvm: Jvm, opened: TableSnapshot) -> Any:
     """``java.util.List<FileStatusWithMetadata>`` of a table's files in their order."""
     if not len(opened.files):
         return jvm.array_list([])

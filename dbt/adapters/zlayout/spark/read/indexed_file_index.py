@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, ZlayoutFileIndex
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
 _STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
@@ -33,7 +33,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
         base: Spark's own ``FileIndex`` of the table (Py4J object).
     """
 
-    def __init__(self, jvm: Jvm, opened: OpenTable, schema_json: str, base: Any) -> None:
+    def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str, base: Any) -> None:
         super().__init__(jvm, opened, schema_json)
         self.base = base
 

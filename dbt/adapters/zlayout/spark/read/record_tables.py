@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.spark.read.relations import frame_of, uninstall
 from dbt.adapters.zlayout.spark.schema.log_columns import FILE, GROUP
 from dbt.adapters.zlayout.spark.schema.table_schema import quoted, string_literal
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import GROUP_IN_NAME, group_in_name
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 
@@ -39,7 +39,7 @@ def read_optimized_name(name: TableName) -> TableName:
     return TableName(name.schema, name.identifier + _READ_OPTIMIZED)
 
 
-def physical_name(name: TableName, opened: OpenTable) -> TableName:
+def physical_name(name: TableName, opened: TableSnapshot) -> TableName:
     """The name under which the catalog has a table's files."""
     return files_name(name) if opened.merges_on_read else name
 
@@ -73,19 +73,19 @@ def is_merging_view(entry: Entry | None) -> bool:
     return entry is not None and entry.kind == "VIEW" and entry.table_id is not None
 
 
-def record_view(opened: OpenTable) -> RecordView:
+def record_view(opened: TableSnapshot) -> RecordView:
     """How the rows of a version are told from its files."""
     names = [each["name"] for each in json.loads(opened.row_schema_json)["fields"]]
     keys = table_type_of(opened).unique_key
     return RecordView(names, keys, opened.partition_columns, log_files(opened.snapshot.files).total_rows)
 
 
-def table_type_of(opened: OpenTable) -> TableTypeConfig:
+def table_type_of(opened: TableSnapshot) -> TableTypeConfig:
     """How a version takes changes of rows."""
     return config_of(opened.snapshot).table_type
 
 
-def rows_of(catalog: Catalog, opened: OpenTable) -> DataFrame:
+def rows_of(catalog: Catalog, opened: TableSnapshot) -> DataFrame:
     """The rows of a version, logs merged; filters that may pass the merge skip files as in plain SQL."""
     files = frame_of(catalog, opened)
     if not opened.merges_on_read:
@@ -109,7 +109,7 @@ def queried(files: DataFrame, query: Callable[[str], str]) -> DataFrame:
         files.sparkSession.catalog.dropTempView(name)
 
 
-def file_groups(catalog: Catalog, opened: OpenTable, rows: DataFrame) -> DataFrame:
+def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> DataFrame:
     """Rows with the file group of their file in place of its URI.
 
     Args:
@@ -130,7 +130,7 @@ def file_groups(catalog: Catalog, opened: OpenTable, rows: DataFrame) -> DataFra
 
 
 def put_views(
-    catalog: Catalog, name: TableName, opened: OpenTable, comment: str | None, properties: Mapping[str, str]
+    catalog: Catalog, name: TableName, opened: TableSnapshot, comment: str | None, properties: Mapping[str, str]
 ) -> None:
     """Makes the two views of a merge-on-read table, or brings them to a version's columns."""
     view, files = record_view(opened), files_name(name).sql
@@ -158,7 +158,7 @@ def remove_views(catalog: Catalog, name: TableName) -> None:
 def _put_view(
     catalog: Catalog,
     name: TableName,
-    opened: OpenTable,
+    opened: TableSnapshot,
     query: str,
     comment: str | None,
     properties: Mapping[str, str],

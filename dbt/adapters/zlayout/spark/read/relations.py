@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.spark.read.file_index import SnapshotFileIndex, SomeFi
 from dbt.adapters.zlayout.spark.read.indexed_file_index import IndexedFileIndex
 from dbt.adapters.zlayout.spark.schema.log_columns import FILE
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 
 
-def install(catalog: Catalog, entry: Entry, opened: OpenTable) -> ZlayoutFileIndex:
+def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFileIndex:
     """Puts a relation on the file index of a managed table into the session's cache, in place of what is there.
 
     Args:
@@ -40,7 +40,7 @@ def install(catalog: Catalog, entry: Entry, opened: OpenTable) -> ZlayoutFileInd
     return index
 
 
-def install_indexed(catalog: Catalog, entry: Entry, opened: OpenTable) -> ZlayoutFileIndex:
+def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFileIndex:
     """The same for a table that others write: Spark's own relation, with its file index wrapped."""
     catalog.forget_relation(entry.name)
     relation = spark_relation(catalog, entry.name)
@@ -49,7 +49,7 @@ def install_indexed(catalog: Catalog, entry: Entry, opened: OpenTable) -> Zlayou
     return index
 
 
-def frame_of(catalog: Catalog, opened: OpenTable, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
+def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
     """The rows of one version, or of some of its files, as a DataFrame of its own.
 
     The session's relation cache is not touched; filters skip files as in plain SQL.

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, install_indexed, installed
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,19 +108,19 @@ def _refresh(catalog: Catalog, text: str, depth: int) -> None:
         (install if opened.managed else install_indexed)(catalog, entry, opened)
 
 
-def _in_zone(spark: SparkSession, opened: OpenTable) -> bool:
+def _in_zone(spark: SparkSession, opened: TableSnapshot) -> bool:
     """Whether folders that spell a local time mean the same instants to the session as when the table was opened."""
     return not opened.partition_columns or opened.timezone == session_zone(spark)
 
 
-def open_entry(spark: SparkSession, entry: Entry) -> OpenTable | None:
+def open_entry(spark: SparkSession, entry: Entry) -> TableSnapshot | None:
     """The newest version of the table, or of the index, that a catalog entry shows; None for anybody else's table."""
     if entry.provider != "parquet" or entry.location is None or entry.table_id is None:
         return None
-    return OpenTable.newest(entry.location, session_zone(spark))
+    return TableSnapshot.newest(entry.location, session_zone(spark))
 
 
-def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, OpenTable]:
+def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnapshot]:
     """The newest version of a table that is to be written, and its entry in the catalog.
 
     Raises:

@@ -34,7 +34,7 @@ _NEARLY_FULL = 0.6
 
 
 @dataclass(frozen=True)
-class Build:
+class BuildTask:
     """What a task needs to know to write files.
 
     Attributes:
@@ -108,7 +108,7 @@ class Build:
 class _Writer:
     """Collects leaves into row groups and row groups into files of one place in the table."""
 
-    def __init__(self, build: Build, store: Store, model: CurveModel | None, key: PartitionKey) -> None:
+    def __init__(self, build: BuildTask, store: Store, model: CurveModel | None, key: PartitionKey) -> None:
         self._build, self._store, self._model, self._key = build, store, model, key
         self._leaf: int | None = None
         self._held: list[pa.Table] = []

@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.files.written_file import FileReport, Tracking
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
-from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.rewrite.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.schema.table_schema import quoted, type_at
@@ -108,10 +108,10 @@ class FileWriter:
         self._check_required(written.files)
         return written
 
-    def build(self, store: Store, transaction: Transaction) -> Build:
+    def build(self, store: Store, transaction: Transaction) -> BuildTask:
         """What a task needs to know to write files."""
         layout, sizing = self.layout, self.layout.config.file_sizing
-        return Build(
+        return BuildTask(
             schema=layout.data_schema,
             root_uri=store.root_uri,
             instant=transaction.instant,
@@ -125,7 +125,7 @@ class FileWriter:
             tracking=Tracking(layout.tracked, tuple(self.not_null)),
         )
 
-    def arrow_writer(self, build: Build) -> RowWriter:
+    def arrow_writer(self, build: BuildTask) -> RowWriter:
         """Writes rows of `plain_frame` with Arrow."""
         text = [pa.field(name, pa.string()) for name in build.partition_by]
         return RowWriter(
@@ -138,7 +138,7 @@ class FileWriter:
             progress=self.progress,
         )
 
-    def _spark_writer(self, build: Build) -> SparkRowWriter:
+    def _spark_writer(self, build: BuildTask) -> SparkRowWriter:
         tops = dict.fromkeys(path[0] for path in build.keys)
         return SparkRowWriter(
             spark=self.spark,

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, rewrite_session, run
-from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Stage
+from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, StageTask
 from dbt.adapters.zlayout.spark.rewrite.staged import Staged
 from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 
@@ -95,8 +95,8 @@ def _stage(
     settings: ParquetSettings,
     tasks: int,
     target_file_bytes: int = 0,
-) -> Stage:
-    return Stage(
+) -> StageTask:
+    return StageTask(
         schema=schema,
         root_uri="",
         folder="",

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetFile, ParquetSettings, float_paths, with_nan
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
-from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema
@@ -44,7 +44,7 @@ class LogBuild:
         keeps_instants: Records bring `INSTANT` and `SEQ` of their own, after `OP`; otherwise they are of this commit.
     """
 
-    build: Build
+    build: BuildTask
     sort_by: tuple[str, ...]
     log_max_bytes: int
     bucket_buffer_bytes: int

@@ -27,7 +27,7 @@ _MOST_PIECES = 1 << 10
 
 
 @dataclass(frozen=True)
-class Route:
+class RouteTask:
     """What a map task needs to know.
 
     Attributes:
@@ -113,7 +113,7 @@ class InOrder:
         starts: For each of them the share of the rows that come before it.
         partition_by: Names of the partition columns.
         files: For each partition's text how many files its rows become.
-        slot_of: As in `Route`.
+        slot_of: As in `RouteTask`.
     """
 
     schema: pa.Schema

@@ -17,10 +17,10 @@ from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, handed_over, rewrite_session, run
-from dbt.adapters.zlayout.spark.rewrite.build import Build
-from dbt.adapters.zlayout.spark.rewrite.route import ROUTED_SCHEMA, InOrder, Route, by_partition, staged_batches
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
+from dbt.adapters.zlayout.spark.rewrite.route import ROUTED_SCHEMA, InOrder, RouteTask, by_partition, staged_batches
 from dbt.adapters.zlayout.spark.rewrite.slots import slot_keys
-from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Stage, put_staged
+from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, StageTask, put_staged
 from dbt.adapters.zlayout.spark.rewrite.staged import Staged, model_of
 from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
@@ -66,7 +66,7 @@ class RowWriter:
     """
 
     spark: SparkSession
-    build: Build
+    build: BuildTask
     schema: pa.Schema
     curve: str
     row_group_rows: int | None
@@ -119,7 +119,7 @@ class RowWriter:
 
     def _stage(self, frame: DataFrame) -> Staged:
         sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
-        stage = Stage(
+        stage = StageTask(
             self.schema,
             self.build.root_uri,
             self.staging,
@@ -189,7 +189,7 @@ class RowWriter:
         numbers = a_task_each(rewrite_session(self.spark), len(staged.paths))
         return self._rewrite(numbers.mapInArrow(order.__call__, ROUTED_SCHEMA), None, len(slots))
 
-    def _route(self, model: CurveModel, rows_by_partition: Mapping[PartitionKey, int]) -> Route:
+    def _route(self, model: CurveModel, rows_by_partition: Mapping[PartitionKey, int]) -> RouteTask:
         partitions = list(rows_by_partition or model.partition_trees) or [()]
         slot_of, slots = _slots(
             [
@@ -199,7 +199,7 @@ class RowWriter:
                 for share in range(model.shares.get((key, file), 1))
             ]
         )
-        return Route(
+        return RouteTask(
             schema=self.schema,
             keys=self.build.keys,
             partition_by=self.build.partition_by,
@@ -217,7 +217,7 @@ class RowWriter:
             blobs = blobs.sortWithinPartitions("part", "file", "share", "leaf")
             return written_files(session, "write", self.progress, blobs, build.__call__)
 
-    def _with_model(self, model: CurveModel) -> Build:
+    def _with_model(self, model: CurveModel) -> BuildTask:
         return replace(self.build, model=model.to_bytes(), row_group_rows=self.row_group_rows or model.row_group_rows)
 
     def _phase(self, name: str) -> Timed:

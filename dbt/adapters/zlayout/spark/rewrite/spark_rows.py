@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.files.footers import read_footers
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, handed_over, run, writing_session
-from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.cut_sql import numbers_sql, partition_sql
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
@@ -56,7 +56,7 @@ class SparkRowWriter:
     """
 
     spark: SparkSession
-    build: Build
+    build: BuildTask
     key_schema: pa.Schema
     key_types: tuple[pa.DataType, ...]
     curve: str

@@ -33,7 +33,7 @@ _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageTask:
     """What a task needs to know to stage its rows.
 
     Attributes:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
-from dbt.adapters.zlayout.spark.rewrite.build import Build
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_of
 
 
@@ -94,7 +94,7 @@ class Staged:
 
 
 def model_of(
-    staged: Staged, build: Build, curve: str, row_group_rows: int | None, along: CurveModel | None = None
+    staged: Staged, build: BuildTask, curve: str, row_group_rows: int | None, along: CurveModel | None = None
 ) -> CurveModel:
     """A curve with cuts for staged rows, from their sample; with the boundaries of another one where it is given."""
     sample, keys = staged.key_sample(len(build.partition_by))

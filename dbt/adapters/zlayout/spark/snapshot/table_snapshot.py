@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError
-from dbt.adapters.zlayout.index.cached_index import RememberedStatistics
+from dbt.adapters.zlayout.index.cached_index import CachedStatistics
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan, plan_scan
@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True)
-class OpenTable:
+class TableSnapshot:
     """One version of a managed table.
 
     Attributes:
@@ -52,7 +52,7 @@ class OpenTable:
     entry_file: StoredFile
 
     @classmethod
-    def newest(cls, location: str, timezone: str) -> OpenTable | None:
+    def newest(cls, location: str, timezone: str) -> TableSnapshot | None:
         """Opens the newest version of the table at a location; None where the folder is no table of ours.
 
         Raises:
@@ -72,17 +72,17 @@ class OpenTable:
         return cls.at(store, table_file, location, snapshot, timezone)
 
     @classmethod
-    def at(cls, store: Store, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str) -> OpenTable:
+    def at(cls, store: Store, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str) -> TableSnapshot:
         """The table at a snapshot that is at hand."""
         managed = table_file.level is Level.MANAGED
         entry_file = store.stat(log_path(snapshot.version))
         return cls(store, table_file.table_id, location, snapshot, timezone, managed, entry_file)
 
-    def with_files(self, files: DataFiles) -> OpenTable:
+    def with_files(self, files: DataFiles) -> TableSnapshot:
         """The table as if it held only these files."""
         return replace(self, snapshot=replace(self.snapshot, files=files))
 
-    def at_snapshot(self, snapshot: Snapshot) -> OpenTable:
+    def at_snapshot(self, snapshot: Snapshot) -> TableSnapshot:
         """The table at another snapshot of it."""
         return replace(self, snapshot=snapshot, entry_file=self.store.stat(log_path(snapshot.version)))
 
@@ -149,9 +149,9 @@ class OpenTable:
         return TableIndex(self.store, self.snapshot.index, partition_types=partition_types, timezone=self.timezone)
 
     @cached_property
-    def statistics(self) -> RememberedStatistics:
+    def statistics(self) -> CachedStatistics:
         """What the index knows of ``files``."""
-        return RememberedStatistics(self.index, self.files)
+        return CachedStatistics(self.index, self.files)
 
     def scan(self, expr: Expr, before: Preselection | None = None) -> ScanPlan:
         """Chooses the files that may hold a matching row; positions are those of ``files``."""

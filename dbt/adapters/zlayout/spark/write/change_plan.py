@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, unescape
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Target:
 
     catalog: Catalog
     subject: str
-    opened: OpenTable
+    opened: TableSnapshot
     layout: TableLayout
 
     def rows(self, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
@@ -89,13 +89,13 @@ class Rewrite:
         rows: What new files shall hold, in the table's future columns; None for nothing.
         removes: Which files go, told once the new ones are written.
         counts: What became of rows, from the number of rows written and of those in the files that go.
-        claims: What files that another rewrite added meanwhile mean to it, see `Change`.
+        key_conflict: What files that another rewrite added meanwhile mean to it, see `Change`.
     """
 
     rows: DataFrame | None
     removes: Callable[[Sequence[FileReport]], tuple[str, ...]]
     counts: Callable[[int, int], RowCounts]
-    claims: Callable[[DataFiles], str | None] | None = None
+    key_conflict: Callable[[DataFiles], str | None] | None = None
 
 
 def nothing_removed(_: Sequence[FileReport]) -> tuple[str, ...]:

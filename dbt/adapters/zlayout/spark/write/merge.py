@@ -56,7 +56,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
         rows=_union(parts),
         removes=(lambda _: target.paths(gone)) if rewritten else nothing_removed,
         counts=lambda written, before: RowCounts(written - before + deletes, updates, deletes),
-        claims=matching.claims,
+        key_conflict=matching.key_conflict,
     )
 
 
@@ -85,7 +85,7 @@ def delete_insert(
         rows=_union([source.frame] if kept is None else [kept, source.frame]),
         removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
         counts=lambda *_: RowCounts(inserted=source.rows, deleted=deleted),
-        claims=matching.claims,
+        key_conflict=matching.key_conflict,
     )
 
 
@@ -158,7 +158,7 @@ class _Matching:
         left = rows.alias(self._target_alias).join(self._side.alias(self._source_alias), self._on, "left_anti")
         return cast_to(left, schema_json)
 
-    def claims(self, added: DataFiles) -> str | None:
+    def key_conflict(self, added: DataFiles) -> str | None:
         """Whether files that another commit added hold a key that comes here too."""
         found = self._matches(self._target.rows_of(added)).limit(1).count()
         return "it wrote rows with keys that come here too" if found else None

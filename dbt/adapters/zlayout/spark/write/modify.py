@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import SchemaPlan, alig
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
-from dbt.adapters.zlayout.spark.commit.publish import Description, show
+from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.files.written_file import statistics_of
@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_feed import upserts_of, with_deleted_column, with_deletes
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.write.modification import Modification
@@ -40,7 +40,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_
 from dbt.adapters.zlayout.timeline.log.row_count import row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.log.stream_batches import Batch, is_taken, with_batch
 from dbt.adapters.zlayout.timeline.timeline import Timeline
-from dbt.adapters.zlayout.timeline.transactions.change import Change, Claims
+from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ class Outcome:
         written: Its new files.
         removes: Paths that go.
         counts: What became of rows, from the number of rows written and of those in the files that go.
-        claims: See `Change`.
+        key_conflict: See `Change`.
         along: Whether the new files lie on the curve that the table has.
     """
 
     written: Written
     removes: tuple[str, ...]
     counts: Callable[[int, int], RowCounts]
-    claims: Claims | None
+    key_conflict: KeyConflictCheck | None
     along: bool
 
 
@@ -95,7 +95,7 @@ class Modifying:
         self._schema_plans: dict[tuple[str, tuple[str, ...]], SchemaPlan] = {}
         self._frames: dict[str, DataFrame] = {}
 
-    def run(self, entry: Entry, opened: OpenTable) -> tuple[OpenTable, CommitSummary]:
+    def run(self, entry: Entry, opened: TableSnapshot) -> tuple[TableSnapshot, CommitSummary]:
         """Makes the change.
 
         Args:
@@ -134,14 +134,14 @@ class Modifying:
     def _action(self) -> Action:
         return _ACTIONS.get(self.wanted.operation, Action.COMMIT)
 
-    def _schema(self, opened: OpenTable) -> SchemaPlan:
+    def _schema(self, opened: TableSnapshot) -> SchemaPlan:
         """What becomes of the columns; asked before and within the transaction, for the same version as a rule."""
         before = opened.row_schema_json, opened.partition_columns
         if before not in self._schema_plans:
             self._schema_plans[before] = self._plan_schema(opened)
         return self._schema_plans[before]
 
-    def _incoming(self, opened: OpenTable) -> DataFrame | None:
+    def _incoming(self, opened: TableSnapshot) -> DataFrame | None:
         """The rows that come; those of a change feed with `DELETED`."""
         frame, condition = self.wanted.frame, self.wanted.deleted_when
         if frame is None or condition is None:
@@ -153,7 +153,7 @@ class Modifying:
             self._frames[opened.row_schema_json] = flagged
         return self._frames[opened.row_schema_json]
 
-    def _plan_schema(self, opened: OpenTable) -> SchemaPlan:
+    def _plan_schema(self, opened: TableSnapshot) -> SchemaPlan:
         if self.wanted.frame is not None:
             check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
         frame = self._incoming(opened)
@@ -168,14 +168,14 @@ class Modifying:
         policy = self.wanted.on_schema_change
         return plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
 
-    def _rewrites_old_files(self, opened: OpenTable) -> bool:
+    def _rewrites_old_files(self, opened: TableSnapshot) -> bool:
         """Whether old files cannot stay: a type is wider, a dropped name comes back to life, or folders are others."""
         schema = self._schema(opened)
         dropped = set(opened.snapshot.properties.get(_DROPPED, ()))
         revived = dropped & {name.lower() for name in schema.added}
         return bool(schema.retyped or revived) or self._layout(opened, schema).partition_by != opened.partition_columns
 
-    def _rewrite_old_files(self, entry: Entry, opened: OpenTable) -> None:
+    def _rewrite_old_files(self, entry: Entry, opened: TableSnapshot) -> None:
         """Writes the rows that are there in the columns and folders to come, as a version of its own."""
         schema = self._schema(opened)
         rewrite_table(
@@ -188,10 +188,10 @@ class Modifying:
             progress=self.wanted.progress,
         )
 
-    def _layout(self, opened: OpenTable, schema: SchemaPlan) -> TableLayout:
+    def _layout(self, opened: TableSnapshot, schema: SchemaPlan) -> TableLayout:
         return TableLayout.of(self.wanted.settings or config_of(opened.snapshot), schema.schema_json, self.subject)
 
-    def _change(self, opened: OpenTable, transaction: Transaction) -> CommitSummary:
+    def _change(self, opened: TableSnapshot, transaction: Transaction) -> CommitSummary:
         base, store = opened.snapshot, opened.store
         schema = self._schema(opened)
         layout = self._layout(opened, schema)
@@ -243,7 +243,7 @@ class Modifying:
                     curve=curve,
                     properties=partial(_properties_after, schema.dropped, self.wanted.batch, counted),
                     summary={**figures, "seconds": dict(written.phases)},
-                    claims=outcome.claims,
+                    key_conflict=outcome.key_conflict,
                 )
                 commit = transaction.commit(change, index=index)
                 version, instant = commit.version, commit.instant
@@ -256,7 +256,7 @@ class Modifying:
             **figures,
         )
 
-    def _tell_of_other_keys(self, opened: OpenTable, layout: TableLayout) -> None:
+    def _tell_of_other_keys(self, opened: TableSnapshot, layout: TableLayout) -> None:
         """Says that files which are there keep their layout, and how they get the new one."""
         now, then = (each.clustering for each in (layout.config, config_of(opened.snapshot)))
         if self.wanted.progress is None or now == then or not len(opened.files):
@@ -280,15 +280,15 @@ class Modifying:
         if rewrite.rows is not None:
             writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
             written = writer.write(store, transaction, rewrite.rows, along=along)
-        return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.claims, along is not None)
+        return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.key_conflict, along is not None)
 
-    def _show(self, entry: Entry, opened: OpenTable, after: AfterCommit) -> OpenTable:
+    def _show(self, entry: Entry, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
         timeline, version = Timeline(opened.store), after.version
         with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
             entry_file = opened.store.stat(log_path(version))
             opened = replace(opened, snapshot=timeline.snapshot(version), entry_file=entry_file)
             description = self.wanted.description or Description.of(entry)
-            show(self.catalog, self.wanted.name, entry, opened, description, None, after)
+            publish(self.catalog, self.wanted.name, entry, opened, description, None, after)
             after.clean(timeline, opened.snapshot)
         return opened
 

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.catalog.location import forget_old_place, place_
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import put_slices
-from dbt.adapters.zlayout.spark.commit.publish import Description, show
+from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.files.written_file import FileReport, drift_of, statistics_of
@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described, quoted
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_feed import ChangeFeed, upserts_of, with_deletes
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.spark.write.precombine import precombined
@@ -49,7 +49,7 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
-from dbt.adapters.zlayout.timeline.transactions.writer_priority import give_way
+from dbt.adapters.zlayout.timeline.transactions.writer_priority import yield_to_writers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +87,7 @@ class Replacement:
     gives_way: bool = False
 
 
-def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[OpenTable, CommitSummary]:
+def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[TableSnapshot, CommitSummary]:
     """Creates or replaces a table.
 
     Returns:
@@ -112,7 +112,7 @@ class _Replacing:
         self.layout = TableLayout.of(wanted.config, frame_json, str(wanted.name))
         self.phases: dict[str, float] = {}
 
-    def run(self) -> tuple[OpenTable, CommitSummary]:
+    def run(self) -> tuple[TableSnapshot, CommitSummary]:
         started = time.perf_counter()
         layout, name = self.layout, self.wanted.name
         entry = table_entry(self.catalog, name)
@@ -170,8 +170,8 @@ class _Replacing:
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
         with after.needed("readers may not see it yet"):
             snapshot = timeline.snapshot(commit.version)
-            opened = OpenTable.at(store, table_file, location, snapshot, session_zone(self.spark))
-            show(self.catalog, name, entry, opened, self.wanted.description, statistics, after)
+            opened = TableSnapshot.at(store, table_file, location, snapshot, session_zone(self.spark))
+            publish(self.catalog, name, entry, opened, self.wanted.description, statistics, after)
         if place.set_aside is None:
             with after.useful("the folder where the table lay before is still there"):
                 forget_old_place(entry, table_file.table_id)
@@ -205,7 +205,7 @@ class _Replacing:
 
     def _give_way(self, timeline: Timeline, transaction: Transaction) -> None:
         if self.wanted.gives_way:
-            give_way(timeline, Operation.CLUSTERING.value, transaction.instant)
+            yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
 
     def _flagged(self, feed: ChangeFeed) -> DataFrame:
         """The rows of a change feed with `DELETED`, in the columns of the table and that one."""

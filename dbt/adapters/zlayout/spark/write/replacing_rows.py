@@ -53,7 +53,7 @@ def delete(target: Target, condition: str, *, frame: DataFrame | None = None) ->
     gone, deleted = touched | whole, sum(hits.values()) + target.row_count(whole)
     stay = target.row_count(partly) - sum(rows for number, rows in hits.items() if partly[number])
 
-    def claims(added: DataFiles) -> str | None:
+    def key_conflict(added: DataFiles) -> str | None:
         meets = filtered(target.rows_of(added), condition, target.subject).limit(1).count()
         return f"it wrote rows that meet {condition}" if meets else None
 
@@ -62,7 +62,7 @@ def delete(target: Target, condition: str, *, frame: DataFrame | None = None) ->
         removes=(lambda _: target.paths(gone)) if gone.any() else nothing_removed,
         counts=lambda written, _: RowCounts(inserted=written - stay, deleted=deleted),
         # A delete alone may count as done before the other commit; rows that come in their place may not.
-        claims=None if frame is None else claims,
+        key_conflict=None if frame is None else key_conflict,
     )
 
 
@@ -97,11 +97,11 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
         gone = [path for path, key in zip(files["path"].to_pylist(), keys, strict=True) if whole or key in replaced]
         return tuple(gone)
 
-    def claims(added: DataFiles) -> str | None:
+    def key_conflict(added: DataFiles) -> str | None:
         theirs = {tuple(value for _, value in each.partition) for each in added}
         return "it wrote rows of a partition that this overwrite replaces" if whole or theirs & replaced else None
 
-    return Rewrite(frame, removes, lambda written, before: RowCounts(inserted=written, deleted=before), claims)
+    return Rewrite(frame, removes, lambda written, before: RowCounts(inserted=written, deleted=before), key_conflict)
 
 
 def _hits(target: Target, condition: str, files: np.ndarray) -> dict[int, int]:

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.timeline.log.row_count import row_count
 
@@ -25,13 +25,13 @@ def rewrite_table(
     spark: SparkSession,
     name: TableName,
     entry: Entry,
-    opened: OpenTable,
+    opened: TableSnapshot,
     *,
     schema_json: str,
     partition_by: tuple[str, ...],
     progress: Progress | None = None,
     gives_way: bool = False,
-) -> tuple[OpenTable, CommitSummary]:
+) -> tuple[TableSnapshot, CommitSummary]:
     """Writes the rows that are there in other columns or other folders.
 
     Args:

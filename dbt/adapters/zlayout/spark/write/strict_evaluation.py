@@ -19,10 +19,10 @@ from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.read.relations import frame_of
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import OpenTable
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 
-def verdict_of_files(opened: OpenTable, matching: DataFrame) -> npt.NDArray[np.int8]:
+def verdict_of_files(opened: TableSnapshot, matching: DataFrame) -> npt.NDArray[np.int8]:
     """What the index says of a condition.
 
     Args:
@@ -50,7 +50,7 @@ def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:
         ) from error
 
 
-def count_rows(catalog: Catalog, opened: OpenTable, condition: str, subject: str) -> int:
+def count_rows(catalog: Catalog, opened: TableSnapshot, condition: str, subject: str) -> int:
     """Rows of a version that meet a condition; only files that it meets in part are read.
 
     Args:
@@ -70,7 +70,7 @@ def count_rows(catalog: Catalog, opened: OpenTable, condition: str, subject: str
     return known + (frame_of(catalog, opened, open_files).where(condition).count() if open_files.any() else 0)
 
 
-def _predicate(opened: OpenTable, matching: DataFrame) -> Expr:
+def _predicate(opened: TableSnapshot, matching: DataFrame) -> Expr:
     """The condition as the optimizer leaves it; what it turns into more than a filter decides nothing."""
     plan: Any = matching._jdf.queryExecution().optimizedPlan()
     kind = str(plan.getClass().getSimpleName())

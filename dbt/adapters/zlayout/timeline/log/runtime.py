@@ -51,7 +51,7 @@ def _seconds(variable: str, default: float) -> float:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Runtime:
     """Clock, pause and identity; a test replaces them.
 
     Attributes:

@@ -203,7 +203,7 @@ def _oldest_base(timeline: Timeline, pending: Sequence[Pending] | None = None) -
     """The oldest version that a transaction under way needs; the newest of all where none is."""
     store = timeline.store
     found = list_pending(store) if pending is None else pending
-    living = [each for each in found if liveness(each, store, timeline.surroundings) is not Liveness.GONE]
+    living = [each for each in found if liveness(each, store, timeline.runtime) is not Liveness.GONE]
     plans = [plan for each in living if (plan := each.plan(store)) is not None]
     # After the plans: a transaction that ended meanwhile needs nothing any more.
     newest = timeline.latest_version() or 0

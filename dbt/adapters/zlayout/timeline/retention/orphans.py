@@ -30,7 +30,7 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     under_way = {
         pending.instant
         for pending in list_pending(store)
-        if liveness(pending, store, timeline.surroundings) is Liveness.LIVE
+        if liveness(pending, store, timeline.runtime) is Liveness.LIVE
     }
     newest = timeline.latest_version()
     known: set[str] = set()

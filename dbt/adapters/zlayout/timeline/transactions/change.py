@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 _WHOLE_PARTITION_SLICES = "partition_stats"
 
 IndexPlan = IndexSlices | Callable[[Snapshot | None], IndexSlices]
-Claims = Callable[[DataFiles], str | None]
+KeyConflictCheck = Callable[[DataFiles], str | None]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Change:
         curve: The curve model from now on.
         properties: The properties from now on, or a function of those of the version that is followed.
         summary: What was done, for the history.
-        claims: Whether files that another rewrite added meanwhile hold rows that this change decides about, as a
+        key_conflict: Whether files that another rewrite added meanwhile hold rows that this change decides about, as a
             merge does about its keys; returns what they hold, or None where they are no concern of it.
     """
 
@@ -51,7 +51,7 @@ class Change:
     curve: str | None = None
     properties: Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
-    claims: Claims | None = None
+    key_conflict: KeyConflictCheck | None = None
 
 
 @dataclass(frozen=True)

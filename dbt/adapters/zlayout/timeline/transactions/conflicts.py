@@ -87,7 +87,7 @@ class Attempt:
         adds: Paths that it adds.
         removes: Paths that it removes.
         changes_shape: Whether it changes the schema or the partitioning.
-        claims: What it has to do with files that another rewrite added, see `Change`; None for nothing.
+        key_conflict: What it has to do with files that another rewrite added, see `Change`; None for nothing.
         log_groups: File groups to which it adds logs.
     """
 
@@ -98,7 +98,7 @@ class Attempt:
     adds: frozenset[str]
     removes: frozenset[str]
     changes_shape: bool
-    claims: Callable[[DataFiles], str | None] | None = None
+    key_conflict: Callable[[DataFiles], str | None] | None = None
     log_groups: frozenset[str] = frozenset()
 
 
@@ -141,8 +141,8 @@ def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: boo
         if gone:
             raise conflict(attempt, winner, f"it replaced {gone[0]}{_more(gone)} too")
     # What an append added counts as added after this commit; what looked at the table before it added must be seen.
-    if theirs is Kind.REWRITE and attempt.claims is not None and len(winner.adds):
-        claimed = attempt.claims(winner.adds)
+    if theirs is Kind.REWRITE and attempt.key_conflict is not None and len(winner.adds):
+        claimed = attempt.key_conflict(winner.adds)
         if claimed is not None:
             raise conflict(attempt, winner, claimed)
 

@@ -44,5 +44,5 @@ class Heartbeat:
             # A beat that fails is made up for by the next one; a file that is gone must not come back.
             with suppress(StoreError):
                 if store.exists(self._path):
-                    plan = replace(self._plan, heartbeat_ms=self._timeline.surroundings.now_ms())
+                    plan = replace(self._plan, heartbeat_ms=self._timeline.runtime.now_ms())
                     store.put(self._path, plan.to_json())

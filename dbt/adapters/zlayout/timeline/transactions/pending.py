@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.timeline.files.action import Action, State
 from dbt.adapters.zlayout.timeline.files.instant import is_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
-from dbt.adapters.zlayout.timeline.log.runtime import Surroundings
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.writer import Writer
 
 _STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned)")
@@ -203,18 +203,18 @@ def _is_lost_here(store: Store, instant: str) -> bool:
         return (store.root_uri, instant) not in {*_open_here.values(), *_ended_here}
 
 
-def liveness(pending: Pending, store: Store, surroundings: Surroundings) -> Liveness:
+def liveness(pending: Pending, store: Store, runtime: Runtime) -> Liveness:
     """Judge the writer of a pending transaction."""
     plan = pending.plan(store)
     last_sign_ms = pending.modified_ms
     if plan is not None:
-        lives = plan.writer.lives(surroundings.writer)
-        lost_here = plan.writer == surroundings.writer and _is_lost_here(store, pending.instant)
+        lives = plan.writer.lives(runtime.writer)
+        lost_here = plan.writer == runtime.writer and _is_lost_here(store, pending.instant)
         if lives is not None:
             return Liveness.GONE if lost_here or not lives else Liveness.LIVE
         if lost_here:
             return Liveness.GONE
         # The later of two clocks: a writer whose own clock is slow must not look dead.
         last_sign_ms = max(last_sign_ms, plan.heartbeat_ms)
-    silent_seconds = (surroundings.now_ms() - last_sign_ms) / 1000
-    return Liveness.SILENT if silent_seconds > surroundings.dead_after_seconds else Liveness.LIVE
+    silent_seconds = (runtime.now_ms() - last_sign_ms) / 1000
+    return Liveness.SILENT if silent_seconds > runtime.dead_after_seconds else Liveness.LIVE

@@ -59,16 +59,16 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
     Args:
         timeline: The table's timeline.
         dead_after_seconds: A writer that cannot be seen and was silent so long counts as dead; by default as the
-            timeline's surroundings say.
+            timeline's runtime say.
     """
-    surroundings = timeline.surroundings
+    runtime = timeline.runtime
     if dead_after_seconds is not None:
-        surroundings = replace(surroundings, dead_after_seconds=dead_after_seconds)
+        runtime = replace(runtime, dead_after_seconds=dead_after_seconds)
     store = timeline.store
     dead: list[Pending] = []
     rolled_back: list[str] = []
     finished: list[str] = []
-    states = [(pending, liveness(pending, store, surroundings)) for pending in list_pending(store)]
+    states = [(pending, liveness(pending, store, runtime)) for pending in list_pending(store)]
     living = {pending.instant for pending, state in states if state is Liveness.LIVE}
     for pending, state in states:
         # Of two that took the same instant one has written nothing yet; which one is told when the living has ended.
@@ -91,7 +91,7 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
     delete_state_files(store, dead)
     _retire_abandoned(timeline)
     if dead:
-        _delete_old_scratch(store, surroundings.now_ms() - int(1000 * surroundings.dead_after_seconds))
+        _delete_old_scratch(store, runtime.now_ms() - int(1000 * runtime.dead_after_seconds))
     return Recovered(tuple(rolled_back), tuple(finished))
 
 
@@ -164,7 +164,7 @@ def is_committed(timeline: Timeline, instant: str, base_version: int | None, *, 
 
 def _fence(timeline: Timeline, head: Snapshot, instant: str) -> Commit:
     """Return a version that changes nothing, except that the instant can never be committed after it."""
-    now_ms = timeline.surroundings.now_ms()
+    now_ms = timeline.runtime.now_ms()
     own = next_instant(max(head.last_instant, instant), now_ms)
     step = {
         "version": head.version + 1,

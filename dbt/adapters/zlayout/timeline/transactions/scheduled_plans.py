@@ -47,7 +47,7 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
     taken = [timeline.snapshot().last_instant, *(file.instant for file in list_state_files(store))]
     instant = max(taken)
     while True:
-        instant = next_instant(instant, timeline.surroundings.now_ms())
+        instant = next_instant(instant, timeline.runtime.now_ms())
         path = f"{TIMELINE_FOLDER}/{instant}.{_SUFFIXES[action]}"
         try:
             store.create(path, to_json_bytes(dict(content)))

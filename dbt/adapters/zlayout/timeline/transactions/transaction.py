@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.timeline.transactions.pending import (
     mark_open,
     state_path,
 )
-from dbt.adapters.zlayout.timeline.transactions.writer_priority import give_way, wait_for_maintenance
+from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_maintenance, yield_to_writers
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -92,7 +92,7 @@ class Transaction:
                 transaction._close()
                 raise
             transaction._close()
-            timeline.surroundings.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS))
+            timeline.runtime.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS))
         raise ConflictError(
             f"{operation}: no free instant in {_BEGIN_TRIES} tries; run it again when fewer writers are busy"
         )
@@ -116,9 +116,9 @@ class Transaction:
         pause_seconds = _FIRST_PAUSE_SECONDS
         if kind_of(self.operation, bool(change.removes)) is Kind.MAINTENANCE and self._plan is not None:
             self._show(replace(self._plan, committing=True))
-            give_way(self._timeline, self.operation, self.instant)
+            yield_to_writers(self._timeline, self.operation, self.instant)
         for _ in range(_COMMIT_TRIES):
-            signature = Signature(self.instant, self.action, self.operation, self._timeline.surroundings.now_ms())
+            signature = Signature(self.instant, self.action, self.operation, self._timeline.runtime.now_ms())
             entry = entry_after(head, change, signature, index, self.base)
             self._fate_unknown = True
             try:
@@ -136,7 +136,7 @@ class Transaction:
             if landed is not None:
                 return self._finish(landed)
             head = latest
-            self._timeline.surroundings.sleep(random.uniform(0, pause_seconds))
+            self._timeline.runtime.sleep(random.uniform(0, pause_seconds))
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
         raise ConflictError(
             f"{self.operation} {self.instant}: other writers took the next version {_COMMIT_TRIES} times in a row; "
@@ -181,9 +181,9 @@ class Transaction:
         return state_path(self.instant, self.action, State.INFLIGHT)
 
     def _start(self, seen_version: int | None, reads_version: int | None) -> bool:
-        store, surroundings = self._store, self._timeline.surroundings
+        store, runtime = self._store, self._timeline.runtime
         # The base is not older than what was seen before: so a clean knows from the first file on what must stay.
-        plan = Plan(self.operation, _older(seen_version, reads_version), surroundings.writer, surroundings.now_ms())
+        plan = Plan(self.operation, _older(seen_version, reads_version), runtime.writer, runtime.now_ms())
         requested = state_path(self.instant, self.action, State.REQUESTED)
         try:
             store.create(requested, plan.to_json())
@@ -220,7 +220,7 @@ class Transaction:
             adds=frozenset(change.adds["path"].to_pylist()) if kind is not Kind.OVERWRITE else frozenset(),
             removes=frozenset(change.removes),
             changes_shape=changes_shape(self.base, change),
-            claims=change.claims,
+            key_conflict=change.key_conflict,
             log_groups=groups_with_logs(change.adds),
         )
         for version in range(head.version + 1 if head else 0, latest.version + 1):
@@ -273,7 +273,7 @@ class Transaction:
         return entry
 
     def _start_heart(self) -> None:
-        every_seconds = self._timeline.surroundings.heartbeat_seconds
+        every_seconds = self._timeline.runtime.heartbeat_seconds
         if every_seconds is not None and self._plan is not None:
             self._heart = Heartbeat(self._timeline, self.inflight_path, self._plan, every_seconds)
 
@@ -293,7 +293,7 @@ def _free_instant(timeline: Timeline) -> tuple[str, int | None]:
     taken = [file.instant for file in list_state_files(timeline.store)]
     if version is not None:
         taken.append(timeline.snapshot().last_instant)
-    return next_instant(max(taken, default=None), timeline.surroundings.now_ms()), version
+    return next_instant(max(taken, default=None), timeline.runtime.now_ms()), version
 
 
 def _older(version: int | None, other: int | None) -> int | None:

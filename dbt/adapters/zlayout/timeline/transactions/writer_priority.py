@@ -21,7 +21,7 @@ _WAIT_SECONDS = 0.05
 _WAITS = 200
 
 
-def give_way(timeline: Timeline, operation: str, instant: str) -> None:
+def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
     """Return if no user write is under way that looked at the files of its base.
 
     Args:
@@ -40,7 +40,7 @@ def give_way(timeline: Timeline, operation: str, instant: str) -> None:
             continue
         if operation == Operation.COMPACTION and pending.action is Action.DELTACOMMIT:
             continue  # it only adds files, and a compaction leaves rows in their file groups
-        if liveness(pending, timeline.store, timeline.surroundings) is Liveness.LIVE:
+        if liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE:
             raise ConflictError(
                 f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is under "
                 f"way on {plan.writer.host} (process {plan.writer.pid}); run it again when that has ended"
@@ -57,7 +57,7 @@ def wait_for_maintenance(timeline: Timeline, instant: str) -> None:
     for _ in range(_WAITS):
         if not _is_committing(timeline, instant):
             return
-        timeline.surroundings.sleep(_WAIT_SECONDS)
+        timeline.runtime.sleep(_WAIT_SECONDS)
 
 
 def _is_committing(timeline: Timeline, instant: str) -> bool:
@@ -66,5 +66,5 @@ def _is_committing(timeline: Timeline, instant: str) -> bool:
             continue
         plan = pending.plan(timeline.store)
         if plan is not None and plan.committing:
-            return liveness(pending, timeline.store, timeline.surroundings) is Liveness.LIVE
+            return liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE
     return False
