@@ -6,6 +6,10 @@ import pytest
 
 # A run's result in SQL, over the table as it was (`old`) and the rows that came (`new`); both have `arriving`'s columns.
 _BY_ID = "select * from new union all select * from old where id not in (select id from new)"
+# No row of the first round is a delete; some of the second's and the third's are, of keys that the table has or lacks.
+_IS_DELETE = "amount > 300 and part = 1"
+_DELETES = f"""
+    select * from new where not ({_IS_DELETE}) union all select * from old where id not in (select id from new)"""
 EXPECTED = {
     "append_plain": "select * from old union all select * from new",
     "append_parted": "select * from old union all select * from new",
@@ -33,6 +37,8 @@ EXPECTED = {
     "merge_only_known": """
         select new.* from new join old using (id) union all
         select * from old where id not in (select id from new)""",
+    "merge_deletes": _DELETES,
+    "upsert_deletes": _DELETES,
     "merge_without_key": "select * from old union all select * from new",
     "delete_insert_plain": "select * from new union all select * from old where part not in (select part from new)",
     "delete_insert_parted": """
@@ -101,6 +107,23 @@ def test_a_run_is_one_version_and_tells_what_became_of_rows(rounds, arrived):
     appended = outcome.response("append_plain")
     assert (appended["rows_inserted"], appended["files_removed"]) == (len(arrived[1]), 0)
     assert outcome.message("append_plain").endswith(f"+{len(arrived[1])} ~0 -0 rows in 1 new file")
+
+
+@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("model", ["merge_deletes", "upsert_deletes"])
+def test_a_run_tells_how_many_rows_its_deletes_took(rounds, arrived, model, number):
+    known = {row[0] for row in rounds[number - 2][1][model]}
+    came = arrived[number - 1]
+    deletes = {row[0] for row in came if row[3] > 300 and row[1] == 1}
+    gone = len(deletes & known)
+    response = rounds[number - 1][0].response(model)
+    assert response["rows_deleted"] == gone > 0
+    assert response["rows_inserted"] == len({row[0] for row in came} - known - deletes)
+    assert f" -{gone} rows" in rounds[number - 1][0].message(model)
+
+
+def test_a_column_that_only_tells_deletes_is_not_stored(spark, rounds):
+    assert spark.table("main.merge_deletes").columns == COLUMNS.split(", ")
 
 
 def test_a_full_refresh_is_one_version_with_the_rows_of_this_run_alone(dbt, rounds, arrived):
