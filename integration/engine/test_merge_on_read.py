@@ -419,6 +419,22 @@ def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
 
 
 @pytest.mark.slow
+def test_a_compaction_by_hand_merges_logs_that_pay_nothing(spark):
+    settings = {"compaction": "inline", "compact_every": 1, "compaction_min_log_ratio": 1000, "compaction_max_logs": 50}
+    table = made(spark, "by_hand", ROWS.format(0, 100), **settings)
+    # Too few bytes of logs for the table to merge them by itself.
+    assert upsert(spark, table, "select 1L k, 1L a, 'one' v").compacted == {}
+    assert upsert(spark, table, "select 2L k, 1L a, 'two' v").compacted == {}
+    planned = table.compact(schedule_only=True)
+    assert (planned.groups, planned.files_removed) == (1, 3)
+    assert table.compact(execute_only=True).groups == 1
+    assert rows(spark, "select k from z.mor_by_hand__ro where v in ('one', 'two')") == [(1,), (2,)]
+    assert upsert(spark, table, "select 3L k, 1L a, 'three' v").compacted == {}
+    assert table.compact().groups == 1
+    assert len(log_files(live(table))) == 0
+
+
+@pytest.mark.slow
 def test_the_type_of_a_table_changes_both_ways_in_one_commit(spark):
     table = ZTable.write(spark, "z.mor_converted", spark.sql(ROWS.format(0, 50)), zorder=["k"], comment="of records")
     version = table.version
