@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.zlayout.config.known_keys import OWN_KEYS
+from dbt.adapters.zlayout.config.reclustering import RECLUSTERING_KEYS
 from dbt.adapters.zlayout.config.table_config import parse_table_config
+from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.layout.measures.depth import Overlap
 from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
 from dbt.adapters.zlayout.table.explanation import Explanation
@@ -38,6 +40,29 @@ def test_every_key_of_a_model_is_documented_and_no_other():
 def test_the_documented_default_is_the_default(key):
     documented = _key_rows()[key][0].strip("`")
     assert parse_table_config({key: documented}) == parse_table_config({})
+
+
+@pytest.mark.parametrize("key", TABLE_TYPE_KEYS)
+def test_the_documented_default_of_a_merge_on_read_table_is_the_default(key):
+    default, documented = {"table_type": "merge_on_read", "unique_key": "k"}, _key_rows()[key][0].strip("`")
+    if documented in ("none", "no limit"):
+        assert getattr(parse_table_config(default).table_type, key) is None
+    elif key == "table_type":
+        assert parse_table_config({key: documented}) == parse_table_config({})
+    else:
+        assert parse_table_config({**default, key: documented}) == parse_table_config(default)
+
+
+@pytest.mark.parametrize("key", RECLUSTERING_KEYS)
+def test_the_documented_default_of_a_clustering_is_the_default(key):
+    documented = _key_rows()[key][0].strip("`")
+    if share := re.fullmatch(r"(\d+) % of `target_file_size", documented):
+        low_and_high = parse_table_config({}).reclustering.file_limits(100_000)
+        assert low_and_high[key == "max_file_size"] == int(share[1]) * 1_000
+    elif documented == "no limit":
+        assert parse_table_config({}).reclustering.max_bytes is None
+    else:
+        assert parse_table_config({key: documented}) == parse_table_config({})
 
 
 @pytest.mark.parametrize(
