@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 
+LEADS_OUT = ["../x", "/x", "k=1/../../x", "..", ".", "", "a//b", "./x", "x/", "x\x00"]
 STRANGE_NAMES = ["k=a%2Fb/x 1.parquet", "é/日本/ñ.json", "k=a#?[]{}~'&+$!/y", "_hidden/.dot", "a.b/c,d;e=f", "%41/% "]
 BIG_BYTES = 8 << 20
 
@@ -99,6 +101,22 @@ class StoreContract:
         store.delete(["x"])
         store.create("x", b"second")
         assert store.read("x") == b"second"
+
+    @pytest.mark.parametrize("path", LEADS_OUT)
+    def test_nothing_is_deleted_by_a_path_that_may_lead_out(self, store: Store, path: str) -> None:
+        store.put("x", b"kept")
+        with pytest.raises(StoreError, match="no path of a file below the table's folder"):
+            store.delete(iter([path, "x"]))
+        assert listed(store, "", recursive=True) == ["x"]
+
+    def test_a_file_larger_than_any_metadata_is_not_read(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys.modules[type(store).__module__], "MOST_BYTES_READ", 3)
+        store.put("largest", b"123")
+        store.put("larger", b"1234")
+        assert store.read("largest") == b"123"
+        with pytest.raises(StoreError, match="larger has 4 bytes; no file of a table's metadata has more than"):
+            store.read("larger")
+        assert store.read_tail("larger", 2) == b"34"
 
     def test_a_lost_create_leaves_no_scratch(self, store: Store) -> None:
         store.create("x", b"first")

@@ -12,6 +12,7 @@ import pytest
 
 from dbt.adapters.zlayout.errors import StoreError, UnsupportedError
 from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ
 
 
 def test_files_get_the_mode_of_the_umask(tmp_path: Path) -> None:
@@ -36,6 +37,13 @@ def test_a_failed_write_leaves_no_file_and_no_scratch(tmp_path: Path, monkeypatc
         with pytest.raises(StoreError, match="No space left"):
             write("log/1", b"x")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_file_larger_than_any_metadata_is_refused_and_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "log.json").open("wb") as file:
+        file.truncate(MOST_BYTES_READ + 1)  # a hole, which takes no disk
+    with pytest.raises(StoreError, match=r"log\.json has 2,147,483,649 bytes; .* has more than 2,147,483,648"):
+        LocalStore(tmp_path).read("log.json")
 
 
 def test_a_file_system_without_hard_links_is_refused_with_the_reason(

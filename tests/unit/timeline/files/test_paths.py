@@ -84,7 +84,9 @@ def test_a_plan_that_names_a_file_elsewhere_holds_nothing(wrong) -> None:
     operation = {"partition": [], "group": "g", "base": "b", "logs": ["l"], "logs_only": False, "size_bytes": 1}
     group = {"partition": "", "paths": ["a"], "rows": 1, "size_bytes": 1, "reason": "all", "files_after": 1, "saves": 0}
     assert len(operations_of({"operations": [operation]})) == len(scheduled_groups([group])) == 1
-    for damaged in ({**operation, "logs": [wrong]}, {"group": wrong}, wrong):
+    in_a_file = [{"logs": [wrong]}, {"deletes": [wrong]}, *([] if wrong is None else [{"base": wrong}])]
+    named = [{**operation, **each, "logs_only": only} for each in in_a_file for only in (False, True)]
+    for damaged in (*named, {"group": wrong}, wrong):
         assert operations_of({"operations": [damaged]}) == []
         assert groups_of([{"operations": [damaged]}]) == set()
     for damaged in ({**group, "paths": [wrong]}, {"paths": wrong}, wrong):

@@ -180,7 +180,8 @@ def operations_of(plan: Mapping[str, Any]) -> list[CompactionOperation]:
     try:
         found = [CompactionOperation.from_dict(told) for told in plan.get("operations", ())]
         for each in found:
-            data_paths(list(each.paths), "a plan")
+            base = () if each.base is None else (each.base,)
+            data_paths([*base, *each.changes], "a plan")
             hash(each)  # all that it names is plain
     except (KeyError, TypeError, ValueError, CorruptError):
         return []
