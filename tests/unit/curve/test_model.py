@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,35 @@ def test_garbage_and_truncated_content_are_corrupt() -> None:
     for damaged in (b"", b"ARROW1", b"{}", content[:-10], content[: len(content) // 2], content[100:]):
         with pytest.raises(CorruptError, match="stored curve"):
             CurveModel.from_bytes(damaged)
+
+
+@pytest.mark.parametrize("rounds", [200, pytest.param(11_500, marks=pytest.mark.exhaustive)])
+def test_damage_of_any_bytes_is_corrupt_or_a_curve_that_places_every_row(rounds: int) -> None:
+    sample = keys(600)
+    partitions = [("2024-01-01", None) if number % 3 else ("x/y", "") for number in range(600)]
+    models = [build(sample, curve, partition_keys=partitions) for curve in ("zorder", "hilbert", "linear")]
+    contents, rng = [each.to_bytes() for each in models], random.Random(15)
+    refused = 0
+    for _ in range(rounds):
+        try:
+            model = CurveModel.from_bytes(damaged(rng.choice(contents), rng))
+        except CorruptError:
+            refused += 1
+            continue
+        for key in (None, ("x/y", ""), ("unseen", "z")):
+            if model.fits(COLUMNS, (pa.int32(), pa.string()), model.curve):
+                placed = model.place(sample.columns, key)
+                assert placed.leaf.min() >= 0
+                assert placed.file.min() >= 0
+    assert rounds > refused > rounds // 10
+
+
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """A few bytes are others; of some the end is missing."""
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 8)):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed[: rng.randrange(len(changed))] if rng.random() < 0.2 else changed)
 
 
 def with_changes(content: bytes, facts: dict[str, Any], **arrays: list[float]) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,9 +66,9 @@ class Counting(TableIndex):
         return super().partition_statistics(files, columns)
 
 
-def index_of(live: DataFiles) -> Counting:
+def index_of(live: DataFiles, lows: Sequence[int] = LOWS) -> Counting:
     count = len(live)
-    low = pa.array(LOWS)
+    low = pa.array(lows)
     yes, none = pa.repeat(True, count), pa.array([0] * count)
     rows = live.column("row_count").combine_chunks()
     structs = [
@@ -99,6 +99,31 @@ def test_each_step_works_on_what_the_one_before_has_left() -> None:
     assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
     assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
     assert all(each.seconds >= 0 for each in plan.stages)
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.exhaustive)])
+def test_many_files_in_half_as_many_partitions_are_decided_as_each_by_itself(count: int) -> None:
+    number = np.arange(count)
+    # Two files a partition, far apart in the list; an eighth of the partitions holds what is asked for.
+    partition, low = number % (count // 2), number * 7919 % count
+    live = DataFiles.from_columns(
+        ("part",),
+        path=[f"part={part:05}/{each}.parquet" for each, part in enumerate(partition.tolist())],
+        partition_values=[[f"{part:05}" for part in partition.tolist()]],
+        row_count=[10] * count,
+        size_bytes=[1] * count,
+        modified_ms=[1] * count,
+        group=[str(each) for each in range(count)],
+    )
+    index = index_of(live, low.tolist())
+    for limit in (0, 1, count // 8, count, 2 * count):
+        plan = plan_scan(below(limit), live, index)
+        assert plan.candidates.tolist() == (low < limit).tolist()
+        lowest = np.minimum(low[: count // 2], low[count // 2 :])
+        assert plan.stages[0].files_after == 2 * int((lowest < limit).sum())
+    folder = Compare(Op.LT, Column(("part",), pa.string()), pa.scalar("00100"))
+    plan = plan_scan(And((folder, below(count // 2))), live, index)
+    assert plan.candidates.tolist() == ((partition < 100) & (low < count // 2)).tolist()
 
 
 @pytest.mark.parametrize("limit", [0, 5, 15, 25, 105, 115, 1000])

@@ -238,7 +238,8 @@ def _use_all_of(table) -> None:
             look()
 
 
-def test_damage_of_any_file_is_an_error_of_this_package_or_none(table) -> None:
+@pytest.mark.parametrize("rounds", [25, pytest.param(5_700, marks=pytest.mark.exhaustive)])
+def test_damage_of_any_file_is_an_error_of_this_package_or_none(table, rounds) -> None:
     rng = random.Random(15)
     create_table_file(table.store, TableFile.new(Level.MANAGED, "s.t", 1))
     for _ in range(3):
@@ -250,7 +251,7 @@ def test_damage_of_any_file_is_an_error_of_this_package_or_none(table) -> None:
     whole = {file.path: table.store.read(file.path) for file in table.store.list("", recursive=True)}
     metadata = sorted(path for path in whole if path.startswith(".zlayout/"))
     assert any(path.startswith(CLEAN_FOLDER) for path in metadata)
-    for _ in range(25):
+    for _ in range(rounds):
         path = rng.choice(metadata)
         if path.endswith(".parquet") or rng.random() < 0.3:
             content = bytearray(whole[path])

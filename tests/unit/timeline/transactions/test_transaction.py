@@ -80,25 +80,26 @@ def test_two_appends_both_land(table) -> None:
     assert len(table.live()) == 3
 
 
-def test_appends_from_many_threads_all_land(table) -> None:
+@pytest.mark.parametrize(("writers", "appends"), [(4, 5), pytest.param(8, 25, marks=pytest.mark.exhaustive)])
+def test_appends_from_many_threads_all_land(table, writers, appends) -> None:
     table.overwrite()
     failures: list[BaseException] = []
 
     def append() -> None:
         try:
-            for _ in range(5):
+            for _ in range(appends):
                 table.append()
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=append) for _ in range(4)]
+    threads = [threading.Thread(target=append) for _ in range(writers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert failures == []
-    assert table.timeline().latest_version() == 20
-    assert len(table.live()) == 21
+    assert table.timeline().latest_version() == writers * appends
+    assert len(table.live()) == writers * appends + 1
     assert table.live() == table.on_disk()
 
 
