@@ -1,6 +1,8 @@
 """What the name of a folder cannot hold is refused when it is written; what it holds is read as plain Spark reads it."""
 
 import pytest
+from comparing import same_rows
+from pyspark.sql import functions
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.errors import WriteError
@@ -55,3 +57,51 @@ def test_after_a_change_of_zone_the_session_reads_folders_as_plain_spark_does(sp
             session.conf.set(ZONE, zone)
         assert sorted(spark.sql(query).collect()) == sorted(plain.sql(query).collect()), zone
         assert sorted(spark.table("z.zoned").collect()) == sorted(plain.table("z.zoned").collect()), zone
+
+
+HOSTILE_VALUES = [
+    *("a", "A", "a b", " lead", "trail ", "  ", ".", "..", "...", ".hidden", "_hidden", "a/b", "../x", "/a", "a\\b"),
+    *(
+        "a=b",
+        "a=",
+        "=a",
+        "a%b",
+        "%",
+        "%2F",
+        "%zz",
+        "a:b",
+        "a?b",
+        "a#b",
+        "a*b",
+        "a&b",
+        "a,b",
+        "a;b",
+        "a'b",
+        'a"b',
+        "a`b",
+    ),
+    *("{a}", "[a]", "^a", "a\tb", "a\nb", "\x7f", "null", "日本", "1", "01"),
+]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("writer", ["arrow", "spark"])
+def test_forty_two_hostile_values_are_partitions_that_are_read_as_they_were_written(spark, writer):
+    assert len(set(HOSTILE_VALUES)) == 42
+    enable(spark)
+    name = f"z.hostile_values_{writer}"
+    rows = spark.createDataFrame([(n, n % 3, v) for n, v in enumerate(HOSTILE_VALUES * 3)], "id long, k int, p string")
+    table = ZTable.write(spark, name, rows, partition_by=["p"], zorder=["k"], writer=writer)
+    assert len(set(table.snapshot().files.partition_values("p").to_pylist())) == 42
+    table.append(rows)
+    plain = spark.newSession()
+    for value in HOSTILE_VALUES:
+        expected = sorted([number for number, each in enumerate(HOSTILE_VALUES * 3) if each == value] * 2)
+        for session in (spark, plain):
+            found = session.table(name).where(functions.col("p") == functions.lit(value)).select("id").collect()
+            assert sorted(row.id for row in found) == expected, value
+    assert same_rows(spark.table(name), rows.union(rows))
+    assert same_rows(plain.table(name), rows.union(rows))
+    table.delete("p = '..'")
+    assert spark.table(name).count() == 41 * 6
+    assert table.verify(data=True).num_rows == 0
