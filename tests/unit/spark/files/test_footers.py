@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.zlayout.index.column_stats import stats_type
-from dbt.adapters.zlayout.index.footer import footer_statistics, footer_table
-from dbt.adapters.zlayout.index.tracked import TrackedColumn
+from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
+from dbt.adapters.zlayout.index.statistics.column_stats import stats_type
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.files.footers import footers_found, read_footers
 from dbt.adapters.zlayout.store.local import LocalStore
 

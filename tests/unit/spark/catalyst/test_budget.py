@@ -12,9 +12,9 @@ import pytest
 
 from dbt.adapters.zlayout.predicate import Unknown
 from dbt.adapters.zlayout.predicate.expr import leaves
-from dbt.adapters.zlayout.spark import catalyst, catalyst_tree
-from dbt.adapters.zlayout.spark.catalyst import to_predicate
-from dbt.adapters.zlayout.spark.catalyst_tree import Budget, OverBudgetError
+from dbt.adapters.zlayout.spark.catalyst import predicates, tree
+from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
+from dbt.adapters.zlayout.spark.catalyst.tree import Budget, OverBudgetError
 
 PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 SCHEMA = json.dumps(
@@ -113,8 +113,8 @@ def why_not(monkeypatch: pytest.MonkeyPatch) -> Any:
     def read(*conditions: Lines, **budget: float) -> Sequence[str]:
         jvm = Jvm()
         with monkeypatch.context() as patched:
-            patched.setattr(catalyst, "Budget", partial(Budget, **budget))
-            patched.setitem(catalyst_tree._HANDLES, jvm, Handles())  # type: ignore[misc]  # what the JVM would do
+            patched.setattr(predicates, "Budget", partial(Budget, **budget))
+            patched.setitem(tree._HANDLES, jvm, Handles())  # type: ignore[misc]  # what the JVM would do
             read = to_predicate(jvm, conditions, SCHEMA, 1)  # type: ignore[arg-type]  # the same
         return [each.reason for each in leaves(read) if isinstance(each, Unknown)]
 
@@ -193,7 +193,7 @@ def test_what_a_budget_has_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
         budget.check_time()
     for _ in range(1_000):
         budget.call()
-    with pytest.raises(catalyst_tree.NotUnderstoodError, match="more than 1,000 looks"):
+    with pytest.raises(tree.NotUnderstoodError, match="more than 1,000 looks"):
         budget.call()
     budget.spend(50_000)
     with pytest.raises(OverBudgetError, match="more than 50,000 parts"):
