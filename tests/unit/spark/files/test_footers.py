@@ -1,6 +1,7 @@
 """Footers of files that are there already: what cannot be understood is unreadable, and nothing worse."""
 
 import datetime as dt
+import os
 import random
 import subprocess
 import sys
@@ -82,7 +83,9 @@ ENDS_THE_PROCESS = pytest.mark.xfail(reason="pyarrow 26 aborts on some 4 of 1,00
 def test_a_footer_with_damage_of_any_bytes_is_unreadable_or_gives_statistics(tmp_path, rounds) -> None:
     # In a process of its own: should it end, the other tests go on.
     reading = [sys.executable, __file__, str(tmp_path), str(rounds)]
-    done = subprocess.run(reading, capture_output=True, text=True, check=False)
+    # It runs the same package as this one.
+    paths = {"PYTHONPATH": os.pathsep.join(["", *sys.path])}
+    done = subprocess.run(reading, capture_output=True, text=True, check=False, env={**os.environ, **paths})
     assert done.returncode == 0, done.stderr
     assert 100 * rounds > int(done.stdout) > 10 * rounds
 
