@@ -16,10 +16,11 @@ from unittest import mock
 from simulated_store import LiveScript, Script, ScriptedStore, World
 
 from dbt.adapters.zlayout.errors import ConflictError, VersionNotFoundError
+from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import data_file_path, index_slice_path, parse_log_file_name
+from dbt.adapters.zlayout.timeline.files.naming import data_file_path, parse_log_file_name
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.log.writer import Writer
@@ -148,10 +149,10 @@ class Work:
                 return Outcome("done")
             with Transaction.begin(timeline, self._action(), self.operation, reads_version=self.version) as transaction:
                 change = self._change(timeline, transaction)
-                slice_path = index_slice_path("files", transaction.instant, "delta")
-                timeline.store.put(slice_path, b"slice")
+                path = slice_path("files", transaction.instant, b"slice")
+                timeline.store.put(path, b"slice")
                 before = () if self._is_whole() or transaction.base is None else transaction.base.index.get("files", ())
-                transaction.commit(change, index={"files": (*before, slice_path)})
+                transaction.commit(change, index={"files": (*before, path)})
             return Outcome("done")
         except ConflictError as error:
             return Outcome("conflict", str(error))

@@ -15,13 +15,14 @@ from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatis
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.slices import (
     live_files,
-    read_column_stats,
+    open_slice,
     read_columns,
     slice_path,
     verified,
     write_slices,
 )
 from dbt.adapters.zlayout.index.statistics.bound_cutting import MAX_BOUND_BYTES
+from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -169,15 +170,6 @@ def test_long_text_bounds_are_cut_on_the_way_to_disk() -> None:
     index = table.index()
     assert column_of(index, files, B) == ["é" * (MAX_BOUND_BYTES // 2)]
     assert column_of(index, files, B, "maximum_exact") == [False]
-
-
-def test_only_the_wanted_columns_are_read_of_a_slice() -> None:
-    table = Table()
-    table.commit([(data_file("f1"), footer(1, 5))])
-    (path,) = table.slices["column_stats"]
-    part = read_column_stats(table.store.files[path], {B, ("other",)})
-    assert list(part.columns) == [B]
-    assert part.files.column_names == ["path", "row_count", "size_bytes", "modified_ms"]
 
 
 def test_a_filter_on_two_columns_decodes_the_statistics_of_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,9 +360,10 @@ def test_slices_keep_the_type_of_every_column(count: int) -> None:
     unknown = FooterStatistics(10, tuple(ColumnFooter(None, 3, 0, 10) for _ in tracked))
     stats = footer_table(files["path"].to_pylist(), [unknown] * count, tracked)
     content = write_slices(files, stats)["column_stats"]
-    found = read_column_stats(content, [each.path for each in tracked])
-    assert [found.columns[each.path].type.field("min").type for each in tracked] == list(TYPES)
-    assert found.files.num_rows == count
+    reader = open_slice(content)
+    found = read_columns(reader, list(column_paths(reader.schema).values()))
+    assert [field.type.field("min").type for field in found.schema] == list(TYPES)
+    assert found.num_rows == count
 
 
 def test_the_slices_of_one_file_are_small() -> None:

@@ -17,7 +17,6 @@ from dbt.adapters.zlayout.publish.spark_manifest import (
     published_version,
     retire,
     shows,
-    unpublish,
 )
 from dbt.adapters.zlayout.spark.index.fresh import stale_files
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -114,13 +113,6 @@ def test_a_table_that_was_never_published_begins_with_its_newest_version(store) 
         timeline = _overwrite(store, PATHS[:1])
     catch_up(store, timeline)
     assert _names(store) == ["3.compact"]
-
-
-def test_a_manifest_can_be_taken_away(store) -> None:
-    catch_up(store, _overwrite(store, PATHS[:1]))
-    unpublish(store)
-    assert published_version(store) is None
-    assert not store.local_path("_spark_metadata").exists()
 
 
 def test_after_the_newest_entry_is_lost_plain_readers_go_back_with_the_log_and_a_new_one_of_its_number_is_shown(

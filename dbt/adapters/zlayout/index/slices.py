@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -114,33 +113,6 @@ def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[C
     rows = pc.index_in(contiguous(files.column("path")), value_set=contiguous(column_stats.column("path")))
     paths = column_paths(column_stats.schema)
     return rows, {path: cut_bounds(contiguous(column_stats.column(name)).take(rows)) for path, name in paths.items()}
-
-
-@dataclass(frozen=True)
-class ColumnStatsSlice:
-    """What was read of a ``column_stats`` slice.
-
-    Attributes:
-        files: ``path`` and the columns of `IDENTITY`.
-        columns: Statistics of the columns that were wanted and are there.
-    """
-
-    files: pa.Table
-    columns: Mapping[ColumnPath, pa.StructArray]
-
-
-def read_column_stats(content: bytes, wanted: Collection[ColumnPath]) -> ColumnStatsSlice:
-    """Reads only the wanted columns of a ``column_stats`` slice.
-
-    Raises:
-        CorruptError: The content is not such a slice.
-    """
-    reader = open_slice(content)
-    paths = column_paths(reader.schema)
-    present = [path for path in wanted if path in paths]
-    table = read_columns(reader, ["path", *IDENTITY, *(paths[path] for path in present)])
-    structs = {path: contiguous(table.column(paths[path])) for path in present}
-    return ColumnStatsSlice(table.select(["path", *IDENTITY]), structs)
 
 
 def open_slice(content: bytes) -> BoundedParquet:

@@ -156,14 +156,6 @@ def retire(store: Store, keep: int = 3) -> None:
     store.delete(manifest_path(version) for version in old)
 
 
-def unpublish(store: Store) -> None:
-    """Delete the manifest: Spark lists the folder again."""
-    # Newest last: until the end Spark sees a manifest that is whole.
-    versions = sorted(_published(store))
-    store.delete(manifest_path(version) for version in versions)
-    store.delete_tree(SPARK_MANIFEST_FOLDER)
-
-
 def _published(store: Store) -> list[int]:
     return [int(match[1]) for match in map(_MANIFEST.fullmatch, _names(store)) if match]
 

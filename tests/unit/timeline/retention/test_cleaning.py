@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import (
@@ -12,11 +13,10 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
     curve_path,
     data_file_path,
-    index_slice_path,
     scratch_name,
     staging_folder,
 )
-from dbt.adapters.zlayout.timeline.retention.clean_record import cleaned_version
+from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -28,11 +28,17 @@ HOUR_MS = 3_600_000
 
 def _indexed_overwrite(table) -> None:
     with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-        slices = {"files": (index_slice_path("files", transaction.instant, "base"),)}
+        slices = {"files": (slice_path("files", transaction.instant, b"slice"),)}
         table.store.put(slices["files"][0], b"x")
         table.store.put(curve_path(transaction.instant), b"x")
         files = table.write(transaction)
         transaction.commit(Change(files, schema_json="{}", curve=curve_path(transaction.instant)), index=slices)
+
+
+def _oldest_whole(table):
+    """The oldest version whose files every clean left whole; None without a clean."""
+    record = newest_state(list(read_records(table.store).values()))
+    return None if record is None else record.oldest_version
 
 
 def test_files_of_the_newest_versions_stay(table) -> None:
@@ -46,7 +52,7 @@ def test_files_of_the_newest_versions_stay(table) -> None:
     assert result.oldest_version == 3
     assert len(table.store.list(".zlayout/index", recursive=True)) == 2
     assert len(table.store.list(".zlayout/curve")) == 2
-    assert cleaned_version(table.store) == 3
+    assert _oldest_whole(table) == 3
 
 
 def test_files_of_versions_that_a_reader_may_still_read_stay(table) -> None:
@@ -87,7 +93,7 @@ def test_a_version_that_a_transaction_began_with_stays(table) -> None:
 def test_slices_of_a_transaction_under_way_stay(table) -> None:
     table.overwrite()
     with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as transaction:
-        path = index_slice_path("files", transaction.instant, "delta")
+        path = slice_path("files", transaction.instant, b"slice")
         table.store.put(path, b"x")
         clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
         assert table.store.exists(path)
@@ -161,7 +167,7 @@ def test_records_of_cleans_do_not_pile_up(table) -> None:
         table.overwrite()
         clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
     assert 1 <= len(table.store.list(CLEAN_FOLDER)) <= 10
-    assert cleaned_version(table.store) == 14
+    assert _oldest_whole(table) == 14
 
 
 def test_files_that_a_rollback_takes_in_while_a_clean_looks_at_it_stay(table, monkeypatch) -> None:

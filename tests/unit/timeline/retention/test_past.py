@@ -10,8 +10,8 @@ from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER
 from dbt.adapters.zlayout.timeline.retention.clean_record import (
     CleanRecord,
-    cleaned_version,
     create_record,
+    newest_state,
     read_records,
 )
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
@@ -25,6 +25,12 @@ HOUR_MS = 3_600_000
 
 def _cleaned(table, **options):
     return clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS, **options)
+
+
+def _oldest_whole(table):
+    """The oldest version whose files every clean left whole; None without a clean."""
+    record = newest_state(list(read_records(table.store).values()))
+    return None if record is None else record.oldest_version
 
 
 def test_a_version_is_found_by_its_instant_and_by_its_time(table) -> None:
@@ -74,7 +80,7 @@ def test_versions_of_appends_stay_whole(table) -> None:
     _cleaned(table)
     first = snapshot_of(table.timeline(), 0, "t")
     assert missing_files(table.timeline(), first.files) == []
-    assert cleaned_version(table.store) == 0
+    assert _oldest_whole(table) == 0
 
 
 @pytest.mark.parametrize("count", [1, 300])
@@ -144,7 +150,7 @@ def test_a_clean_that_a_rollback_comes_in_between_keeps_its_version_or_the_rollb
     assert refused == ([] if before_the_record else [True])
     begun[0].rollback()
     assert missing_files(table.timeline(), table.timeline().snapshot(0).files) == []
-    assert cleaned_version(table.store) in (None, 0)
+    assert _oldest_whole(table) in (None, 0)
     assert _cleaned(table).files == 2
 
 
@@ -178,14 +184,14 @@ def test_a_clean_that_retains_more_does_not_bring_back_what_an_earlier_one_took(
     table.overwrite()
     result = clean(table.timeline(), 4, 0, table.now_ms + HOUR_MS)
     assert (result.files, result.oldest_version) == (0, 2)
-    assert cleaned_version(table.store) == 2
+    assert _oldest_whole(table) == 2
 
 
 def test_two_records_of_one_moment_have_names_of_their_own(table) -> None:
     first = create_record(table.store, CleanRecord(1, 1, 5), ())
     second = create_record(table.store, CleanRecord(0, 0, 5), ())
     assert list(read_records(table.store)) == [first, second]
-    assert cleaned_version(table.store) == 1
+    assert _oldest_whole(table) == 1
 
 
 def test_lost_files_of_this_format_go_when_they_are_old_and_others_stay(table) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, manifest_bytes, manifest_path, retire
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
-from dbt.adapters.zlayout.timeline.files.naming import index_slice_path
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -83,11 +83,11 @@ def _work(table, store, operation: Operation) -> None:
     action = Action.COMMIT if operation is Operation.APPEND else Action.REPLACECOMMIT
     with Transaction.begin(timeline, action, operation) as transaction:
         files = table.write(transaction, 2, store)
-        slice_path = index_slice_path("files", transaction.instant, "delta")
-        store.put(slice_path, b"x")
+        path = slice_path("files", transaction.instant, b"slice")
+        store.put(path, b"x")
         removes = tuple(transaction.base.files["path"].to_pylist()[:1]) if operation is Operation.MERGE else ()
         schema_json = "{}" if operation is Operation.OVERWRITE else None
-        transaction.commit(Change(files, removes=removes, schema_json=schema_json), index={"files": (slice_path,)})
+        transaction.commit(Change(files, removes=removes, schema_json=schema_json), index={"files": (path,)})
     catch_up(store, timeline)
     retire(store)
     clean(timeline, 1, 0, table.now_ms + 10)

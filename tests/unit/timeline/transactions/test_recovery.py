@@ -10,6 +10,7 @@ import obstore.store
 import pytest
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError
+from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.store.cloud import CloudStore
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation, State
@@ -20,7 +21,6 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     TIMELINE_FOLDER,
     curve_path,
     data_file_path,
-    index_slice_path,
     log_path,
 )
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime
@@ -55,7 +55,7 @@ def test_what_a_dead_process_wrote_is_deleted_by_the_next_writer(table, dead_wri
     before = table.on_disk()
     lost = Transaction.begin(table.timeline(writer=dead_writer), Action.COMMIT, Operation.APPEND)
     table.write(lost, 2)
-    table.store.put(index_slice_path("column_stats", lost.instant, "delta"), b"x")
+    table.store.put(slice_path("column_stats", lost.instant, b"slice"), b"x")
     table.store.put(curve_path(lost.instant), b"x")
     table.store.put(f".zlayout/staging/{lost.instant}/0", b"x")
     assert table.append().version == 1

@@ -8,8 +8,9 @@ import threading
 import pytest
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError
+from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
-from dbt.adapters.zlayout.timeline.files.naming import LOG_FOLDER, TIMELINE_FOLDER, index_slice_path, log_path
+from dbt.adapters.zlayout.timeline.files.naming import LOG_FOLDER, TIMELINE_FOLDER, log_path
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -35,7 +36,7 @@ def test_an_error_leaves_nothing_behind(table) -> None:
     def fail() -> None:
         with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
             table.write(transaction, 3)
-            table.store.put(index_slice_path("files", transaction.instant, "base"), b"x")
+            table.store.put(slice_path("files", transaction.instant, b"slice"), b"x")
             table.store.put(f".zlayout/staging/{transaction.instant}/part", b"x")
             raise ZeroDivisionError
 

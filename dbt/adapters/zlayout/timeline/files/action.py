@@ -12,7 +12,6 @@ class Action(str, Enum):
     REPLACECOMMIT = "replacecommit"
     DELTACOMMIT = "deltacommit"
     COMPACTION = "compaction"
-    CLEAN = "clean"
     ROLLBACK = "rollback"
     INDEXING = "indexing"
 
@@ -24,7 +23,6 @@ class State(str, Enum):
     INFLIGHT = "inflight"
     ABANDONED = "abandoned"
     SCHEDULED = "scheduled"  # a plan that no transaction works on yet
-    COMPLETED = "completed"
 
 
 class Operation(str, Enum):

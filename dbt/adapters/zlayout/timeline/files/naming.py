@@ -128,17 +128,6 @@ def instants_in_name(path: str) -> tuple[str, ...]:
     return tuple(_INSTANT_IN_NAME.findall(name))
 
 
-def index_slice_path(metadata_partition: str, instant: str, kind: str) -> str:
-    """Return where a slice of the metadata table goes.
-
-    Args:
-        metadata_partition: 'files', 'column_stats' or 'partition_stats'.
-        instant: The instant of the transaction that writes it.
-        kind: 'base' or 'delta'.
-    """
-    return f"{INDEX_FOLDER}/{metadata_partition}/{instant}.{kind}.parquet"
-
-
 def curve_path(instant: str, suffix: str = "json") -> str:
     """Return where the curve model of a transaction goes."""
     return f"{CURVE_FOLDER}/{instant}.{suffix}"

@@ -98,9 +98,3 @@ def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> st
 def retire_records(store: Store, superseded: Sequence[str]) -> None:
     """Delete the oldest of the records that a newer one, which knew them, has taken over."""
     store.delete(superseded[: max(0, len(superseded) + 1 - _KEPT)])
-
-
-def cleaned_version(store: Store) -> int | None:
-    """Return the oldest version whose files every clean left whole, None where none was run."""
-    record = newest_state(list(read_records(store).values()))
-    return None if record is None else record.oldest_version
