@@ -1,4 +1,4 @@
-"""What a model says that will hardly be meant: a sentence each, with the way out."""
+"""Warnings about settings that are probably a mistake. Each is one sentence that ends with what to do."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 
-# Keys that speak of one table's files; others, such as retain_hours, may be set for a whole folder of models.
+# Keys that only make sense for one table. Others, such as retain_hours, may be set for a whole folder of models.
 _OF_FILES = ("zorder", "curve", "partition_by", "table_type", "ordering", "clustering")
-# dbt-spark writes partitions, too.
+# dbt-spark partitions tables of other formats too.
 _OF_OTHER_FORMATS = ("partition_by",)
 _BY_KEY = ("merge", "delete+insert")
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Zulu", "Z", "+00:00"})
@@ -21,7 +21,7 @@ _MANY_FILES, _FEW_ROWS = 100, 10
 
 
 def model_warnings(wanted: ModelWrite) -> list[str]:
-    """Sentences about the settings of a model that is about to be written."""
+    """Warnings about the settings of a model, before it is written."""
     how = wanted.incremental
     if how.strategy not in _BY_KEY or how.unique_key:
         return []
@@ -34,13 +34,13 @@ def model_warnings(wanted: ModelWrite) -> list[str]:
 
 
 def unused_settings(model: Mapping[str, Any]) -> list[str]:
-    """Sentences about settings of files on a model that this adapter does not write.
+    """Warnings about table settings on a model that this adapter does not write.
 
     Args:
-        model: The node of a view, or of a table in a format of dbt-spark.
+        model: The node of a view, or of a table in one of dbt-spark's formats.
 
     Raises:
-        ConfigError: A key looks like a misspelled one of ours.
+        ConfigError: A key looks like a misspelling of one of this adapter's keys.
     """
     config: Mapping[str, Any] = model["config"]
     if problems := near_misses((key for key in config if config[key] is not None), DBT_KEYS):
@@ -57,11 +57,11 @@ def unused_settings(model: Mapping[str, Any]) -> list[str]:
 
 
 def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
-    """A sentence about a key that the first rows lack: later runs would fail on it.
+    """A warning if the query lacks a column of ``unique_key``, because later runs would fail; otherwise None.
 
     Args:
         wanted: What the model asks for.
-        columns: Those of its query.
+        columns: The columns of its query.
     """
     how = wanted.incremental
     known = {name.lower() for name in columns}
@@ -77,12 +77,12 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
 
 
 def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
-    """A sentence about folders that hold next to nothing.
+    """A warning if partitioning leaves very few rows in each file; otherwise None.
 
     Args:
         wanted: What the model asks for.
-        rows: Rows of the whole table.
-        files: Its files.
+        rows: The number of rows in the table.
+        files: The number of its files.
     """
     columns = wanted.table_config.partitioning.columns
     if not columns or files < _MANY_FILES or rows >= _FEW_ROWS * files:
@@ -95,11 +95,11 @@ def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
 
 
 def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> str | None:
-    """A sentence about folders that spell instants in local time.
+    """A warning if partition folders contain timestamps in local time; otherwise None.
 
     Args:
-        schema_json: Spark's JSON of the table's columns.
-        partition_by: Its partition columns.
+        schema_json: The table's columns as Spark's JSON.
+        partition_by: The partition columns.
         zone: The session's time zone.
     """
     instants = [

@@ -1,4 +1,4 @@
-"""What the run-operations on clustering print: text for people, JSON for programs."""
+"""The output of the clustering run-operations: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def cluster_line(table: str, done: ClusterSummary) -> str:
-    """One line of what a clustering did, or would do."""
+    """What a clustering did or would do, in one line, plus a line for each group that stayed as it was."""
     if not done.groups and not done.groups_dropped and not done.groups_failed:
         return f"{table}: nothing to gain; {_layout(done)}{_left_out(done)}"
     verb = "would rewrite" if done.dry_run else "rewrote"
@@ -34,12 +34,12 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
 
 
 def failed_lines(done: ClusterSummary) -> list[str]:
-    """A line for each group that could not be read or written."""
+    """One line for each group that could not be read or written."""
     return _stayed("failed on", done.groups_failed)
 
 
 def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool) -> str:
-    """What a clustering of some tables did, or would do; of a plan also its groups."""
+    """What a clustering of some tables did or would do. A dry run also lists the groups of its plan."""
     if as_json:
         return json_text([{"table": table, **each.to_dict()} for table, each in done.items()])
     lines = []
@@ -51,7 +51,7 @@ def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool) -> str:
 
 
 def size_text(size_bytes: float) -> str:
-    """Bytes in the unit that reads best: '1.5 GiB'."""
+    """A size in a readable unit, such as '1.5 GiB'."""
     for unit in _UNITS:
         if size_bytes < 1024 or unit == _UNITS[-1]:
             break

@@ -1,4 +1,4 @@
-"""What is told of compactions by the run-operation, as text or JSON, and by the test of their lag."""
+"""The output of zlayout_compact, as text or JSON, and the rows of the compaction lag test."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MS_PER_HOUR = 3_600_000
 
 
 def compaction_report(done: Mapping[str, CompactionSummary], *, scheduled: bool, as_json: bool) -> str:
-    """What a compaction of some tables did, or planned.
+    """What a compaction of some tables did or planned.
 
     Args:
-        done: By table.
-        scheduled: Whether plans were written and nothing carried out.
-        as_json: For programs.
+        done: The summaries by table.
+        scheduled: Whether plans were only written, not executed.
+        as_json: Whether to return JSON for programs.
     """
     if as_json:
         return json_text([{"table": table, "scheduled": scheduled, **each.to_dict()} for table, each in done.items()])
@@ -32,12 +32,12 @@ def compaction_report(done: Mapping[str, CompactionSummary], *, scheduled: bool,
 def compaction_problems(
     information: Mapping[str, Any], limits: Mapping[str, float], now_ms: int
 ) -> list[dict[str, Any]]:
-    """What zlayout_compaction_lag_at_most selects: a row for each limit that is passed.
+    """The rows of the test zlayout_compaction_lag_at_most: one for each limit that is exceeded.
 
     Args:
-        information: As ``ZTable.information()`` gives it; a table without logs passes.
+        information: From ``ZTable.information()``. A table without logs has no rows.
         limits: From `lag_limits`.
-        now_ms: The time, in milliseconds since the epoch.
+        now_ms: The current time in milliseconds since the epoch.
     """
     oldest = information.get("oldest_log")
     found = {

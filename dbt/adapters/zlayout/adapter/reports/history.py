@@ -1,4 +1,4 @@
-"""What the run-operations on versions print: text for people, JSON for programs."""
+"""The output of the run-operations on versions: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIGURES = ("rows", "rows_inserted", "rows_updated", "rows_deleted", "files_adde
 
 
 def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
-    """The versions of a table; times in UTC."""
+    """The versions of a table, with times in UTC."""
     if as_json:
         return json_text([{**row, "committed_at": _utc(row["committed_at"])} for row in rows])
     cells = [
@@ -56,7 +56,7 @@ def rollback_report(table: str, to_version: int, done: CommitSummary, *, as_json
 
 
 def clean_report(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: bool) -> str:
-    """What a clean of some tables deleted, or would delete."""
+    """What a clean of some tables deleted or would delete."""
     if as_json:
         return json_text([{"table": table, "dry_run": dry_run, **vars(result)} for table, result in cleaned.items()])
     if not cleaned:
@@ -79,5 +79,5 @@ def _number(value: int | None) -> str:
 
 
 def _utc(moment: dt.datetime) -> str:
-    """To the millisecond, as ``zlayout_at(timestamp=…)`` reads it."""
+    """The time to the millisecond, in the form that ``zlayout_at(timestamp=…)`` accepts."""
     return f"{moment.astimezone(dt.timezone.utc):%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"

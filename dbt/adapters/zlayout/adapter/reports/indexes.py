@@ -1,4 +1,4 @@
-"""What the run-operations on indexes print: text for people, JSON for programs."""
+"""The output of the run-operations on indexes: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_CELLS = 50
 
 
 def refresh_line(table: str, done: Refreshed) -> str:
-    """One line of what a refresh did."""
+    """What a refresh did, in one line."""
     counts = {
         "added": done.files_added,
         "removed": done.files_removed,
@@ -36,7 +36,7 @@ def refresh_line(table: str, done: Refreshed) -> str:
 
 
 def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:
-    """What a refresh of some tables did."""
+    """What a refresh of some tables did, one line each."""
     if as_json:
         return json_text([{"table": table, **vars(done)} for table, done in refreshed.items()])
     lines = [refresh_line(table, done) for table, done in refreshed.items()]

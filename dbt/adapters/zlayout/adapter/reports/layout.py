@@ -1,4 +1,4 @@
-"""The layout of a table as a screen for the terminal, and what the tests of a layout say."""
+"""The layout of a table as a page for the terminal, and the rows of the layout tests."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _NUMBERS = range(1, len(_HEAD))
 
 
 def clustering_text(found: ClusteringInformation) -> str:
-    """A screen: figures a column and over all columns, then files by depth."""
+    """A page with figures for each column and for all columns together, then the number of files by depth."""
     return "\n".join(_lines(found))
 
 
 def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] | None:
-    """What zlayout_depth_at_most selects, None where the layout is as good as it shall be.
+    """The row of the test zlayout_depth_at_most, or None if the test passes.
 
     Args:
-        found: The layout for the columns of the test.
+        found: The layout for the test's columns.
         most: The highest average depth that passes.
     """
     if found.average_depth <= most:
@@ -43,12 +43,12 @@ def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] |
 
 
 def pruning_problem(explained: Explanation, predicate: str, percent: float) -> dict[str, Any] | None:
-    """What zlayout_prunes_at_least selects, None where the condition skips enough.
+    """The row of the test zlayout_prunes_at_least, or None if the test passes.
 
     Args:
         explained: The explanation of the condition.
-        predicate: The condition, as the test has it.
-        percent: The least share of the files that must be skipped, 0 … 100; a table without files passes.
+        predicate: The condition, as written in the test.
+        percent: The lowest share of skipped files that passes, 0 … 100. A table without files passes.
     """
     if explained.skipped_percent >= percent:
         return None
@@ -65,7 +65,7 @@ def pruning_problem(explained: Explanation, predicate: str, percent: float) -> d
 
 
 def _pruning_advice(files: int, percent: float) -> str:
-    # A condition that some row meets reads at least one file.
+    # If any row meets the condition, at least one file is read.
     most = 100 * (files - 1) / files
     if most >= percent:
         return "cluster the table by the columns of the condition; zlayout_explain tells of each file why"
@@ -77,7 +77,7 @@ def _pruning_advice(files: int, percent: float) -> str:
 
 
 def problem_line(table: str, problem: Mapping[str, Any]) -> str:
-    """A failing test in one line."""
+    """The row of a failing test, in one line."""
     return f"{table}: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in problem.items())
 
 
