@@ -74,8 +74,8 @@ class TableHistory:
         Args:
             version: The number of the version. Without any argument, the version that this object sees.
             instant: The instant of the version's commit, 17 digits.
-            timestamp: Reads the newest version committed at or before this time. A datetime, a date, or text as in Spark
-                SQL. A time without a zone is in the session's time zone.
+            timestamp: Reads the newest version committed at or before this time: a datetime, a date, or text as in
+                Spark SQL. A time without a zone is in the session's time zone.
 
         Raises:
             VersionNotFoundError: The version does not exist, or its files were cleaned. The message says which can be
