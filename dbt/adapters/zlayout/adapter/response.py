@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional  # noqa: UP035 # mas
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
+from dbt.adapters.zlayout.table.quantities import counted
+
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
@@ -86,7 +88,7 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
     changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
     message = _whole_message(commit) if whole else _change_message(commit)
     if commit.compacted:
-        message += f", {_counted(commit.compacted['groups'], 'file group')} compacted"
+        message += f", {counted(commit.compacted['groups'], 'file group')} compacted"
     response = ZlayoutAdapterResponse(
         _message=message + _left_over(commit.unfinished),
         rows_affected=commit.rows if whole else changed,
@@ -124,27 +126,23 @@ def with_clustering(response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -
     response = replace(response, _message=f"{response}{_left_over(done['unfinished'])}", unfinished=unfinished)
     if not done["groups_done"]:
         return response
-    message = f"{response}, {_counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
+    message = f"{response}, {counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
     return replace(response, _message=message, clustered={name: done[name] for name in _CLUSTERED})
 
 
 def _left_over(unfinished: Sequence[str]) -> str:
-    return f", {_counted(len(unfinished), 'step')} left to the next writer" if unfinished else ""
+    return f", {counted(len(unfinished), 'step')} left to the next writer" if unfinished else ""
 
 
 def _whole_message(commit: CommitSummary) -> str:
-    return f"{_counted(commit.rows, 'row')} in {_counted(commit.files_added, 'file')}"
+    return f"{counted(commit.rows, 'row')} in {counted(commit.files_added, 'file')}"
 
 
 def _change_message(commit: CommitSummary) -> str:
     """The version, the rows inserted (+), updated (~) and deleted (-), and how many files that took."""
     rows = f"+{commit.rows_inserted:,} ~{commit.rows_updated:,} -{commit.rows_deleted:,} rows"
     if commit.groups_touched:
-        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'log')}"
+        return f"v{commit.version} {rows} in {counted(commit.files_added, 'log')}"
     if not commit.files_removed:
-        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'new file')}"
-    return f"v{commit.version} {rows}, {commit.files_removed:,} of {_counted(commit.files_total, 'file')} rewritten"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+        return f"v{commit.version} {rows} in {counted(commit.files_added, 'new file')}"
+    return f"v{commit.version} {rows}, {commit.files_removed:,} of {counted(commit.files_total, 'file')} rewritten"

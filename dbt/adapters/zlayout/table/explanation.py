@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.pruning.advice import advice_for
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
+from dbt.adapters.zlayout.table.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import ruled_lines
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 
@@ -217,9 +218,9 @@ class _Page:
 
 def _lines(explanation: Explanation, page: _Page) -> Iterator[str]:
     total, kept = explanation.total_files, explanation.kept_files
-    share = f"{kept / total:.1%}" if total else "-"
+    share = f" ({kept / total:.1%})" if total else ""
     yield explanation.table + (f" (version {explanation.version})" if explanation.version is not None else " (indexed)")
-    yield f"  reads {kept:,} of {total:,} files ({share})"
+    yield f"  reads {kept:,} of {counted(total, 'file')}{share}"
     yield f"  where {page.text(explanation.predicate)}"
     stages = [
         (each.name, f"{each.files_before:,}", f"{each.files_after:,}", f"{each.seconds * 1000:.1f}")
@@ -240,7 +241,7 @@ def _conditions(conjuncts: pa.Table, page: _Page) -> Iterator[str]:
         for row in shown
     ]
     yield from _grid(("condition", "skips alone", "why not"), cells)
-    yield from _more(len(rows) - len(shown), "conditions")
+    yield from _more(len(rows) - len(shown), "condition")
     for row in shown:
         if row["advice"]:
             yield f"  `{page.text(row['sql'])}`: {row['advice']}"
@@ -259,8 +260,8 @@ def _joins(joins: pa.Table, page: _Page) -> Iterator[str]:
 
 def _join_note(row: Mapping[str, Any]) -> str:
     if row["by_partition"]:
-        return "Spark does, by partition, when the query runs"
-    return f"zlayout_prune_by('{row['column']}', …) makes a condition of them" if row["skips"] else ""
+        return "Spark skips these by partition when the query runs"
+    return f"zlayout_prune_by('{row['column']}', …) makes a condition of these values" if row["skips"] else ""
 
 
 def _files(files: pa.Table, page: _Page) -> Iterator[str]:
@@ -269,12 +270,12 @@ def _files(files: pa.Table, page: _Page) -> Iterator[str]:
     shown = files.take(order[: page.most(files.num_rows, _MOST_FILES)]).to_pylist()
     rows = [(page.text(row["path"]), row["verdict"], page.text(row["reason"])) for row in shown]
     yield from _grid(("file", "verdict", "reason"), rows)
-    yield from _more(files.num_rows - len(shown), "files")
+    yield from _more(files.num_rows - len(shown), "file")
 
 
-def _more(count: int, what: str) -> Iterator[str]:
+def _more(count: int, noun: str) -> Iterator[str]:
     if count > 0:
-        yield f"  … and {count:,} more {what} (verbose: true shows them)"
+        yield f"  … and {counted(count, f'more {noun}')} (verbose: true shows all)"
 
 
 def _grid(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -29,5 +29,5 @@ def until_committed(run: Callable[[], CommitSummary], tell: Callable[[str], None
         try:
             return run()
         except ConflictError as conflict:  # noqa: PERF203 # each attempt is a whole query
-            tell(f"another writer was first ({conflict}); the query runs again ({repeat} of {MOST_REPEATS})")
+            tell(f"another writer committed first ({conflict}); running the query again ({repeat} of {MOST_REPEATS})")
     return run()

@@ -34,7 +34,7 @@ def managed_table(session: SparkSession, name: str, wanted: ModelWrite, tell: Ca
         table = ZTable.for_name(session, name)
         if table.is_managed:
             return table
-    tell("a plain Parquet table so far; it is taken under management, and other tools must not write to it any more")
+    tell("the plain Parquet table is taken under management now; other tools must no longer write to it")
     taken_over = {key: wanted.settings[key] for key in ("zorder", "stats_columns") if key in wanted.settings}
     return ZTable.adopt(session, name, managed=True, **taken_over)
 
@@ -97,8 +97,9 @@ def batch_predicate(event_time: str, batch: Mapping[str, Any] | None) -> str:
     start, end = (batch or {}).get("event_time_start"), (batch or {}).get("event_time_end")
     if start is None or end is None:
         raise WriteError(
-            "incremental_strategy microbatch: dbt gave the run no batch; take a macro get_incremental_microbatch_sql"
-            " out of the project, or set the flag require_batched_execution_for_custom_microbatch_strategy"
+            "incremental_strategy microbatch: dbt gave the run no batch; remove the macro"
+            " get_incremental_microbatch_sql from the project, or set the flag"
+            " require_batched_execution_for_custom_microbatch_strategy"
         )
     low, high = string_literal(str(start)), string_literal(str(end))
     return f"{event_time} >= {low} and {event_time} < {high}"

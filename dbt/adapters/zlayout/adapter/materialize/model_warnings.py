@@ -10,6 +10,7 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, sub
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.schema.types import fields_of
+from dbt.adapters.zlayout.table.quantities import counted
 
 # Keys that only make sense for one table. Others, such as retain_hours, may be set for a whole folder of models.
 _OF_FILES = ("zorder", "curve", "partition_by", "table_type", "ordering", "clustering")
@@ -27,8 +28,8 @@ def model_warnings(wanted: ModelWrite) -> list[str]:
         return []
     return [
         (
-            f"incremental_strategy '{how.strategy}' without unique_key adds every row, also one that is there already;"
-            " set unique_key to the columns that tell rows apart, or incremental_strategy='append' if adding is meant"
+            f"incremental_strategy '{how.strategy}' without unique_key adds every row, even rows that the table already"
+            " has; set unique_key to the columns that identify a row, or use incremental_strategy='append' to only add rows"
         )
     ]
 
@@ -50,7 +51,7 @@ def unused_settings(model: Mapping[str, Any]) -> list[str]:
     change = "materialized to 'table', 'incremental' or 'zordered_table'" if is_view else "file_format to 'parquet'"
     without = () if is_view else _OF_OTHER_FORMATS
     return [
-        f"{key} {config[key]!r} does nothing for {what}; set {change}, or leave {key} out"
+        f"{key} {config[key]!r} has no effect on {what}; set {change}, or leave {key} out"
         for key in _OF_FILES
         if config.get(key) and key not in without
     ]
@@ -70,9 +71,10 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
         return None
     near = difflib.get_close_matches(missing[0].lower(), sorted(known), n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
+    are = "is not a column" if len(missing) == 1 else "are not columns"
     return (
-        f"unique_key: {', '.join(map(repr, missing))} is no column of the query, which has {', '.join(columns)}{hint}."
-        " This run builds the table; the next one will fail until unique_key names columns"
+        f"unique_key: {', '.join(map(repr, missing))} {are} of the query, which has {', '.join(columns)}{hint}."
+        " This run builds the table, but the next one will fail until unique_key only names columns of the query"
     )
 
 
@@ -89,8 +91,8 @@ def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
         return None
     named = ", ".join(columns)
     return (
-        f"partition_by {named} spreads {rows:,} rows over {files:,} files, {rows / files:.1f} rows a file; partition by"
-        f" columns of few values, or leave partition_by out and set zorder to {named}, which skips files as well"
+        f"partition_by {named} spreads {counted(rows, 'row')} over {files:,} files, {counted(rows / files, 'row')} per"
+        f" file; partition by columns with few values, or set zorder to {named} instead, which also skips files"
     )
 
 
@@ -110,6 +112,6 @@ def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> st
     if not instants or zone in _UTC_NAMES:
         return None
     return (
-        f"partition column {', '.join(instants)} is stored in local time ({zone}), so that sessions in another time"
-        " zone read other instants; partition by a date or by text, or set spark.sql.session.timeZone to UTC"
+        f"partition column {', '.join(instants)} is stored in local time ({zone}), so sessions in another time"
+        " zone read different times; partition by a date or by text, or set spark.sql.session.timeZone to UTC"
     )

@@ -157,7 +157,7 @@ def write_model(
         progress=progress,
     )
     if table.last_commit is None:
-        raise WriteError(f"{name} was written, but says nothing of its commit; look at its history")
+        raise WriteError(f"{name} was written, but its commit is unknown; look at its history")
     return table.last_commit
 
 

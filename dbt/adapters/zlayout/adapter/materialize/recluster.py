@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, ReclusteringConfig
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.table.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
@@ -42,7 +43,8 @@ def recluster(
     if wanted.mode == "deferred":
         planned = table.schedule_clustering(progress=tell, **settings)
         if planned.groups:
-            tell(f"clustering of {planned.files_removed:,} files is planned; run zlayout_cluster with pending: true")
+            files = counted(planned.files_removed, "file")
+            tell(f"planned a clustering of {files}; run zlayout_cluster with pending: true")
         return None
     done = table.cluster(progress=tell, **settings)
     return done if done.groups_done or done.groups_dropped else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.reports.clustering import size_text
 from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.table.quantities import counted, size_text
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def compaction_problems(
         "hours": 0.0 if oldest is None else round((now_ms - instant_ms(oldest)) / _MS_PER_HOUR, 4),
     }
     if information.get("pending_compactions"):
-        advice = "carry out the plans that wait: dbt run-operation zlayout_compact with execute: true"
+        advice = "execute the pending plans: dbt run-operation zlayout_compact with execute: true"
     else:
         advice = "compact the table: dbt run-operation zlayout_compact"
     return [
@@ -58,10 +58,11 @@ def compaction_problems(
 
 def _planned_line(table: str, planned: CompactionSummary) -> str:
     if not planned.groups:
-        return f"{table}: nothing to plan; no file group has logs that no plan has"
+        return f"{table}: nothing to plan; all logs are merged or already in a plan"
     return (
-        f"{table}: planned {', '.join(planned.plans)}: {_groups(planned.groups)}, {planned.files_removed:,} files "
-        f"({size_text(planned.bytes_read)}); zlayout_compact with execute: true carries it out"
+        f"{table}: planned {', '.join(planned.plans)}: {counted(planned.groups, 'file group')}, "
+        f"{counted(planned.files_removed, 'file')} ({size_text(planned.bytes_read)}); "
+        "run zlayout_compact with execute: true to execute it"
     )
 
 
@@ -69,14 +70,10 @@ def _done_line(table: str, done: CompactionSummary) -> str:
     if not done.plans:
         return f"{table}: nothing to merge"
     line = (
-        f"{table}: merged the logs of {_groups(done.groups)}, {done.files_removed:,} files "
-        f"({size_text(done.bytes_read)}) as {done.files_added:,} ({size_text(done.bytes_written)}); "
-        f"version {done.version}, {done.seconds:g} s"
+        f"{table}: merged the logs of {counted(done.groups, 'file group')}: {counted(done.files_removed, 'file')} "
+        f"({size_text(done.bytes_read)}) → {done.files_added:,} ({size_text(done.bytes_written)}); "
+        f"version {done.version}, {done.seconds:,.1f} s"
     )
     if done.groups_dropped:
-        line += f"; passed over {_groups(done.groups_dropped)} whose files another writer had replaced"
+        line += f"; skipped {counted(done.groups_dropped, 'file group')}, because another writer replaced the files"
     return line
-
-
-def _groups(count: int) -> str:
-    return "1 file group" if count == 1 else f"{count:,} file groups"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.table.quantities import counted, size_text
 from dbt.adapters.zlayout.table.text_grid import aligned_lines
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def rollback_report(table: str, to_version: int, done: CommitSummary, *, as_json
     if as_json:
         return json_text({"table": table, "to_version": to_version, **done.to_dict()})
     return (
-        f"{table} is at version {done.version}, which equals version {to_version}: {_number(done.rows)} rows, "
-        f"{_number(done.files_added)} files back, {_number(done.files_removed)} files out of it"
+        f"{table}: version {done.version} restores version {to_version}: {counted(done.rows, 'row')}, "
+        f"{counted(done.files_added, 'file')} restored, {counted(done.files_removed, 'file')} removed"
     )
 
 
@@ -60,14 +61,12 @@ def clean_report(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: 
     if as_json:
         return json_text([{"table": table, "dry_run": dry_run, **vars(result)} for table, result in cleaned.items()])
     if not cleaned:
-        return "No table of dbt-zlayout to clean."
+        return "No dbt-zlayout table to clean."
     verb = "would delete" if dry_run else "deleted"
     lines = []
     for table, result in cleaned.items():
-        lines.append(
-            f"{table}: {verb} {_number(result.files)} files of {_number(result.bytes)} bytes; "
-            f"whole from version {result.oldest_version} on"
-        )
+        oldest = "" if result.oldest_version is None else f"; the oldest readable version is {result.oldest_version}"
+        lines.append(f"{table}: {verb} {counted(result.files, 'file')} ({size_text(result.bytes)}){oldest}")
         lines += [f"  not deleted: {problem}" for problem in result.failed]
         if dry_run:
             lines += [f"  {path}" for path in result.paths]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.layout.measures.depth import LAST_SINGLE_BUCKET
+from dbt.adapters.zlayout.table.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] |
     elif set(found.columns) <= set(found.zorder):
         advice = "cluster the table: dbt run-operation zlayout_cluster, or clustering='inline' in the model"
     else:
-        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or leave the test to its keys"
+        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or only test its keys"
     return {"columns": columns, "average_depth": round(found.average_depth, 4), "at_most": most, "what_to_do": advice}
 
 
@@ -68,11 +70,11 @@ def _pruning_advice(files: int, percent: float) -> str:
     # If any row meets the condition, at least one file is read.
     most = 100 * (files - 1) / files
     if most >= percent:
-        return "cluster the table by the columns of the condition; zlayout_explain tells of each file why"
-    count = "one file, of which nothing" if files == 1 else f"{files:,} files, of which at most {most:g} percent"
+        return "cluster the table by the columns of the condition; zlayout_explain says why each file is read"
+    share = "cannot skip it" if files == 1 else f"can skip at most {math.floor(10 * most) / 10:g} percent of them"
     return (
-        f"the table has {count} can be skipped while a row matches; lower target_file_size so that it has more files,"
-        " or add the test when the table has grown"
+        f"the table has {counted(files, 'file')}, and a condition that matches a row {share}; lower target_file_size to"
+        " get more files, or add the test when the table has grown"
     )
 
 
@@ -93,8 +95,8 @@ def _lines(found: ClusteringInformation) -> Iterator[str]:
         rows.append(_row("on the curve", found.curve_intervals, None, None, {}))
     yield from (f"  {line}" for line in ruled_lines(_HEAD, rows, right=_NUMBERS))
     if len(found.by_column) > len(shown):
-        yield f"  … and {len(found.by_column) - len(shown):,} more columns (json: true shows them)"
-    yield "  point, 1 %, 10 %: files that a random value, or a range of so many rows, is expected to read"
+        yield f"  … and {counted(len(found.by_column) - len(shown), 'more column')} (json: true shows all)"
+    yield "  point, 1 %, 10 %: expected files read for one value, and for ranges of 1 % and 10 % of the rows"
     yield from _histogram(found)
     yield from (f"  note: {problem}" for problem in found.problems)
 
@@ -112,9 +114,9 @@ def _histogram(found: ClusteringInformation) -> Iterator[str]:
     if not counts:
         return
     yield ""
-    files = f"{found.overlap.measured_files:,} of {found.files:,} files"
-    off = f", averages within {found.overlap.depth_error:,.2f}" if found.overlap.depth_error else ""
-    yield f"  depth of {files}{off}"
+    files = f"{found.overlap.measured_files:,} of {counted(found.files, 'file')}"
+    error = f", averages accurate to ±{found.overlap.depth_error:,.2f}" if found.overlap.depth_error else ""
+    yield f"  depth of {files}{error}"
     longest = max(counts.values())
     rows = [
         (

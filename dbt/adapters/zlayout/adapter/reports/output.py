@@ -18,7 +18,7 @@ def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, ve
     if as_json:
         return json_text([explanation.to_dict() for explanation in explanations])
     if not explanations:
-        return "No table of dbt-zlayout is read: nothing to explain."
+        return "The query reads no dbt-zlayout table: nothing to explain."
     return "\n\n".join(explanation.to_text(verbose=verbose) for explanation in explanations)
 
 
