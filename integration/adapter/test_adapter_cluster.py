@@ -56,7 +56,7 @@ def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
     assert "would rewrite" in dry.printed
     done = dbt.operation("zlayout_cluster", model="clustered_later", pending=True)
     assert done.success, done.log
-    assert "rewrote" in done.printed
+    assert "a point lookup now reads" in done.printed
     assert spark.table("main.clustered_later").count() == 32_000
     again = dbt.operation("zlayout_cluster", model="clustered_later", json=True)
     (report,) = json.loads(again.printed)
@@ -120,8 +120,8 @@ def test_the_operation_tells_the_groups_that_failed_and_lands_the_others(dbt, sp
     (root / next(path for path in paths if path.startswith("part=1/"))).unlink()
     done = dbt.operation("zlayout_cluster", model="moves", min_input_files=1, partial_progress=True)
     assert done.success, done.log
-    assert "rewrote 4 files" in done.printed
-    assert "failed on a group of 2 files of part=1: " in done.printed
+    assert "main.moves: 4 files → " in done.printed
+    assert "failed on a group of 2 files in part=1: " in done.printed
     failed = dbt.operation("zlayout_cluster", model="moves", min_input_files=1)
     assert not failed.success
     assert "no group could be clustered" in str(failed.exception) + failed.log

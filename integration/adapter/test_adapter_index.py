@@ -46,11 +46,11 @@ def test_hooks_bring_the_indexes_of_a_source_and_of_the_model_up_to_date(dbt, sp
     load(feed, 4)
     outcome = dbt("run", "--select", "looked_after", **{"from": 400, "stats_columns": ["id", "word"]})
     assert outcome.success, outcome.log
-    assert "main.feed: index at version 1, files: 1 added" in outcome.log
+    assert "main.feed: index at version 1; 1 file added" in outcome.log
     assert kept(dbt, "main.feed", "id = 450") == (1, 5)
     assert spark.table("main.looked_after").count() == 500
     # The first run's file knew nothing of `word`; now it does.
-    assert "1 rebuilt" in outcome.log
+    assert "1 file rebuilt" in outcome.log
     assert kept(dbt, "looked_after", "word = 'x'") == (0, 2)
     assert dbt("test", "--select", "looked_after").success
 
@@ -59,14 +59,14 @@ def test_hooks_bring_the_indexes_of_a_source_and_of_the_model_up_to_date(dbt, sp
 def test_the_operation_takes_one_table_or_all_that_have_an_index(dbt, feed):
     outcome = dbt.operation("zlayout_refresh_index", model="main.feed")
     assert outcome.success, outcome.log
-    assert outcome.printed == "main.feed: index at version 0, files: 4 added"
+    assert outcome.printed == "main.feed: index at version 0; 4 files added"
     load(feed, 5)
     outcome = dbt.operation("zlayout_refresh_index", json=True)
     assert outcome.success, outcome.log
     done = {each["table"]: each for each in json.loads(outcome.printed)}
     assert done["main.feed"]["files_added"] == 1
     again = dbt.operation("zlayout_refresh_index", model="main.feed")
-    assert again.printed == "main.feed: index at version 1, nothing to do"
+    assert again.printed == "main.feed: index at version 1; nothing to do"
 
 
 @pytest.mark.exhaustive
@@ -76,7 +76,7 @@ def test_orphans_are_taken_when_the_operation_says_so(dbt, spark):
     pq.write_table(pa.table({"id": [9000], "word": ["orphan"]}), folder / "orphan.parquet")
     assert dbt.operation("zlayout_refresh_index", model="looked_after").printed.endswith("nothing to do")
     outcome = dbt.operation("zlayout_refresh_index", model="looked_after", take_orphans=True)
-    assert outcome.printed.endswith("1 added"), outcome.log
+    assert outcome.printed.endswith("1 file added"), outcome.log
     assert spark.table("main.looked_after").where("word = 'orphan'").count() == 1
     pq.write_table(pa.table({"id": ["9000"], "word": ["orphan"]}), folder / "orphan2.parquet")
     outcome = dbt.operation("zlayout_refresh_index", model="looked_after", take_orphans=True)

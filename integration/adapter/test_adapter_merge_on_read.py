@@ -113,7 +113,7 @@ def test_compaction_is_planned_then_carried_out_and_a_test_holds_its_lag(dbt, sp
     assert "strategy: is decided when a plan is made" in str(refused.exception) + refused.log
     done = dbt.operation("zlayout_compact", model="upserted", plan=int(instant))
     assert done.success, done.log
-    assert "main.upserted: merged the logs of 1 file group, 3 files" in done.printed
+    assert "main.upserted: merged the logs of 1 file group: 3 files" in done.printed
     assert rows_by_id(spark) == before
     assert spark.table("main.upserted__ro").count() == len(before)
     assert dbt("test", "--select", "logs_are_few", commits=0).success

@@ -45,10 +45,10 @@ def test_a_mistake_ends_the_model_with_a_sentence(first, model, told):
     [
         (
             "key_of_no_column",
-            "unique_key: 'order_id' is no column of the query, which has orderid (did you mean 'orderid'?)",
+            "unique_key: 'order_id' is not a column of the query, which has orderid (did you mean 'orderid'?)",
         ),
-        ("view_with_keys", "zorder ['id'] does nothing for a view, which has no files; set materialized to 'table'"),
-        ("folders_of_one_row", "partition_by id spreads 120 rows over 120 files, 1.0 rows a file; partition by"),
+        ("view_with_keys", "zorder ['id'] has no effect on a view, which has no files; set materialized to 'table'"),
+        ("folders_of_one_row", "partition_by id spreads 120 rows over 120 files, 1 row per file; partition by"),
         ("rows_that_double", "incremental_strategy 'merge' without unique_key adds every row"),
     ],
 )
@@ -167,6 +167,6 @@ def test_folders_that_spell_instants_in_local_time_are_told_of_in_each_later_run
         spark.conf.set("spark.sql.session.timeZone", before)
     assert first.success
     assert second.success
-    told = "partition column `ts` is stored in local time (Europe/Berlin), so that sessions in another time zone"
+    told = "partition column `ts` is stored in local time (Europe/Berlin), so sessions in another time zone"
     assert told not in first.log
     assert told in second.log

@@ -46,7 +46,7 @@ def test_another_writer_is_waited_out_by_running_the_query_again(dbt, spark, row
     outcome = dbt("run", "--select", "slow")
     other.join()
     assert outcome.success, outcome.log
-    assert "the query runs again (1 of 3)" in outcome.log
+    assert "running the query again (1 of 3)" in outcome.log
     assert rows("select id, made_by from main.slow") == [(0, "dbt"), (1, "dbt"), (2, "dbt")]
 
 

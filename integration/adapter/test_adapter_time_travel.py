@@ -112,7 +112,7 @@ def failure(outcome):
 def test_a_rollback_brings_a_version_back(dbt, rows):
     outcome = operation(dbt, "zlayout_rollback", model="versions", version=0)
     assert outcome.success, outcome.log
-    assert "main.versions is at version 3, which equals version 0: 100 rows, 1 files back" in outcome.printed
+    assert "main.versions: version 3 restores version 0: 100 rows, 1 file restored" in outcome.printed
     assert rows("select distinct turn, dropped from main.versions") == [(1, "x")]
     instant = history(dbt)[1]["instant"]
     done = operation(dbt, "zlayout_rollback", model="versions", instant=int(instant), json=True)

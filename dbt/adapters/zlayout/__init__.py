@@ -1,7 +1,7 @@
-"""The public names, each loaded when it is first used.
+"""The public names. Each one is imported on first use.
 
-Spark workers import ``dbt.adapters.zlayout.curve`` and its like through this package: it must cost them neither dbt
-nor pyspark.
+Spark workers import modules such as ``dbt.adapters.zlayout.curve`` through this package, so importing it must load
+neither dbt nor pyspark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name == "__version__":
-        # A module with `version`, as dbt looks for it in every adapter.
+        # dbt expects every adapter to have this module, with `version` in it.
         return import_module(f"{__name__}.__version__")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""The adapter: what dbt and its macros call; each method takes the session, calls the facade and shapes the answer."""
+"""The adapter: the methods that dbt and its macros call. Each one takes the session and calls the Python API."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ class ZlayoutAdapter(
     RecordRelations,
     DocsCatalog,
 ):
-    """dbt-spark in a session, with tables that are atomic, clustered and indexed."""
+    """dbt-spark in session mode, with tables that are atomic, clustered and indexed."""
 
     Relation = ZlayoutRelation
     Column = ZlayoutColumn
     ConnectionManager = ZlayoutConnectionManager
     AdapterSpecificConfigs = ZlayoutConfig
 
-    # not_null is checked before a commit; a Parquet table has no place for the others.
-    CONSTRAINT_SUPPORT = {  # noqa: RUF012 # dbt declares it so
+    # A write checks not_null before it commits. Parquet tables cannot store the other constraints.
+    CONSTRAINT_SUPPORT = {  # noqa: RUF012 # dbt declares it this way
         ConstraintType.check: ConstraintSupport.NOT_SUPPORTED,
         ConstraintType.not_null: ConstraintSupport.ENFORCED,
         ConstraintType.unique: ConstraintSupport.NOT_SUPPORTED,
@@ -66,13 +66,13 @@ class ZlayoutAdapter(
     }
 
     def session(self) -> SparkSession:
-        """The session of the thread's connection, which opens it when it is the first to ask."""
+        """The session of the thread's connection. The first call opens it."""
         found: SparkSession = self.connections.get_thread_connection().handle.session
         return found
 
     @classmethod
     def quote(cls, identifier: str | None) -> str:
-        """A name in backquotes; dbt's test tools ask for that of the database too, and Spark has none."""
+        """The name in backquotes. dbt's test tools pass the database, which is None in Spark, hence the ``str()``."""
         return quoted_identifier(str(identifier))
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
@@ -80,11 +80,11 @@ class ZlayoutAdapter(
         return [ZlayoutColumn(**vars(column)) for column in super().get_columns_in_relation(relation)]
 
     def valid_incremental_strategies(self) -> list[str]:
-        """The strategies of an incremental model."""
+        """The strategies that an incremental model can use."""
         return list(get_args(StrategyName))
 
     def debug_query(self) -> None:
-        """Runs a statement for ``dbt debug`` and prints what the session is and can do."""
+        """Runs a statement for ``dbt debug``, then prints the session's versions, folders and capabilities."""
         super().debug_query()
         with as_dbt_errors():
             for line in session_report(self.session(), self.config.credentials.location_root):
@@ -92,35 +92,35 @@ class ZlayoutAdapter(
 
     @available.parse_none
     def drop_table(self, relation: ZlayoutRelation) -> None:
-        """Drops a table and removes its folder, if this adapter made it or dbt-spark did under ``location_root``."""
+        """Drops a table. Removes its folder if this adapter, or dbt-spark under ``location_root``, created it."""
         with as_dbt_errors():
             drop_table(self.session(), *_parts(relation), self.schema_root(relation.schema))
 
     @available.parse_none
     def drop_tables_in(self, schema_relation: ZlayoutRelation) -> None:
-        """Drops the tables of a schema with their folders; other formats and views go with the schema."""
+        """Drops the tables of a schema with their folders. Views and other formats are dropped with the schema."""
         for relation in self.list_relations_without_caching(schema_relation):
             if isinstance(relation, ZlayoutRelation) and relation.is_plain_table:
                 self.drop_table(relation)
 
     @available.parse_none
     def rename_table(self, old: ZlayoutRelation, new: ZlayoutRelation) -> None:
-        """Renames a table; its files stay where they are."""
+        """Renames a table. Its files stay where they are."""
         with as_dbt_errors():
             rename_table(self.session(), *_parts(old), *_parts(new))
 
     @available.parse_none
     def schema_root(self, schema: str | None) -> str | None:
-        """The profile's folder for the tables of a schema, or None."""
+        """The folder that the profile sets for the tables of a schema, or None."""
         root: str | None = self.config.credentials.schema_root(schema)
         return root
 
     @available.parse_none
     def new_schema_root(self, schema: str | None) -> str | None:
-        """The same for a schema that is about to be made, whose folder can be written.
+        """The folder of a schema that dbt is about to create, or None. Checks that the folder is writable.
 
         Raises:
-            DbtRuntimeError: It cannot.
+            DbtRuntimeError: The folder is not writable.
         """
         root: str | None = self.schema_root(schema)
         if root is not None:
@@ -130,14 +130,14 @@ class ZlayoutAdapter(
 
     @available.parse_none
     def place_outside_schema(self, relation: ZlayoutRelation) -> str | None:
-        """Where ``location_root`` wants a table whose schema lies elsewhere, or None where its folder will do."""
+        """The table's folder under ``location_root``, or None if the schema's own folder already is the right one."""
         schema, identifier = _parts(relation)
         root = self.schema_root(schema)
         if root is None:
             return None
         with as_dbt_errors():
             catalog = Catalog(self.session())
-            # Both through Spark's hands: one folder has several spellings as a URI.
+            # Spark normalizes both, because one folder can be written as several URIs.
             place = catalog.qualified(unquote(catalog.schema_location(schema)))
             return None if place == catalog.qualified(root) else f"{root}/{identifier}"
 

@@ -1,4 +1,4 @@
-"""What dbt loads for ``type: zlayout``."""
+"""The plugin that dbt loads for ``type: zlayout``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where dbt finds the macros of this adapter."""
+"""The folder in which dbt finds this adapter's macros."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
 
 @dataclass(repr=False)
 class ZlayoutColumn(SparkColumn):
-    """A column; its name may hold any character."""
+    """A column. Its name may contain any character."""
 
     @property
     def quoted(self) -> str:
@@ -20,19 +20,19 @@ class ZlayoutColumn(SparkColumn):
         return quoted_identifier(self.column)
 
     def is_string(self) -> bool:
-        """Whether it holds text."""
+        """Whether the column holds text."""
         return self._kind in ("string", "varchar", "char")
 
     def is_integer(self) -> bool:
-        """Whether it holds whole numbers."""
+        """Whether the column holds whole numbers."""
         return self._kind in ("tinyint", "smallint", "int", "bigint")
 
     def is_numeric(self) -> bool:
-        """Whether it holds decimals."""
+        """Whether the column holds decimals."""
         return self._kind == "decimal"
 
     def can_expand_to(self, other_column: Column) -> bool:  # noqa: ARG002 # dbt's signature
-        """Never: Spark's strings have no length that a longer one could exceed."""
+        """Always False: Spark's strings have no maximum length to expand."""
         return False
 
     @property

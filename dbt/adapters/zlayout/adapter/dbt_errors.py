@@ -1,4 +1,4 @@
-"""Errors of this package and of Spark as dbt's errors, short enough for a terminal."""
+"""Translates errors of this package and of Spark into dbt's errors, short enough for a terminal."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DEEPEST_CAUSE = 20
 
 @contextmanager
 def as_dbt_errors() -> Iterator[None]:
-    """Lets only dbt's own errors through.
+    """Turns every other exception into one of dbt's errors.
 
     Raises:
-        CompilationError: Settings of the model are wrong.
-        DbtDatabaseError: Spark refused or failed a statement.
-        DbtRuntimeError: Anything else that this package raises on purpose.
+        CompilationError: The model has wrong settings.
+        DbtDatabaseError: Spark rejected a statement, or the statement failed.
+        DbtRuntimeError: Any other error.
     """
     try:
         yield
@@ -46,7 +46,7 @@ def as_dbt_errors() -> Iterator[None]:
 
 
 def spark_message(error: BaseException) -> str:
-    """What Spark says, without stack traces, plans and the wrapping of failed tasks."""
+    """Spark's message without stack traces, query plans and the text that wraps a failed task."""
     text = _innermost_text(error)
     text = _JAVA_CLASS.sub("", _TASK_FAILURE.sub("", text).strip())
     if (traceback := _PYTHON_TRACEBACK.search(text)) is not None:
@@ -55,7 +55,7 @@ def spark_message(error: BaseException) -> str:
 
 
 def every_text(error: BaseException) -> str:
-    """What an error and, for one of Java, all of its causes say."""
+    """The messages of an error and, for a Java error, of all its causes."""
     texts = [str(getattr(error, "_desc", None) or error), str(getattr(error, "_stackTrace", None) or "")]
     cause = getattr(error, "java_exception", None)
     for _ in range(_DEEPEST_CAUSE):
@@ -67,12 +67,12 @@ def every_text(error: BaseException) -> str:
 
 
 def _is_from_spark(error: BaseException) -> bool:
-    # By name: pyspark itself is imported only where a session is made.
+    # Compares module names, because pyspark is only imported where a session starts.
     return any(kind.__module__.split(".")[0] in ("pyspark", "py4j") for kind in type(error).__mro__)
 
 
 def _innermost_text(error: BaseException) -> str:
-    """The text of an error; for a Java error that only wraps another one, the text of its cause."""
+    """The text of an error; for a Java error, the text of its innermost cause."""
     java_error = getattr(error, "java_exception", None)
     if java_error is None:
         return str(getattr(error, "_desc", None) or error)

@@ -11,7 +11,7 @@ from dbt.adapters.spark.impl import SparkConfig
 # ruff: noqa: UP006, UP007, UP045 # mashumaro reads the annotations at run time
 @dataclass
 class ZlayoutConfig(SparkConfig):
-    """Settings of a table; `dbt.adapters.zlayout.config` says what each may hold."""
+    """Settings of a table. `dbt.adapters.zlayout.config` defines the values that each one allows."""
 
     zorder: Optional[Union[List[str], str]] = None
     curve: Optional[str] = None

@@ -1,4 +1,4 @@
-"""Which table a person means who names a model on the command line."""
+"""Finds the table of a model that is named on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NAMES = 10
 
 
 def tables_of(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The tables of all models, seeds and snapshots, as `table_of` writes them.
+    """The tables of all models, seeds and snapshots, spelled as in `table_of`.
 
     Args:
         nodes: ``graph.nodes``.
@@ -23,17 +23,17 @@ def tables_of(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
-    """The table of a node, or the table that a name with a dot spells itself.
+    """The table of a node. A name with a dot that no node has is returned as it is.
 
     Args:
-        name: The name of a model, seed or snapshot, or ``schema.table``; empty, or Jinja's undefined, where none came.
+        name: The name of a model, seed or snapshot, or ``schema.table``. Empty or undefined (Jinja) if none was given.
         nodes: ``graph.nodes``.
 
     Returns:
-        ``schema.identifier``; in backquotes when it comes from a node.
+        ``schema.identifier``, in backquotes if it comes from a node.
 
     Raises:
-        ConfigError: No node has the name, or several have.
+        ConfigError: No node has the name, or several nodes have it.
     """
     relational = [node for node in nodes.values() if node["resource_type"] in _RELATIONAL]
     if not name:
@@ -54,14 +54,14 @@ def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _some_of(nodes: Sequence[Mapping[str, Any]]) -> str:
-    """The names of some nodes, to choose from."""
+    """The names of the first few nodes, as a list of choices that more can follow."""
     names = sorted(node["name"] for node in nodes)
     more = f"one of {len(names) - _MOST_NAMES:,} more, " if len(names) > _MOST_NAMES else ""
     return "".join(f"{name}, " for name in names[:_MOST_NAMES]) + more + ("or " if names else "")
 
 
 def config_of_table(table: str, nodes: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The config of the node whose table this is; nothing for a table that is no node's.
+    """The config of the node that builds a table. Empty if no node builds it.
 
     Args:
         table: ``schema.identifier``, with or without backquotes.

@@ -16,24 +16,24 @@ class ZlayoutRelation(SparkRelation):
 
     @property
     def is_plain_table(self) -> bool:
-        """Whether it is a table that no table format looks after."""
+        """Whether this is a table that belongs to no other table format."""
         return self.is_table and not (self.is_delta or self.is_iceberg or self.is_hudi)
 
     @property
     def catalog_name(self) -> str:
-        """``schema.identifier`` in backquotes: the table itself, also where dbt renders a limited subquery of it."""
+        """``schema.identifier`` in backquotes: always the table, even if dbt renders the relation as a subquery."""
         return ".".join(quoted_identifier(part) for part in (self.schema, self.identifier) if part)
 
 
 def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
-    """The table that a test looks at, as the catalog names it.
+    """The catalog name of the table that a test checks.
 
     Args:
         relation: A relation, or a name.
         test: The name of the test, for the message.
 
     Raises:
-        CompilationError: The test has a ``where``, so that dbt hands it a subquery.
+        CompilationError: The test has a ``where`` or ``limit``, so dbt passed a subquery.
     """
     if isinstance(relation, ZlayoutRelation):
         return relation.catalog_name

@@ -1,4 +1,4 @@
-"""What a run did, as run_results.json and the line on the terminal tell it."""
+"""The response of a run: its line in the terminal and its fields in run_results.json."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Dict, List, Optional  # noqa: UP035 # mashumaro reads the annotations at run time
 
 from dbt.adapters.contracts.connection import AdapterResponse
+
+from dbt.adapters.zlayout.table.quantities import counted
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
@@ -27,35 +29,35 @@ _CLUSTERED = (
 _COMPACTED = ("version", "groups", "files_added", "files_removed", "bytes_read", "bytes_written", "seconds")
 
 
-# ruff: noqa: UP006, UP045 # the same
+# ruff: noqa: UP006, UP045 # mashumaro, as above
 @dataclass
 class ZlayoutAdapterResponse(AdapterResponse):
-    """Response of a statement; the fields below are set for tables that this adapter wrote.
+    """The response of a statement. The fields below are set for tables that this adapter wrote.
 
     Attributes:
-        version: Version of the table that the run made.
-        instant: Its instant, 17 digits in UTC.
-        rows: Rows that the run wrote, those that were only carried over into new files among them.
-        rows_inserted: Rows that are new.
-        rows_updated: Rows that have new values.
-        rows_deleted: Rows that are gone.
-        files_added: Data files that the version brought.
-        files_removed: Data files that it took away.
-        files_total: Data files that the table had before.
-        bytes_added: Size of the files it brought.
-        bytes_removed: Size of the files it took away.
-        bytes_written: Size of the files that the run made.
+        version: The version of the table that the run committed.
+        instant: The instant of that version, 17 digits in UTC.
+        rows: Rows that the run wrote, including unchanged rows that were copied to new files.
+        rows_inserted: New rows.
+        rows_updated: Rows with new values.
+        rows_deleted: Rows that were deleted.
+        files_added: Data files that the version added.
+        files_removed: Data files that the version removed.
+        files_total: Data files of the table before the run.
+        bytes_added: Size of the added files.
+        bytes_removed: Size of the removed files.
+        bytes_written: Size of the files that the run wrote.
         groups_touched: File groups that got logs.
         log_bytes: Size of these logs.
         data_passes: How often the rows went through Spark.
-        overlap_depth: Files that hold a point of the key space, on average; 1 is perfect.
+        overlap_depth: The average number of files that contain a point of the key space. 1 is perfect.
         seconds: Wall-clock seconds by phase.
         clustered: What a clustering after the write did: ``version``, ``files_added``, ``files_removed``,
             ``bytes_rewritten``, ``depth_before``, ``depth_after``, ``files_read_before``, ``files_read_after``,
             ``seconds``.
         compacted: What a compaction after the write did: ``version``, ``groups``, ``files_added``, ``files_removed``,
             ``bytes_read``, ``bytes_written``, ``seconds``.
-        unfinished: What failed after the commit and is left to the next writer, a sentence each.
+        unfinished: Steps that failed after the commit and are left to the next writer, one sentence each.
     """
 
     version: Optional[int] = None
@@ -81,12 +83,12 @@ class ZlayoutAdapterResponse(AdapterResponse):
 
 
 def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) -> ZlayoutAdapterResponse:
-    """Shapes what a commit, and a clustering after it, did into dbt's response."""
+    """The response for a commit and the clustering after it."""
     whole = commit.operation in _WHOLE
     changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
     message = _whole_message(commit) if whole else _change_message(commit)
     if commit.compacted:
-        message += f", {_counted(commit.compacted['groups'], 'file group')} compacted"
+        message += f", {counted(commit.compacted['groups'], 'file group')} compacted"
     response = ZlayoutAdapterResponse(
         _message=message + _left_over(commit.unfinished),
         rows_affected=commit.rows if whole else changed,
@@ -114,37 +116,33 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
 
 
 def with_clustering(response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
-    """A run's response with what a clustering did after its rows had landed.
+    """Adds the clustering that followed a commit to the response of the run.
 
     Args:
-        response: Of the run.
+        response: The response of the run.
         done: `ClusterSummary.to_dict`.
     """
     unfinished = [*(response.unfinished or ()), *done["unfinished"]] or None
     response = replace(response, _message=f"{response}{_left_over(done['unfinished'])}", unfinished=unfinished)
     if not done["groups_done"]:
         return response
-    message = f"{response}, {_counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
+    message = f"{response}, {counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
     return replace(response, _message=message, clustered={name: done[name] for name in _CLUSTERED})
 
 
 def _left_over(unfinished: Sequence[str]) -> str:
-    return f", {_counted(len(unfinished), 'step')} left to the next writer" if unfinished else ""
+    return f", {counted(len(unfinished), 'step')} left to the next writer" if unfinished else ""
 
 
 def _whole_message(commit: CommitSummary) -> str:
-    return f"{_counted(commit.rows, 'row')} in {_counted(commit.files_added, 'file')}"
+    return f"{counted(commit.rows, 'row')} in {counted(commit.files_added, 'file')}"
 
 
 def _change_message(commit: CommitSummary) -> str:
-    """The version, rows that came (+), changed (~) and went (-), and how much of the table was touched for it."""
+    """The version, the rows inserted (+), updated (~) and deleted (-), and how many files that took."""
     rows = f"+{commit.rows_inserted:,} ~{commit.rows_updated:,} -{commit.rows_deleted:,} rows"
     if commit.groups_touched:
-        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'log')}"
+        return f"v{commit.version} {rows} in {counted(commit.files_added, 'log')}"
     if not commit.files_removed:
-        return f"v{commit.version} {rows} in {_counted(commit.files_added, 'new file')}"
-    return f"v{commit.version} {rows}, {commit.files_removed:,} of {_counted(commit.files_total, 'file')} rewritten"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+        return f"v{commit.version} {rows} in {counted(commit.files_added, 'new file')}"
+    return f"v{commit.version} {rows}, {commit.files_removed:,} of {counted(commit.files_total, 'file')} rewritten"

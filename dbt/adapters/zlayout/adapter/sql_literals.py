@@ -1,4 +1,4 @@
-"""Python values and names as text in a Spark statement."""
+"""Renders Python values and names as text for a Spark statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["literal", "quoted_identifier", "string_literal"]
 
 
 def literal(value: object) -> str:
-    """A literal for a value of a seed; numbers keep all their digits."""
+    """The SQL literal of a seed's value. Numbers keep all their digits."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Clustering of a ``ZTable``: planned from the index, within a budget, giving way to writers."""
+"""Clustering of a ``ZTable``: planned from the index, limited by a budget, and yielding to concurrent writers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TableClustering:
-    """Methods that rewrite files whose layout is worth it."""
+    """Methods that rewrite files where a better layout pays off."""
 
     name: str
     _spark: SparkSession
@@ -40,32 +40,32 @@ class TableClustering:
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
-        """Rewrites overlapping, small and too large files where it pays; a second call right after does nothing.
+        """Rewrites overlapping, small and too large files where it pays off. A second call right after does nothing.
 
-        Writers win: a group of files that somebody changed meanwhile is dropped and reported, the others land. So do
-        they where a group cannot be read or written: it is reported too.
+        Concurrent writers win: a group of files that another writer changed is dropped and reported. A group that
+        cannot be read or written is reported too. The other groups are committed in both cases.
 
         Args:
-            where: A condition, as in a WHERE clause: only files that may hold a matching row are rewritten.
-            max_bytes: Most bytes to rewrite, a number or such as '10gb'; None for no limit.
-            rewrite_all: Rewrite every file, gain or not.
-            dry_run: Only say what would be done.
-            partition_by: Columns that are folders from now on: where the table has others, all of it is written anew
-                in one commit. None leaves them, an empty list is a table without partitions.
-            pending: Carry out the plans that `schedule_clustering` wrote, instead of a new one.
-            progress: Gets a line a group.
+            where: A condition, as in a WHERE clause. Only files that may contain a matching row are rewritten.
+            max_bytes: The most bytes to rewrite, as a number or text such as '10gb'; None for no limit.
+            rewrite_all: Whether to rewrite every file, even where it does not pay off.
+            dry_run: Whether to only return what would be done.
+            partition_by: The new partition columns. If the table has other ones, one commit rewrites the whole table.
+                None keeps the partition columns, and an empty list makes a table without partitions.
+            pending: Whether to execute the plans that `schedule_clustering` wrote, instead of making a new one.
+            progress: Receives one line for each group.
             **settings: ``cluster_min_gain``, ``min_file_size``, ``max_file_size``, ``max_group_size``,
                 ``min_input_files``, ``max_concurrent_groups``, ``partial_progress``, ``max_commits``, ``verify``, as in
                 a model's config.
 
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
-            ``groups``, ``groups_dropped``, ``groups_failed`` …; this object sees the version.
+            ``groups``, ``groups_dropped``, ``groups_failed`` … This object then sees the new version.
 
         Raises:
-            ConfigError: A setting is wrong; nothing has run.
+            ConfigError: A setting is wrong. Nothing has run.
             UnsupportedError: The table is only indexed.
-            WriteError: No group could be read or written; the table is as it was.
+            WriteError: No group could be read or written. The table is unchanged.
         """
         if pending and (where is not None or dry_run or rewrite_all or partition_by is not None):
             raise ConfigError(
@@ -89,13 +89,13 @@ class TableClustering:
         return done
 
     def other_folders(self, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:
-        """The partition columns as the table spells them, or None where it has them already.
+        """The partition columns as the table spells them, or None if the table is already partitioned by them.
 
         Args:
-            partition_by: As in a model's config.
+            partition_by: The partition columns, as in a model's config.
 
         Raises:
-            ConfigError: The table cannot be partitioned so.
+            ConfigError: The table cannot be partitioned by these columns.
         """
         problems: list[str] = []
         partitioning = parse_partitioning({"partition_by": partition_by}, problems)
@@ -115,17 +115,17 @@ class TableClustering:
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
-        """Writes a plan to the timeline for a later ``cluster(pending=True)``; it takes the place of an older one.
+        """Writes a plan to the timeline for a later ``cluster(pending=True)``. It replaces an older plan.
 
         Args:
             where: As for `cluster`.
             max_bytes: As for `cluster`.
             rewrite_all: As for `cluster`.
-            progress: Gets a line now and then.
+            progress: Receives a line now and then.
             **settings: As for `cluster`.
 
         Returns:
-            What the plan holds, reckoned from the index alone; without groups nothing was written.
+            What the plan contains, computed from the index alone. If it has no groups, no plan was written.
         """
         return ClusterSummary.of_dry_run(self._clustering(where, max_bytes, rewrite_all, progress, settings).schedule())
 

@@ -1,4 +1,4 @@
-"""Why each file is read: the explanation of one scan, as data and as text."""
+"""Explains why a scan reads each file, as data and as text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.pruning.advice import advice_for
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
+from dbt.adapters.zlayout.table.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import ruled_lines
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 
-# What leaves a page of about forty lines.
+# These limits keep a page to about forty lines.
 _MOST_FILES, _MOST_CONDITIONS, _MOST_CHARACTERS = 10, 8, 70
 
 
@@ -26,9 +27,9 @@ class PruningStage:
 
     Attributes:
         name: 'partition_stats', 'files' or 'column_stats'.
-        files_before: Files that came in.
-        files_after: Files that were left.
-        seconds: Wall time.
+        files_before: Files before the step.
+        files_after: Files that are left after it.
+        seconds: Wall-clock time.
     """
 
     name: str
@@ -49,26 +50,26 @@ _JOINS = pa.schema(
 
 
 def skipped_percent(kept: int, total: int) -> float:
-    """Share of files that are not opened, 0 … 100; 100 where there are none."""
+    """The share of files that are not opened, 0 … 100; 100 if there are no files."""
     return 100.0 * (total - kept) / total if total else 100.0
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a scan of one table reads, and why.
+    """The files that a scan of one table reads, and why.
 
     Attributes:
         table: ``schema.table``.
-        version: Of the snapshot that was looked at; None for a table that is only indexed.
-        predicate: The filters of the scan as the optimizer left them.
-        stages: In their order.
+        version: The version of the snapshot; None for a table that is only indexed.
+        predicate: The scan's filters after Spark's optimizer.
+        stages: The pruning steps in order.
         files: ``path`` string, ``verdict`` string (SKIP, READ, ALL_ROWS), ``stage`` string (the step that skipped it),
             ``reason`` string (the statistic that decided).
-        conjuncts: ``sql`` string, ``usable`` bool, ``skips`` int64 (files that it skips alone), ``why_not`` string,
-            ``advice`` string (what to change).
-        joins: ``column`` string, ``key`` string, ``values`` int64 (distinct ones of the small side), ``skips`` int64
-            (files that are read and hold none of them), ``by_partition`` bool (Spark skips these by itself).
-        problems: What is wrong with the index, if anything; such files are read.
+        conjuncts: ``sql`` string, ``usable`` bool, ``skips`` int64 (files that this condition alone skips),
+            ``why_not`` string (why it is not usable), ``advice`` string (what to change).
+        joins: ``column`` string, ``key`` string, ``values`` int64 (distinct values of the small side), ``skips`` int64
+            (files that are read but contain none of the values), ``by_partition`` bool (Spark skips these itself).
+        problems: Problems of the index. The files they concern are read.
     """
 
     table: str
@@ -82,26 +83,26 @@ class Explanation:
 
     @property
     def total_files(self) -> int:
-        """Files of the snapshot."""
+        """The number of files in the snapshot."""
         return int(self.files.num_rows)
 
     @property
     def skipped_files(self) -> int:
-        """Files that are not opened."""
+        """The number of files that are not opened."""
         return int(pc.sum(pc.equal(self.files.column("verdict"), "SKIP")).as_py() or 0)
 
     @property
     def kept_files(self) -> int:
-        """Files that are read."""
+        """The number of files that are read."""
         return self.total_files - self.skipped_files
 
     @property
     def skipped_percent(self) -> float:
-        """Share of the files that are not opened, 0 … 100; 100 for a table without files."""
+        """The share of the files that are not opened, 0 … 100; 100 for a table without files."""
         return skipped_percent(self.kept_files, self.total_files)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON; docs/skipping.md has the schema."""
+        """The explanation as plain values for JSON. docs/skipping.md has the schema."""
         return {
             "table": self.table,
             "version": self.version,
@@ -117,17 +118,17 @@ class Explanation:
         }
 
     def to_text(self, *, verbose: bool = False) -> str:
-        """A page for the terminal, the files that are read first; ``verbose`` for all files and conditions in full."""
+        """A page for the terminal. It lists read files first; ``verbose`` lists every file and full conditions."""
         return "\n".join(_lines(self, _Page(verbose)))
 
 
 def explanation_of(scan: ExplainedScan) -> Explanation:
-    """The explanation of a scan that the engine has looked at."""
+    """The explanation of a scan that the engine has analyzed."""
     plan, report = scan.filters.plan, scan.filters.report
     names = pa.array([verdict.name for verdict in Verdict], pa.string())
 
     def short(text: str) -> str:
-        # Spark spells columns that it shows itself with catalog, schema and table.
+        # In its own output Spark qualifies columns with catalog, schema and table.
         return text.replace(f"spark_catalog.{scan.table}.", "")
 
     return Explanation(
@@ -160,13 +161,13 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
 
 
 def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
-    """What the scans of one table read together.
+    """One explanation for all scans of one table.
 
     Args:
-        scans: All of one version: that of a table, or those of a merge-on-read table, that of its rows first.
+        scans: The scans of one version. A merge-on-read table has several, and the scan of its rows comes first.
 
     Returns:
-        The first one's, except that files are read which any of them reads.
+        The explanation of the first scan, in which a file is read if any of the scans reads it.
     """
     first, *others = map(explanation_of, scans)
     files = first.files
@@ -178,7 +179,7 @@ def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
 
 
 def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:
-    """The versions of a table, in the order given, as an Arrow table."""
+    """The versions of a table as an Arrow table, in the given order."""
     return pa.table(
         {
             "version": pa.array([each.version for each in headers], pa.int64()),
@@ -207,7 +208,7 @@ class _Page:
         self.verbose = verbose
 
     def text(self, value: object) -> str:
-        """One line, cut where it is long."""
+        """The value on one line. A long line is cut unless the page is verbose."""
         line = "" if value is None else str(value).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
         return line if self.verbose or len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
 
@@ -217,9 +218,9 @@ class _Page:
 
 def _lines(explanation: Explanation, page: _Page) -> Iterator[str]:
     total, kept = explanation.total_files, explanation.kept_files
-    share = f"{kept / total:.1%}" if total else "-"
+    share = f" ({kept / total:.1%})" if total else ""
     yield explanation.table + (f" (version {explanation.version})" if explanation.version is not None else " (indexed)")
-    yield f"  reads {kept:,} of {total:,} files ({share})"
+    yield f"  reads {kept:,} of {counted(total, 'file')}{share}"
     yield f"  where {page.text(explanation.predicate)}"
     stages = [
         (each.name, f"{each.files_before:,}", f"{each.files_after:,}", f"{each.seconds * 1000:.1f}")
@@ -240,7 +241,7 @@ def _conditions(conjuncts: pa.Table, page: _Page) -> Iterator[str]:
         for row in shown
     ]
     yield from _grid(("condition", "skips alone", "why not"), cells)
-    yield from _more(len(rows) - len(shown), "conditions")
+    yield from _more(len(rows) - len(shown), "condition")
     for row in shown:
         if row["advice"]:
             yield f"  `{page.text(row['sql'])}`: {row['advice']}"
@@ -259,8 +260,8 @@ def _joins(joins: pa.Table, page: _Page) -> Iterator[str]:
 
 def _join_note(row: Mapping[str, Any]) -> str:
     if row["by_partition"]:
-        return "Spark does, by partition, when the query runs"
-    return f"zlayout_prune_by('{row['column']}', …) makes a condition of them" if row["skips"] else ""
+        return "Spark skips these by partition when the query runs"
+    return f"zlayout_prune_by('{row['column']}', …) makes a condition of these values" if row["skips"] else ""
 
 
 def _files(files: pa.Table, page: _Page) -> Iterator[str]:
@@ -269,12 +270,12 @@ def _files(files: pa.Table, page: _Page) -> Iterator[str]:
     shown = files.take(order[: page.most(files.num_rows, _MOST_FILES)]).to_pylist()
     rows = [(page.text(row["path"]), row["verdict"], page.text(row["reason"])) for row in shown]
     yield from _grid(("file", "verdict", "reason"), rows)
-    yield from _more(files.num_rows - len(shown), "files")
+    yield from _more(files.num_rows - len(shown), "file")
 
 
-def _more(count: int, what: str) -> Iterator[str]:
+def _more(count: int, noun: str) -> Iterator[str]:
     if count > 0:
-        yield f"  … and {count:,} more {what} (verbose: true shows them)"
+        yield f"  … and {counted(count, f'more {noun}')} (verbose: true shows all)"
 
 
 def _grid(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The past of a ``ZTable``: its versions, their rows, what changed between them, the way back, and cleaning."""
+"""The history of a ``ZTable``: versions, time travel, changes between versions, rollback and cleaning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TableHistory:
-    """Methods that look back, go back, and let go."""
+    """Methods that read older versions, roll back to them and clean them up."""
 
     name: str
     last_commit: CommitSummary | None
@@ -34,14 +34,14 @@ class TableHistory:
 
     @property
     def is_managed(self) -> bool:
-        """Whether this package writes the table; one that is only indexed has no older versions."""
+        """Whether this package writes the table. A table that is only indexed has no older versions."""
         return self._opened.managed
 
     def history(self, limit: int | None = None) -> pa.Table:
         """The versions, newest first.
 
         Args:
-            limit: At most so many; None for all.
+            limit: The most versions to return; None for all.
 
         Returns:
             ``version`` int64, ``instant`` string, ``action`` string, ``operation`` string; int64 ``rows`` (written),
@@ -53,11 +53,12 @@ class TableHistory:
     def version_at(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
     ) -> int:
-        """The version that ``read`` reads for the same arguments.
+        """The number of the version that ``read`` reads for the same arguments.
 
         Raises:
-            VersionNotFoundError: There is no such version, or its files were cleaned; says which can be read.
-            ConfigError: More than one is given, or the timestamp cannot be read.
+            VersionNotFoundError: The version does not exist, or its files were cleaned. The message says which can be
+                read.
+            ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
         past = Past(version, instant, timestamp)
@@ -66,19 +67,20 @@ class TableHistory:
     def read(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
     ) -> DataFrame:
-        """The rows of a version, in the columns that it had; filters skip files as in plain SQL.
+        """The rows of a version, with the columns of that version. Filters skip files as in plain SQL.
 
-        What the session reads under the table's name stays the newest version.
+        Queries on the table's name still read the newest version.
 
         Args:
-            version: Its number. Without any argument the version that this object sees.
-            instant: The 17 digits of the transaction that made it.
-            timestamp: The newest version committed at or before this time: a datetime, a date, or a text as Spark's SQL
-                reads it. Without a zone it is in the session's time zone.
+            version: The number of the version. Without any argument, the version that this object sees.
+            instant: The instant of the version's commit, 17 digits.
+            timestamp: Reads the newest version committed at or before this time: a datetime, a date, or text as in
+                Spark SQL. A time without a zone is in the session's time zone.
 
         Raises:
-            VersionNotFoundError: There is no such version, or its files were cleaned; says which can be read.
-            ConfigError: More than one is given, or the timestamp cannot be read.
+            VersionNotFoundError: The version does not exist, or its files were cleaned. The message says which can be
+                read.
+            ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
         return rows_at(Catalog(self._spark), self._opened, self.name, Past(version, instant, timestamp))
@@ -86,22 +88,24 @@ class TableHistory:
     def rollback(
         self, version: int | None = None, *, instant: str | None = None, timestamp: Moment | None = None
     ) -> CommitSummary:
-        """Makes a new version that equals an older one: rows, columns, partitions, layout, curve and index.
+        """Commits a new version that equals an older one: rows, columns, partitions, layout, curve and index.
 
-        No history is lost: versions in between stay readable for as long as others do, and the way back leads there.
+        No history is lost: the versions in between stay readable as long as any others, and a rollback can return to
+        them.
 
         Args:
-            version: Its number.
+            version: The number of the older version.
             instant: Or its instant.
             timestamp: Or a time, as for ``read``.
 
         Returns:
-            What was done; this object sees the new version.
+            What was done. This object then sees the new version.
 
         Raises:
-            VersionNotFoundError: There is no such version, or some of its files are gone; says which can be reached.
-            ConflictError: Another writer committed meanwhile; run it again.
-            ConfigError: None or more than one of the three is given.
+            VersionNotFoundError: The version does not exist, or some of its files are gone. The message says which
+                versions can be restored.
+            ConflictError: Another writer committed first. Run it again.
+            ConfigError: Not exactly one of the three arguments is given.
             UnsupportedError: The table is only indexed.
         """
         catalog = Catalog(self._spark)
@@ -114,20 +118,20 @@ class TableHistory:
     ) -> CleanResult:
         """Deletes the files that no retained version, running reader or pending transaction needs.
 
-        So it does with data files that lie in the folder without a version listing them, if this package wrote them and
-        they are older than ``retain_hours``; those of other tools stay, and ``index_status`` names them.
+        It also deletes orphans: data files in the folder that no version lists, if this package wrote them and they are
+        older than ``retain_hours``. Files of other tools stay, and ``index_status`` names them.
 
         Args:
-            dry_run: Only tell; nothing is touched.
-            retain_versions: Keep the newest so many; None for what the table was written with.
-            retain_hours: Keep those that were the newest within so many hours; None for the same. A query that takes
-                longer may lose its files.
+            dry_run: Whether to only report. Nothing is deleted or written.
+            retain_versions: How many of the newest versions to keep; None for the table's own setting.
+            retain_hours: Versions that were the newest within this many hours are kept; None for the table's own
+                setting. A query that takes longer may lose its files.
 
         Returns:
-            ``files`` (their number), ``bytes``, ``paths``, ``oldest_version``.
+            ``files`` (the number of deleted files), ``bytes``, ``paths``, ``oldest_version``.
 
         Raises:
-            ConfigError: One of the two is no such number.
+            ConfigError: A retention setting is not a valid number.
             UnsupportedError: The table is only indexed.
         """
         check_managed(self._opened, self.name)
@@ -143,30 +147,30 @@ class TableHistory:
             timeline,
             own.versions if retain_versions is None else asked.versions,
             own.hours if retain_hours is None else asked.hours,
-            # A dry run writes nothing, not even to ask the store for its time.
+            # Asking the store for its time writes a file, and a dry run must not write.
             int(time.time() * 1000) if dry_run else store_time_ms(timeline.store),
             dry_run=dry_run,
             orphans=True,
         )
 
     def changes(self, from_version: int, to_version: int | None = None) -> DataFrame:
-        """The rows that differ between two versions, commit by commit.
+        """The rows that changed between two versions, commit by commit.
 
-        Only files that a commit removed or added are read. A row that a commit carried unchanged into another file is
-        no change, and one that it changed is a 'delete' and an 'insert'; clustering and compaction change nothing.
+        Only files that a commit removed or added are read. A row that a commit copied unchanged to another file is not
+        a change. An updated row is a 'delete' and an 'insert'. Clustering and compaction change no rows.
 
         Args:
             from_version: The version before the first change.
             to_version: The version of the last change; None for the newest.
 
         Returns:
-            The columns of ``to_version`` (those that a row's version lacks are null), ``_change_type`` string
+            The columns of ``to_version`` (null where the row's version lacks the column), ``_change_type`` string
             ('insert' or 'delete') and ``_commit_version`` bigint.
 
         Raises:
-            VersionNotFoundError: There is no such version, or files that it takes were cleaned.
-            ConfigError: The versions are the wrong way round, or a column of the table has one of the two names.
-            UnsupportedError: A column changed its type, or is of one that does not compare (variant).
+            VersionNotFoundError: A version does not exist, or files that it needs were cleaned.
+            ConfigError: The versions are in the wrong order, or a column of the table has one of the two names.
+            UnsupportedError: A column changed its type, or has a type that cannot be compared (variant).
         """
         last = Timeline(self._opened.store).latest_version() if to_version is None else to_version
         return changed_rows(Catalog(self._spark), self._opened, self.name, from_version, last or 0)

@@ -1,4 +1,4 @@
-"""The index of a ``ZTable``: brought to the live files, and checked against them."""
+"""The index of a ``ZTable``: refreshes it and checks it against the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TableIndexCare:
-    """Methods that look after the index."""
+    """Methods that maintain the index."""
 
     name: str
     _spark: SparkSession
@@ -32,28 +32,29 @@ class TableIndexCare:
         *,
         progress: Callable[[str], None] | None = None,
     ) -> Refreshed:
-        """Brings the index to the live files; a second call does nothing.
+        """Brings the index up to date with the live files. A second call does nothing.
 
-        On a table that others write: files that were added, changed or removed. On any table: files without statistics,
-        columns that ``stats_columns`` names by now, slices that are damaged or gone. Footers are read of these files
-        only, and data only where a footer leaves something open. Runs while others write.
+        On a table that other tools write, it picks up files that were added, changed or removed. On any table, it adds
+        statistics for files without them and for columns that are new in ``stats_columns``, and replaces damaged or
+        missing slices. It only reads the footers of these files, and their data only if a footer is not enough. Other
+        writers can commit at the same time.
 
         Args:
-            take_orphans: On a managed table, also append the files that other tools put into its folder, all of them or
-                none; their columns must be the table's.
-            drop_missing: On a managed table, also commit a version without the files that are gone from its folder.
-                Their rows are lost.
-            progress: Gets a line every few seconds.
+            take_orphans: Whether to also append files that other tools put into a managed table's folder. All are
+                appended or none. Their columns must be the table's.
+            drop_missing: Whether to also commit a version of a managed table without the files that are gone from its
+                folder. Their rows are lost.
+            progress: Receives a line every few seconds.
 
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``files_changed``, ``files_rebuilt``, ``data_files``,
             ``repaired``, ``unreadable``, ``missing`` (files that are gone: queries that need them fail),
-            ``files_dropped``; this object sees the version.
+            ``files_dropped``. This object then sees the new version.
 
         Raises:
-            UnsupportedError: An orphan does not fit the table; no file at all is left, or the table is merge-on-read,
-                so that nothing is dropped; or the table is only indexed.
-            ConflictError: Other writers were in the way several times in a row.
+            UnsupportedError: The table is only indexed; or an orphan does not fit the table; or missing files cannot be
+                dropped, because no file would be left or the table is merge-on-read.
+            ConflictError: Other writers committed first, several times in a row.
         """
         name = Catalog(self._spark).name(self.name)
         self._opened, done = refresh_table(
@@ -62,23 +63,23 @@ class TableIndexCare:
         return done
 
     def verify(self, data: bool = False) -> pa.Table:
-        """Holds the index against the files, and names each wrong cell.
+        """Compares the index with the files and returns each wrong cell.
 
-        What is unknown is not wrong, nor is a bound that is wider than it needs to be, unless it claims to be exact.
+        An unknown value is not wrong. A bound that is wider than necessary is only wrong if it claims to be exact.
 
         Args:
-            data: Read all columns with statistics; without it only what the footers say is compared.
+            data: Whether to read all columns with statistics. Otherwise only the footers are read.
 
         Returns:
-            ``path``, ``column``, ``cell``, ``stored``, ``found``: strings; no rows when all is right. A path with a
-            slash at its end is a partition; the cell ``file`` is a file that is gone or cannot be read.
+            ``path``, ``column``, ``cell``, ``stored``, ``found``, all strings; no rows if everything is right. A path
+            that ends with a slash is a partition. The cell ``file`` means that the file is gone or cannot be read.
         """
         return verify_index(self._spark, self._opened, data=data)
 
     def index_status(self) -> pa.Table:
-        """Where files, index and folder disagree.
+        """The files for which the table, its index and its folder disagree.
 
         Returns:
-            ``path`` string, ``reason`` string; no rows when all is fresh.
+            ``path`` string, ``reason`` string; no rows if the index is fresh.
         """
         return stale_files(self._opened)

@@ -1,4 +1,4 @@
-"""The layout of a ``ZTable``, measured: how its files overlap, and what conditions read."""
+"""Measures the layout of a ``ZTable``: how its files overlap, and which files conditions read."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PredicateFiles:
-    """What a given predicate reads.
+    """How much of a table a predicate reads.
 
     Attributes:
         predicate: A condition, as in a WHERE clause.
         total_files: Files of the table.
-        kept_files: Those that are read.
-        kept_rows: Rows of these.
-        kept_bytes: Size of these.
+        kept_files: Files that are read.
+        kept_rows: Rows in the files that are read.
+        kept_bytes: Size of the files that are read.
     """
 
     predicate: str
@@ -47,11 +47,11 @@ class PredicateFiles:
 
     @property
     def skipped_percent(self) -> float:
-        """Share of the files that are not read, 0 … 100; 100 for a table without files."""
+        """The share of the files that are not read, 0 … 100; 100 for a table without files."""
         return skipped_percent(self.kept_files, self.total_files)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The figures as plain values."""
         return {**vars(self), "skipped_percent": self.skipped_percent}
 
 
@@ -61,11 +61,11 @@ class ClusteringInformation(Clustering):
 
     Attributes:
         table: ``schema.table``.
-        version: Of the snapshot.
-        managed: Whether the table is managed here, or only indexed.
-        zorder: Its clustering keys.
-        predicate: What the given predicate reads; None where none was given.
-        problems: What is wrong with the index, if anything; such files count as unknown.
+        version: The version of the snapshot.
+        managed: Whether this package writes the table. If not, it is only indexed.
+        zorder: The table's clustering keys.
+        predicate: What the given predicate reads; None if none was given.
+        problems: Problems of the index. The files they concern count as unknown.
     """
 
     table: str
@@ -76,7 +76,7 @@ class ClusteringInformation(Clustering):
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON; docs/clustering.md has the schema."""
+        """The figures as plain values for JSON. docs/clustering.md has the schema."""
         return {
             "table": self.table,
             "version": self.version,
@@ -99,15 +99,15 @@ class TableMeasures:
     def clustering_information(
         self, columns: Sequence[str] | str | None = None, *, predicate: str | None = None
     ) -> ClusteringInformation:
-        """How well the files are laid out, from the index alone: overlaps, depths, and what conditions would read.
+        """Measures the layout of the files from the index alone: overlaps, depths, and what conditions would read.
 
         Args:
-            columns: Which to look at, such as ``['a', 'b.c']``; by default the clustering keys, and for a table without
-                keys all columns with statistics.
-            predicate: Also say what this condition reads.
+            columns: The columns to measure, such as ``['a', 'b.c']``. The default is the clustering keys, or all
+                columns with statistics if the table has no keys.
+            predicate: A condition. The result says what it reads.
 
         Raises:
-            ConfigError: A column does not exist or has no statistics.
+            ConfigError: A column does not exist, or it has no statistics.
         """
         opened = self._opened
         measured = measure_table(opened, columns, self.name)
@@ -130,7 +130,7 @@ class TableMeasures:
         return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
 
     def information(self) -> dict[str, Any]:
-        """The table in a few numbers."""
+        """The state of the table as a dictionary: location, version, size, layout and pending work."""
         snapshot = self._opened.snapshot
         layout, summary = snapshot.layout, Timeline(self._opened.store).read(snapshot.version).summary
         merging = merging_information(self._opened) if self._opened.merges_on_read else {}

@@ -1,4 +1,4 @@
-"""The merge-on-read half of ``ZTable``: upserts by the table's own key, streams, and compaction."""
+"""The merge-on-read methods of ``ZTable``: upserts by the table's own key, streams and compaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BATCH_TRIES = 4
 
 
 class TableRecords(TableWrites):
-    """Methods of tables of the type ``merge_on_read``."""
+    """Methods for tables of the type ``merge_on_read``."""
 
     name: str
     _spark: SparkSession
@@ -35,44 +35,44 @@ class TableRecords(TableWrites):
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether changes of rows go to logs, which readers merge."""
+        """Whether changed rows go to logs, which readers merge."""
         return self._opened.merges_on_read
 
     def upsert(self, df: DataFrame, *, deleted_when: str | None = None, **options: Any) -> CommitSummary:
-        """Brings rows in by the table's key: they take the place of those of equal keys, the others are new.
+        """Updates the rows whose keys are in the table, and inserts the others.
 
-        Of two rows of a key the one with the greater value of the ordering column stays, in the table or among those
-        that come; of equal ones, and without an ordering column, the one that comes last.
+        If several rows have the same key, in the table or in ``df``, the one with the greatest value in the ordering
+        column is kept. If these values are equal, or there is no ordering column, the row that arrived last is kept.
 
         Args:
-            df: The rows, whose query runs once; without an ordering column no two may have the same key.
-            deleted_when: Which rows are deletes, SQL over their columns, such as ``op = 'D'``; null means no. With an
-                ordering column a delete bars rows that are older, also where they come later. A column that only this
-                reads is not stored unless the table has it.
+            df: The rows. The query runs once. Without an ordering column, no two rows may have the same key.
+            deleted_when: Which rows are deletes: SQL over their columns, such as ``op = 'D'``. Null means no. With an
+                ordering column, a delete also blocks older rows that arrive later. A column that only this condition
+                uses is not stored unless the table has it.
             **options: See `TableWrites`.
 
         Returns:
             What was done: ``rows_inserted``, ``rows_updated``, ``rows_deleted``, ``groups_touched``, ``log_bytes`` …
 
         Raises:
-            WriteError: A key is null, or rows share one and nothing orders them; the table is as it was.
+            WriteError: A key is null, or rows share a key and nothing orders them. The table is unchanged.
             ConfigError: The table is not of the type ``merge_on_read``.
-            ConflictError: Another writer committed rows of the same keys meanwhile; run it again.
+            ConflictError: Another writer committed rows with the same keys first. Run it again.
         """
         given: dict[str, Any] = {"delta": delta_plans.upsert, "takes_deletes": True, "deleted_when": deleted_when}
         return self._modify(Operation.MERGE, df, None, **given, **options)
 
     def upsert_batch(self, df: DataFrame, batch_id: int, *, deleted_when: str | None = None) -> None:
-        """Takes one batch of a stream, exactly once: ``stream.writeStream.foreachBatch(table.upsert_batch)``.
+        """Writes one batch of a stream, exactly once: ``stream.writeStream.foreachBatch(table.upsert_batch)``.
 
-        A stream of changes with deletes: ``foreachBatch(partial(table.upsert_batch, deleted_when="op = 'D'"))``.
+        For a stream of changes with deletes: ``foreachBatch(partial(table.upsert_batch, deleted_when="op = 'D'"))``.
 
-        The commit says which query and batch it is of, so that a batch which comes again, as after a kill between the
+        The commit records the query and the batch. So a batch that is repeated, for example after a kill between the
         commit and the stream's checkpoint, changes nothing.
 
         Args:
             df: The batch.
-            batch_id: Its number in the stream.
+            batch_id: The number of the batch in the stream.
             deleted_when: As for `upsert`.
 
         Raises:
@@ -84,7 +84,7 @@ class TableRecords(TableWrites):
             try:
                 self.upsert(handed_over(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
                 return
-            except ConflictError:  # noqa: PERF203 # each try is a whole query
+            except ConflictError:  # noqa: PERF203 # each attempt is a whole query
                 if not left:
                     raise
 
@@ -100,27 +100,28 @@ class TableRecords(TableWrites):
         logs_only: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> CompactionSummary:
-        """Merges logs into base files. Writers are not in its way, nor it in theirs.
+        """Merges logs into base files. Writers and compaction do not block each other.
 
         Args:
-            schedule_only: Only write a plan to the timeline, for a later call to carry out.
-            execute_only: Carry out the plans that wait, oldest first, and make no new one.
-            plan: Carry out the plan of this instant only.
-            strategy: Which file groups come first: 'log_size', 'log_ratio', 'commits' or 'age'; None for the table's.
-            max_bytes: Most bytes of the new plan, a number or such as '10gb'; None for what the table says.
-            where: Partition values by column: only file groups of these partitions.
-            logs_only: Merge the logs of each file group into one log and leave its base file; it costs less.
-            progress: Gets a line now and then.
+            schedule_only: Whether to only write a plan to the timeline, for a later call to execute.
+            execute_only: Whether to execute the pending plans, oldest first, and make no new one.
+            plan: The instant of the only plan to execute.
+            strategy: Which file groups come first: 'log_size', 'log_ratio', 'commits' or 'age'; None for the table's
+                setting.
+            max_bytes: The most bytes of the new plan, as a number or text such as '10gb'; None for the table's setting.
+            where: Partition values by column. Only file groups of these partitions are compacted.
+            logs_only: Whether to merge the logs of each file group into one log and keep its base file. It costs less.
+            progress: Receives a line now and then.
 
         Returns:
             ``version``, ``plans``, ``groups``, ``groups_dropped``, ``files_added``, ``files_removed``, ``bytes_read``,
-            ``bytes_written``, ``seconds``; this object sees the version.
+            ``bytes_written``, ``seconds``. This object then sees the new version.
 
         Raises:
             ConfigError: A setting is wrong, or no plan has the instant.
             UnsupportedError: The table is not of the type ``merge_on_read``.
-            ConflictError: Another writer was in the way; the plan waits.
-            WriteError: Rows could not be read or written; the table is as it was, and the plan waits.
+            ConflictError: Another writer committed first. The plan stays pending.
+            WriteError: Rows could not be read or written. The table is unchanged, and the plan stays pending.
         """
         problems: list[str] = []
         chosen = None if strategy is None else parse_strategy(strategy, problems)

@@ -1,4 +1,4 @@
-"""Rows of cells as lines of text, each column as wide as its widest cell."""
+"""Formats rows of cells as lines of text. Each column is as wide as its widest cell."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 
 def aligned_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
-    """Lines with two spaces between the columns.
+    """The rows as lines, with two spaces between the columns.
 
     Args:
-        rows: Cells; as many a row.
-        right: The columns whose cells stand at the right, as numbers do.
+        rows: The cells. All rows have the same number of cells.
+        right: The indexes of right-aligned columns, such as numbers.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -23,6 +23,6 @@ def aligned_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ())
 
 
 def ruled_lines(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
-    """The same under a head and a rule."""
+    """The rows as aligned lines below a header and a rule."""
     rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return aligned_lines([head, rule, *rows], right=right)

@@ -1,4 +1,4 @@
-"""The writing half of ``ZTable``: rows come, change and go, each time in one atomic commit."""
+"""The write methods of ``ZTable``. Each one is one atomic commit."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 class TableWrites:
     """Methods that change rows.
 
-    All of them take these keywords, and ``delete`` only ``progress``:
+    All of them take these keywords, except ``delete``, which only takes ``progress``:
 
     * ``on_schema_change``: 'fail' (default), 'ignore', 'append_new_columns' or 'sync_all_columns', as in dbt.
-    * ``settings``: A `TableConfig` for files written from now on; None for the table's own.
-    * ``description``: For people, from now on; None leaves it.
-    * ``column_comments``: By column, for columns that are added.
-    * ``not_null``: Columns that may hold no null; checked before the commit.
-    * ``progress``: Gets a line every few seconds.
+    * ``settings``: A `TableConfig` for files written from now on; None for the table's own settings.
+    * ``description``: The new `Description` (comment and properties) of the table; None keeps the current one.
+    * ``column_comments``: Comments by column, for columns that are added.
+    * ``not_null``: Columns that must not contain null. Checked before the commit.
+    * ``progress``: Receives a line every few seconds.
 
     All of them return what the commit did (``version``, ``rows_inserted``, ``rows_updated``, ``rows_deleted``,
-    ``files_added``, ``files_removed``, ``bytes_written`` …), make no version where nothing changes, and raise:
+    ``files_added``, ``files_removed``, ``bytes_written`` …). If nothing changes, they commit no version. They raise:
 
-    * ConfigError: Columns or conditions do not fit the table; nothing has run.
-    * WriteError: The query failed, or its rows may not come in; the table is as it was.
-    * ConflictError: Another writer committed meanwhile what this change cannot follow; run it again.
+    * ConfigError: Columns or conditions do not fit the table. Nothing has run.
+    * WriteError: The query failed, or its rows are not allowed. The table is unchanged.
+    * ConflictError: Another writer committed a conflicting change first. Run it again.
     """
 
     name: str
@@ -57,10 +57,10 @@ class TableWrites:
     _opened: TableSnapshot
 
     def append(self, df: DataFrame, **options: Any) -> CommitSummary:
-        """Adds rows; they lie on the table's curve.
+        """Adds rows, laid out along the table's curve.
 
         Args:
-            df: The rows, whose query runs once.
+            df: The rows. The query runs once.
             **options: See the class.
         """
         return self._modify(Operation.APPEND, df, lambda _, rows: replacing_rows.append(rows), **options)
@@ -68,13 +68,13 @@ class TableWrites:
     def overwrite(
         self, df: DataFrame, partitions: Sequence[Mapping[str, object]] | str | None = None, **options: Any
     ) -> CommitSummary:
-        """Replaces whole partitions by rows.
+        """Replaces whole partitions with rows.
 
         Args:
-            df: The rows, whose query runs once.
-            partitions: None replaces the partitions that the rows have, and everything in a table without partitions;
-                'all' replaces everything; a list such as ``[{'day': '2024-01-01'}]`` exactly these, and rows of others
-                are an error.
+            df: The rows. The query runs once.
+            partitions: None replaces the partitions that ``df`` has rows for; without partitions, the whole table.
+                'all' replaces the whole table. A list such as ``[{'day': '2024-01-01'}]`` replaces exactly these
+                partitions, and rows of other partitions are an error.
             **options: See the class.
         """
         return self._modify(
@@ -84,7 +84,7 @@ class TableWrites:
             **options,
         )
 
-    def merge(  # noqa: PLR0913 - one keyword a rule
+    def merge(  # noqa: PLR0913 - one keyword for each rule
         self,
         df: DataFrame,
         unique_key: Sequence[str] | str,
@@ -101,22 +101,24 @@ class TableWrites:
         target_alias: str = TARGET_ALIAS,
         **options: Any,
     ) -> CommitSummary:
-        """Updates rows whose key comes and inserts the others; only files that hold a coming key are written anew.
+        """Updates the rows whose keys are in the table, and inserts the others. Only files with matches are rewritten.
 
         Args:
-            df: The rows, whose query runs once; no two may have the same key. A null in a key equals nothing.
-            unique_key: Columns that tell rows apart.
+            df: The incoming rows. The query runs once. No two rows may have the same key. A null in a key matches
+                nothing.
+            unique_key: The columns that identify a row.
             update_columns: Columns that a match updates; None for all.
-            exclude_columns: Columns that a match leaves alone.
-            predicates: Further conditions of a match, SQL over the two aliases.
+            exclude_columns: Columns that a match does not update.
+            predicates: Further conditions for a match, SQL over the two aliases.
             matched_condition: Which matches are updated, SQL over the two aliases.
-            not_matched_condition: Which rows without a match are inserted, SQL over the source's alias.
-            skip_matched_step: Update nothing.
-            skip_not_matched_step: Insert nothing.
-            deleted_when: Which rows are deletes, SQL over their columns, such as ``op = 'D'``; null means no. A delete
-                takes the row of its key away. A column that only this reads is not stored unless the table has it.
-            source_alias: Name of the coming rows in conditions.
-            target_alias: Name of the table in conditions.
+            not_matched_condition: Which rows without a match are inserted, SQL over the source alias.
+            skip_matched_step: Whether to update nothing.
+            skip_not_matched_step: Whether to insert nothing.
+            deleted_when: Which rows are deletes: SQL over their columns, such as ``op = 'D'``. Null means no. A delete
+                removes the row with its key. A column that only this condition uses is not stored unless the table has
+                it.
+            source_alias: The name of the incoming rows in conditions.
+            target_alias: The name of the table in conditions.
             **options: See the class.
         """
         rules = MergeRules(
@@ -142,11 +144,11 @@ class TableWrites:
     def delete_insert(
         self, df: DataFrame, unique_key: Sequence[str] | str, *, predicates: Sequence[str] = (), **options: Any
     ) -> CommitSummary:
-        """Deletes the rows whose key comes, then inserts all rows.
+        """Deletes the table's rows that have a key of ``df``, then inserts all rows of ``df``.
 
         Args:
-            df: The rows, whose query runs once; several may have the same key.
-            unique_key: Columns that tell rows apart; a null in one equals nothing.
+            df: The rows. The query runs once. Several rows may have the same key.
+            unique_key: The key columns. A null in one matches nothing.
             predicates: Conditions on the rows to delete, SQL over the alias ``DBT_INTERNAL_DEST``.
             **options: See the class.
         """
@@ -155,10 +157,10 @@ class TableWrites:
         return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
 
     def replace_where(self, df: DataFrame, predicate_sql: str, **options: Any) -> CommitSummary:
-        """Deletes the rows that meet a condition, then inserts rows.
+        """Deletes the rows that meet a condition, then inserts the rows of ``df``.
 
         Args:
-            df: The rows, whose query runs once.
+            df: The rows. The query runs once.
             predicate_sql: A condition, as in a WHERE clause.
             **options: See the class.
         """
@@ -170,11 +172,11 @@ class TableWrites:
         return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
 
     def delete(self, predicate_sql: str, *, progress: Callable[[str], None] | None = None) -> CommitSummary:
-        """Deletes the rows that meet a condition; files without such a row stay as they are.
+        """Deletes the rows that meet a condition. Files without such a row stay as they are.
 
         Args:
             predicate_sql: A condition, as in a WHERE clause.
-            progress: Gets a line every few seconds.
+            progress: Receives a line every few seconds.
         """
         return self._modify(
             Operation.DELETE,

@@ -1,4 +1,4 @@
-"""``ZTable``: the Python face of a table — write it, look at it, ask why its files are read."""
+"""``ZTable``: the Python interface of a table, to write it, inspect it and explain which files a query reads."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, TableRecords):
-    """A table with an index of its files: managed by this package, or written by others and indexed here.
+    """A table with an index of its files. This package writes it, or other tools write it and this package indexes it.
 
     Attributes:
         name: ``schema.table``.
-        location: Absolute URI of its folder.
-        last_commit: What the call that made this object did; None when it only opened the table.
+        location: The absolute URI of the table's folder.
+        last_commit: What the last write through this object did; None if it only opened the table.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         self.name = name
         self.location = opened.location
         self.last_commit = done
-        # Before a stream calls back: PySpark's own start of the callback server leaves it open to everybody.
+        # Starts the callback server before a stream does. PySpark would start one that anybody can call.
         skipping_status(spark)
 
     @classmethod
@@ -64,7 +64,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             name: ``schema.table``, with backquotes where needed.
 
         Raises:
-            TableNotFoundError: There is no such table, or it has no index.
+            TableNotFoundError: The table does not exist, or it has no index.
         """
         catalog = Catalog(spark)
         found = catalog.name(name)
@@ -79,7 +79,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         return cls(spark, str(found), opened)
 
     @classmethod
-    def write(  # noqa: PLR0913 - one keyword a setting
+    def write(  # noqa: PLR0913 - one keyword for each setting
         cls,
         spark: SparkSession,
         name: str,
@@ -108,47 +108,48 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         progress: Callable[[str], None] | None = None,
         **merging: Any,
     ) -> ZTable:
-        """Creates a table from a query, or replaces all of it, in one atomic commit; the query runs once.
+        """Creates a table from a query, or replaces the whole table, in one atomic commit. The query runs once.
 
         Args:
             spark: The session of the query.
             name: ``schema.table``; the schema must exist.
             dataframe: The query.
-            zorder: Clustering keys, most wanted first; ``a.b`` is a struct field, backquotes quote a dot in a name.
+            zorder: The clustering keys, most important first. ``a.b`` is a struct field; backquotes quote a dot in a
+                name.
             curve: 'zorder', 'hilbert' or 'linear'.
-            partition_by: Columns that become folders.
-            target_file_size: Such as '128mb', or bytes.
-            row_group_rows: Rows of a row group; None lets the layout choose.
-            stats_columns: The first so many columns get statistics, or these.
+            partition_by: The partition columns. Each value gets a folder.
+            target_file_size: The size of a file, such as '128mb', or a number of bytes.
+            row_group_rows: The rows of a row group; None lets the layout choose.
+            stats_columns: The columns with statistics, or a number for the first ones.
             retain_versions: How many versions stay readable at least.
             retain_hours: For how many hours a replaced version stays readable at least.
-            location_root: The table goes to ``<location_root>/<table>``; by default to the schema's own folder.
-            writer: 'arrow', or 'spark' where Python workers cannot reach the storage.
-            compression: Parquet codec.
-            table_type: 'copy_on_write', or 'merge_on_read': changed rows come as logs beside the files.
-            unique_key: The record key of a merge_on_read table: the columns that tell its rows apart.
-            ordering: Of two rows of a key the one with the greater value of this column stays.
-            comment: Of the table.
-            column_comments: By column.
+            location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
+            writer: 'arrow', or 'spark' if Python workers cannot reach the storage.
+            compression: The Parquet codec.
+            table_type: 'copy_on_write', or 'merge_on_read', which writes changed rows as logs beside the files.
+            unique_key: The record key of a merge_on_read table: the columns that identify a row.
+            ordering: The column that decides between rows with the same key: the greatest value is kept.
+            comment: The comment of the table.
+            column_comments: Comments by column.
             properties: Table properties for the catalog.
-            not_null: Columns that may hold no null; checked before the commit.
-            deleted_when: Which rows are deletes, SQL over their columns, such as ``op = 'D'``: they do not come in.
-                Needs a ``unique_key``, and without ``ordering`` no two rows may have the same key. A column that only
-                this reads, and that no setting names, is not stored.
-            stored_columns: Such columns that are stored all the same.
-            progress: Gets a line every few seconds.
-            **merging: Of a merge_on_read table: ``update_partition_path``, ``small_file_limit``, ``log_max_size``,
+            not_null: Columns that must not contain null. Checked before the commit.
+            deleted_when: Which rows are deletes: SQL over their columns, such as ``op = 'D'``. Deletes are not written.
+                Needs a ``unique_key``; without ``ordering``, no two rows may have the same key. A column that only this
+                condition uses, and that no setting names, is not stored.
+            stored_columns: Columns that are stored even if only ``deleted_when`` uses them.
+            progress: Receives a line every few seconds.
+            **merging: For a merge_on_read table: ``update_partition_path``, ``small_file_limit``, ``log_max_size``,
                 ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``,
                 ``compaction_min_log_ratio``, ``compaction_max_logs``, ``compaction_strategy``,
                 ``compaction_max_bytes``, ``retain_deletes_hours``, as in a model's config.
 
         Returns:
-            The table at its new version; ``last_commit`` says what was done.
+            The table at its new version. ``last_commit`` says what was done.
 
         Raises:
-            ConfigError: Names every setting that is wrong; nothing has run.
-            WriteError: The query failed, or a column of ``not_null`` holds nulls; the table is as it was.
-            ConflictError: Another writer committed meanwhile; the table is as that one left it.
+            ConfigError: A setting is wrong. The message names every wrong one. Nothing has run.
+            WriteError: The query failed, or a column of ``not_null`` contains nulls. The table is unchanged.
+            ConflictError: Another writer committed first. The table is as that writer left it.
         """
         settings: dict[str, object] = {
             "zorder": zorder,
@@ -202,19 +203,19 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         Args:
             spark: The session whose catalog knows the table.
             name: ``schema.table``.
-            zorder: Keys that the table shall be clustered by in future; they get statistics always.
-            managed: Also take over the table: only files that this package commits are read from then on. Without it
-                other tools go on writing, and a file that the index does not know is read.
-            stats_columns: The first so many columns get statistics, or these.
-            curve: As for `write`, for what is written in future; so are the others.
+            zorder: The clustering keys for future writes. They always get statistics.
+            managed: Whether this package takes over the table. From then on only files that it commits are read.
+                Otherwise other tools keep writing the table, and files that the index does not know are read.
+            stats_columns: The columns with statistics, or a number for the first ones.
+            curve: As for `write`. Like the settings below, it applies to future writes.
             target_file_size: As for `write`.
             row_group_rows: As for `write`.
             compression: As for `write`.
 
         Raises:
-            TableNotFoundError: There is no such table.
-            UnsupportedError: It is a view or no Parquet table, or it is managed already.
-            ConfigError: A column does not exist or cannot be a key.
+            TableNotFoundError: The table does not exist.
+            UnsupportedError: It is a view, it is not a Parquet table, or it is already managed.
+            ConfigError: A column does not exist, or it cannot be a key.
         """
         found = Catalog(spark).name(name)
         settings: dict[str, object] = {
@@ -231,15 +232,15 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
 
     @property
     def version(self) -> int:
-        """Of the table as this object sees it; open it again to see a newer one."""
+        """The table version that this object sees. Open the table again to see a newer one."""
         return self._opened.version
 
     def snapshot(self) -> Snapshot:
-        """The version's state: ``version``, ``instant``, ``files`` and how they are laid out."""
+        """The state of this version: ``version``, ``instant``, ``files`` and their layout."""
         return self._opened.snapshot
 
     def explain(self, predicate_sql: str) -> Explanation:
-        """Which files ``select * … where <predicate>`` reads, and why each of them.
+        """Explains which files ``select * … where <predicate>`` reads, and why.
 
         Args:
             predicate_sql: A condition, as in a WHERE clause.
@@ -249,9 +250,9 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         return explanation_of_table(scans or [nothing_matches(name, self._opened)])
 
     def count(self, predicate_sql: str = "true") -> int:
-        """Rows that meet a condition; files that it meets wholly, or nowhere, are counted by the index alone.
+        """The number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.
 
-        A table that others write is counted by Spark, as it lies.
+        Spark counts the current files of a table that other tools write.
 
         Args:
             predicate_sql: A condition, as in a WHERE clause.
@@ -267,14 +268,14 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
 
 
 def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
-    """Explains every scan of a table of ours in any query; the query does not run.
+    """Explains every scan of a dbt-zlayout table in a query. The query does not run.
 
     Args:
         spark: The session.
         sql: A query.
 
     Returns:
-        One explanation a scan; none when the query reads no such table, or the optimizer answers it without a scan.
+        One explanation for each scan. Empty if the query reads no such table, or the optimizer needs no scan.
     """
     return [explanation_of(scan) for scan in explain_scans(spark, sql)]
 

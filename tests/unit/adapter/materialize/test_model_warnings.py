@@ -31,7 +31,7 @@ def read(**config: Any) -> ModelWrite:
 def test_a_strategy_by_key_without_a_key_is_told(strategy: str, key: object) -> None:
     (told,) = model_warnings(read(incremental_strategy=strategy, unique_key=key))
     assert told.startswith(f"incremental_strategy '{strategy}' without unique_key adds every row")
-    assert "set unique_key to the columns that tell rows apart, or incremental_strategy='append'" in told
+    assert "set unique_key to the columns that identify a row, or use incremental_strategy='append'" in told
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_a_key_that_the_first_rows_lack_is_told_with_what_they_have() -> None:
     told = key_warning(read(incremental_strategy="merge", unique_key=["order_id", "Day"]), ["orderid", "day"])
     assert told is not None
     assert told == (
-        "unique_key: 'order_id' is no column of the query, which has orderid, day (did you mean 'orderid'?)."
-        " This run builds the table; the next one will fail until unique_key names columns"
+        "unique_key: 'order_id' is not a column of the query, which has orderid, day (did you mean 'orderid'?)."
+        " This run builds the table, but the next one will fail until unique_key only names columns of the query"
     )
     assert key_warning(read(incremental_strategy="merge", unique_key="`Id`"), ["id"]) is None
     assert key_warning(read(incremental_strategy="append", unique_key="no"), ["id"]) is None
@@ -57,7 +57,7 @@ def test_folders_of_single_rows_are_told_with_the_figure_and_a_way_out() -> None
     told = partition_warning(wanted, 400, 400)
     assert told is not None
     assert told.startswith(
-        "partition_by id spreads 400 rows over 400 files, 1.0 rows a file; partition by columns of few"
+        "partition_by id spreads 400 rows over 400 files, 1 row per file; partition by columns with few"
     )
     assert "zorder" in told
 
@@ -70,7 +70,7 @@ def test_few_folders_and_full_ones_are_no_matter(rows: int, files: int, columns:
 def test_settings_of_files_on_a_view_are_told() -> None:
     found = unused_settings(node(materialized="view", zorder=["id"], partition_by="day", retain_hours=48))
     assert found == [
-        f"{key} {value!r} does nothing for a view, which has no files; set materialized to 'table', 'incremental' or"
+        f"{key} {value!r} has no effect on a view, which has no files; set materialized to 'table', 'incremental' or"
         f" 'zordered_table', or leave {key} out"
         for key, value in (("zorder", ["id"]), ("partition_by", "day"))
     ]
@@ -79,7 +79,7 @@ def test_settings_of_files_on_a_view_are_told() -> None:
 def test_settings_of_files_on_a_table_of_another_format_are_told() -> None:
     (told,) = unused_settings(node(materialized="table", file_format="delta", zorder=["id"], partition_by="day"))
     assert told.startswith(
-        "zorder ['id'] does nothing for a table with file_format 'delta'; set file_format to 'parquet'"
+        "zorder ['id'] has no effect on a table with file_format 'delta'; set file_format to 'parquet'"
     )
 
 

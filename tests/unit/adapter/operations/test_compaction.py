@@ -70,21 +70,21 @@ def test_the_report_has_a_line_a_table() -> None:
         "s.b": CompactionSummary(3),
         "s.c": replace(_DONE, groups=1, groups_dropped=1),
     }
-    dropped = "; passed over 1 file group whose files another writer had replaced"
+    dropped = "; skipped 1 file group, because another writer replaced the files"
     assert compaction_report(done, scheduled=False, as_json=False).splitlines() == [
-        "s.a: merged the logs of 2 file groups, 7 files (3.0 MiB) as 2 (2.0 MiB); version 8, 1.5 s",
+        "s.a: merged the logs of 2 file groups: 7 files (3.0 MiB) → 2 (2.0 MiB); version 8, 1.5 s",
         "s.b: nothing to merge",
-        f"s.c: merged the logs of 1 file group, 7 files (3.0 MiB) as 2 (2.0 MiB); version 8, 1.5 s{dropped}",
+        f"s.c: merged the logs of 1 file group: 7 files (3.0 MiB) → 2 (2.0 MiB); version 8, 1.5 s{dropped}",
     ]
     assert compaction_report({}, scheduled=False, as_json=False) == "No merge-on-read table to compact."
 
 
 def test_the_report_of_a_plan_says_how_it_is_carried_out() -> None:
     found = compaction_report({"s.a": _DONE, "s.b": CompactionSummary(3)}, scheduled=True, as_json=False)
-    how = "zlayout_compact with execute: true carries it out"
+    how = "run zlayout_compact with execute: true to execute it"
     assert found.splitlines() == [
         f"s.a: planned 20240101000000000: 2 file groups, 7 files (3.0 MiB); {how}",
-        "s.b: nothing to plan; no file group has logs that no plan has",
+        "s.b: nothing to plan; all logs are merged or already in a plan",
     ]
 
 

@@ -39,8 +39,8 @@ def test_a_refresh_tells_what_it_did_table_by_table() -> None:
         "s.b": Refreshed(7, files_added=1200, files_rebuilt=1, repaired=True, unreadable=("x.p",)),
     }
     assert refresh_report(done, as_json=False).splitlines() == [
-        "s.a: index at version 4, nothing to do",
-        "s.b: index at version 7, files: 1,200 added, 1 rebuilt, damaged slices written anew, 1 unreadable (x.p …)",
+        "s.a: index at version 4; nothing to do",
+        "s.b: index at version 7; 1,200 files added, 1 file rebuilt, damaged slices replaced, 1 file (x.p) unreadable",
     ]
     assert [each["version"] for each in json.loads(refresh_report(done, as_json=True))] == [4, 7]
     assert "No table" in refresh_report({}, as_json=False)
@@ -48,9 +48,9 @@ def test_a_refresh_tells_what_it_did_table_by_table() -> None:
 
 def test_a_refresh_names_files_that_are_gone_and_says_what_to_do() -> None:
     (line,) = refresh_report({"s.a": Refreshed(4, missing=("p=1/x.p", "y.p"))}, as_json=False).splitlines()
-    assert "2 MISSING from the folder (p=1/x.p …): queries fail" in line
+    assert "2 files (p=1/x.p …) MISSING from the folder: queries fail" in line
     assert "drop_missing: true" in line
-    assert "1 missing dropped" in refresh_report({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
+    assert "1 missing file dropped" in refresh_report({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
 
 
 def test_verify_names_files_that_are_gone() -> None:
@@ -64,7 +64,7 @@ def test_wrong_cells_are_named_and_many_are_counted() -> None:
     assert text[:2] == ["s.a: every cell is right", "s.b: 61 wrong cells"]
     assert text[2] == "  f'1.parquet  -.min: the index has 1, the file None"
     assert text[3].startswith("  f'1.parquet  a.min: ")
-    assert text[-1] == "  … and 11 more (all with json: true)"
+    assert text[-1] == "  … and 11 more (json: true shows all)"
     assert json.loads(verify_report({"s.b": [_CELL]}, as_json=True)) == [{"table": "s.b", "wrong": [_CELL]}]
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line, cluster_report
-from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState, LeftGroup
+from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 
 STATE = LayoutState(6, 1.5, 3.0)
@@ -17,11 +17,36 @@ PLANNED = ClusterSummary.of_plan(ClusterPlan(3, (), STATE, STATE, groups_failed=
 def test_groups_that_failed_are_told_with_the_reason() -> None:
     done = replace(PLANNED.plus(4, files_removed=4, files_added=2, groups_done=2), dry_run=False)
     first, last = cluster_line("main.events", done).splitlines()
-    assert first.startswith("main.events: rewrote 4 files (0 bytes) as 2; depth 1.5")
-    assert last == "  failed on a group of 2 files of day=3: day=3/a.parquet is not there"
+    assert first == "main.events: 4 files → 2 (0 bytes); a point lookup now reads 3 files (was 3); version 4, 0.0 s"
+    assert last == "  failed on a group of 2 files in day=3: day=3/a.parquet is not there"
     (told,) = json.loads(cluster_report({"main.events": done}, as_json=True))
     assert told["groups_failed"] == [{"partition": "day=3", "files": 2, "reason": "day=3/a.parquet is not there"}]
 
 
 def test_a_plan_tells_what_it_could_not_read() -> None:
-    assert "failed on a group of 2 files of day=3" in cluster_line("main.events", PLANNED)
+    assert cluster_line("main.events", PLANNED).splitlines() == [
+        "main.events: no files rewritten; a point lookup reads 3 of 6 files",
+        "  failed on a group of 2 files in day=3: day=3/a.parquet is not there",
+    ]
+
+
+def test_a_plan_tells_what_a_lookup_would_read_and_each_group() -> None:
+    before, after = LayoutState(6, 1.5714, 3.3125), LayoutState(5, 1.0, 2.9444)
+    groups = (
+        PlannedGroup("", ("a", "b"), 10, 18_022, "overlap", 1, 0.25),
+        PlannedGroup("day=3", ("c",), 10, 1, "large", 2, None),
+    )
+    plan = ClusterPlan(3, groups, before, after)
+    assert cluster_report({"main.events": ClusterSummary.of_dry_run(plan)}, as_json=False).splitlines() == [
+        "main.events: would rewrite 3 files → 3 (17.6 KiB); a point lookup would read 2.9 files (now 3.3)",
+        "  overlap        2 files → 1, 17.6 KiB, queries read 25% less of them",
+        "  large           1 file → 2, 1 byte, day=3",
+    ]
+
+
+def test_a_table_without_a_better_layout_says_so() -> None:
+    nothing = ClusterSummary.of_plan(ClusterPlan(3, (), STATE, STATE, files_with_logs=1))
+    assert cluster_line("main.events", nothing) == (
+        "main.events: nothing to gain; a point lookup reads 3 of 6 files; skipped 1 file in file groups with logs: run"
+        " zlayout_compact first"
+    )

@@ -58,7 +58,7 @@ def test_the_screen_has_a_line_a_column_and_the_files_by_depth() -> None:
         "  city          11.75     10.75         3        0   1.50  2.25  1,234.50",
         "  all together   9.00      8.00         1            1.50  2.25  1,234.50",
         "  on the curve   2.00      1.00",
-        "  point, 1 %, 10 %: files that a random value, or a range of so many rows, is expected to read",
+        "  point, 1 %, 10 %: expected files read for one value, and for ranges of 1 % and 10 % of the rows",
         "",
         "  depth of 4 of 4 files",
         "     1  3  ########################################",
@@ -69,7 +69,7 @@ def test_the_screen_has_a_line_a_column_and_the_files_by_depth() -> None:
 def test_a_sample_says_so_and_problems_are_noted() -> None:
     sampled = replace(_overlap(1, 2), depth_error=0.25)
     text = clustering_text(_information(overlap=sampled, files=9000, problems=("a slice is gone",)))
-    assert "depth of 2 of 9,000 files, averages within 0.25" in text
+    assert "depth of 2 of 9,000 files, averages accurate to ±0.25" in text
     assert "note: a slice is gone" in text
 
 
@@ -88,7 +88,7 @@ def test_many_columns_fit_a_screen() -> None:
         _information(columns=tuple(each.column for each in columns), by_column=columns)
     ).splitlines()
     assert len(lines) < 40
-    assert "  … and 30 more columns (json: true shows them)" in lines
+    assert "  … and 30 more columns (json: true shows all)" in lines
 
 
 def test_information_ends_with_the_layout_as_text_and_as_json() -> None:
@@ -159,8 +159,8 @@ def test_a_condition_that_skips_too_little_is_told_with_what_to_do(
 @pytest.mark.parametrize(
     ("files", "told"),
     [
-        (1, "the table has one file, of which nothing can be skipped while a row matches; lower target_file_size"),
-        (2, "the table has 2 files, of which at most 50 percent can be skipped while a row matches"),
+        (1, "the table has 1 file, and a condition that matches a row cannot skip it; lower target_file_size"),
+        (2, "the table has 2 files, and a condition that matches a row can skip at most 50 percent of them; lower"),
     ],
 )
 def test_a_table_of_few_files_is_told_that_it_cannot_skip_so_many(files: int, told: str) -> None:

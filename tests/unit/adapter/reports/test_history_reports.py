@@ -51,10 +51,10 @@ def test_history_as_json_keeps_everything() -> None:
 def test_a_clean_tells_each_table_and_a_dry_run_each_file() -> None:
     cleaned = {"s.t": CleanResult(2, 3000, 4, ("a", "b"))}
     assert clean_report(cleaned, dry_run=False, as_json=False) == (
-        "s.t: deleted 2 files of 3,000 bytes; whole from version 4 on"
+        "s.t: deleted 2 files (2.9 KiB); the oldest readable version is 4"
     )
     assert clean_report(cleaned, dry_run=True, as_json=False).splitlines() == [
-        "s.t: would delete 2 files of 3,000 bytes; whole from version 4 on",
+        "s.t: would delete 2 files (2.9 KiB); the oldest readable version is 4",
         "  a",
         "  b",
     ]
@@ -74,10 +74,10 @@ def test_a_clean_tells_each_table_and_a_dry_run_each_file() -> None:
 def test_a_clean_tells_what_it_could_not_delete() -> None:
     cleaned = {"s.t": CleanResult(1, 3000, 4, ("b",), ("a: Permission denied",))}
     assert clean_report(cleaned, dry_run=False, as_json=False).splitlines() == [
-        "s.t: deleted 1 files of 3,000 bytes; whole from version 4 on",
+        "s.t: deleted 1 file (2.9 KiB); the oldest readable version is 4",
         "  not deleted: a: Permission denied",
     ]
-    assert clean_report({}, dry_run=True, as_json=False) == "No table of dbt-zlayout to clean."
+    assert clean_report({}, dry_run=True, as_json=False) == "No dbt-zlayout table to clean."
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Relations as dbt lists them, and the catalog of ``dbt docs``."""
+"""The relations that dbt lists, and the catalog of ``dbt docs``."""

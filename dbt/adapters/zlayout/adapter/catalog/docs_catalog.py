@@ -1,4 +1,4 @@
-"""The catalog of ``dbt docs generate``: dbt-spark's, with comments and with types as Spark's SQL spells them."""
+"""The catalog of ``dbt docs generate``: dbt-spark's catalog plus comments, with types spelled as in Spark SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.spark.catalog.descriptions import documented
 
 
 class DocsCatalog(SessionHolder, SparkAdapter):
-    """The adapter's part that dbt calls for its documentation."""
+    """The part of the adapter that dbt calls to generate documentation."""
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         with as_dbt_errors():

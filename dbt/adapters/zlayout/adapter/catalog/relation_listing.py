@@ -1,4 +1,4 @@
-"""Relations as dbt lists them: a merge-on-read table is one, though the catalog has two views and a table of it."""
+"""Lists relations for dbt. A merge-on-read table is one relation, though the catalog holds two views and a table."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _BASE_ROWS_OF, _TABLE_ID = (
 
 
 class RecordRelations(SessionHolder, SparkAdapter):
-    """The adapter's part that lists relations."""
+    """The part of the adapter that lists relations."""
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Callable[..., Any]) -> list[BaseRelation]:
         return as_dbt_sees_them(super()._build_spark_relation_list(row_list, relation_info_func))
 
 
 def as_dbt_sees_them(relations: Sequence[Any]) -> list[BaseRelation]:
-    """Relations of one schema, merge-on-read tables as tables and without what lies beneath them.
+    """The relations of one schema, with each merge-on-read table listed once, as a table.
 
     Args:
-        relations: As dbt-spark lists them, with what the catalog tells of each in ``information``.
+        relations: The relations as dbt-spark lists them. ``information`` holds the catalog's description of each.
     """
     ids = {each.identifier: _property(each, _TABLE_ID) for each in relations}
     merging = {each.identifier: ids[each.identifier] for each in relations if each.is_view and ids[each.identifier]}

@@ -1,1 +1,1 @@
-"""From a model, seed or snapshot to a commit."""
+"""Turns a model, seed or snapshot into a commit."""

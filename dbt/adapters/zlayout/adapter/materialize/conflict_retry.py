@@ -1,4 +1,4 @@
-"""What a run does when another writer was first: its query and its write once more, a few times."""
+"""Retries a query and its write when another writer committed first."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ MOST_REPEATS = 3
 
 
 def until_committed(run: Callable[[], CommitSummary], tell: Callable[[str], None]) -> CommitSummary:
-    """Runs a query and its write, again where a concurrent commit stood against it.
+    """Runs a query and its write. Runs both again when a concurrent commit conflicts with them.
 
-    Nothing runs again once its commit is done: what fails after it is a `CommittedError` and no conflict.
+    Nothing is retried after the commit: a later failure is a `CommittedError`, not a conflict.
 
     Args:
-        run: Evaluates the query on the tables as they are now, and commits.
-        tell: Gets a sentence before each repeat.
+        run: Evaluates the query on the current tables and commits.
+        tell: Receives a sentence before each retry.
 
     Raises:
-        ConflictError: It did so in every repeat; the table is as the others left it.
+        ConflictError: Every attempt met a conflict. The table is as the other writers left it.
     """
     for repeat in range(1, MOST_REPEATS + 1):
         try:
             return run()
-        except ConflictError as conflict:  # noqa: PERF203 # each try is a whole query
-            tell(f"another writer was first ({conflict}); the query runs again ({repeat} of {MOST_REPEATS})")
+        except ConflictError as conflict:  # noqa: PERF203 # each attempt is a whole query
+            tell(f"another writer committed first ({conflict}); running the query again ({repeat} of {MOST_REPEATS})")
     return run()

@@ -1,4 +1,4 @@
-"""New rows for a table that is there: one commit by the model's strategy."""
+"""Writes new rows to an existing table in one commit, by the model's strategy."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 def managed_table(session: SparkSession, name: str, wanted: ModelWrite, tell: Callable[[str], None]) -> ZTable:
-    """Opens the table that new rows go to; a plain Parquet table is taken under management first.
+    """Opens the table that new rows go to. Takes a plain Parquet table under management first.
 
     Args:
         session: The session whose catalog knows the table.
         name: ``schema.identifier``, in backquotes.
-        wanted: Keys and statistics of the model.
-        tell: Gets a sentence when a table is taken over.
+        wanted: Gives the clustering keys and statistics columns of a table that is taken over.
+        tell: Receives a sentence when a table is taken over.
 
     Raises:
-        UnsupportedError: It is a table of another format.
+        UnsupportedError: The table has another format.
     """
     with suppress(TableNotFoundError):
         table = ZTable.for_name(session, name)
         if table.is_managed:
             return table
-    tell("a plain Parquet table so far; it is taken under management, and other tools must not write to it any more")
+    tell("the plain Parquet table is taken under management now; other tools must no longer write to it")
     taken_over = {key: wanted.settings[key] for key in ("zorder", "stats_columns") if key in wanted.settings}
     return ZTable.adopt(session, name, managed=True, **taken_over)
 
@@ -46,19 +46,19 @@ def write_increment(
     batch: Mapping[str, Any] | None,
     progress: Callable[[str], None],
 ) -> CommitSummary:
-    """Brings a run's rows into the table.
+    """Writes the rows of a run to the table.
 
     Args:
         table: From `managed_table`.
         rows: The model's query, not run yet.
         wanted: From `read_model`.
-        batch: Of a microbatch, with ``event_time_start`` and ``event_time_end``.
-        progress: Gets a sentence now and then while the write lasts.
+        batch: The microbatch, with ``event_time_start`` and ``event_time_end``; None for other strategies.
+        progress: Receives a sentence now and then during the write.
 
     Raises:
-        ConflictError: Another writer committed meanwhile.
-        ConfigError: Columns of query and table do not fit together.
-        WriteError: The query failed; the table is as it was.
+        ConflictError: Another writer committed first.
+        ConfigError: The columns of the query do not fit those of the table.
+        WriteError: The query failed. The table is unchanged.
     """
     how = wanted.incremental
     common: dict[str, Any] = {
@@ -78,7 +78,7 @@ def write_increment(
 
 
 def kept_settings(wanted: ModelWrite) -> dict[str, Any]:
-    """What a run says again of a table that is there: its layout, what people read about it, and what must hold."""
+    """The settings that each run applies to an existing table again: layout, descriptions and not-null columns."""
     described = wanted.comment is not None or wanted.properties
     return {
         "settings": wanted.table_config,
@@ -89,16 +89,17 @@ def kept_settings(wanted: ModelWrite) -> dict[str, Any]:
 
 
 def batch_predicate(event_time: str, batch: Mapping[str, Any] | None) -> str:
-    """The rows of a microbatch, as dbt filters the tables that the model reads.
+    """The condition for the rows of a microbatch. It equals the filter that dbt puts on the model's inputs.
 
     Raises:
-        WriteError: dbt runs the model without batches.
+        WriteError: dbt ran the model without batches.
     """
     start, end = (batch or {}).get("event_time_start"), (batch or {}).get("event_time_end")
     if start is None or end is None:
         raise WriteError(
-            "incremental_strategy microbatch: dbt gave the run no batch; take a macro get_incremental_microbatch_sql"
-            " out of the project, or set the flag require_batched_execution_for_custom_microbatch_strategy"
+            "incremental_strategy microbatch: dbt gave the run no batch; remove the macro"
+            " get_incremental_microbatch_sql from the project, or set the flag"
+            " require_batched_execution_for_custom_microbatch_strategy"
         )
     low, high = string_literal(str(start)), string_literal(str(end))
     return f"{event_time} >= {low} and {event_time} < {high}"

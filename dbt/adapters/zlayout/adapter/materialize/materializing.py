@@ -1,4 +1,4 @@
-"""The adapter's methods that write: what a materialization calls for each way a relation comes about."""
+"""The adapter methods that write tables. Materializations call them."""
 
 from __future__ import annotations
 
@@ -48,37 +48,37 @@ _LOG = AdapterLogger("Zlayout")
 
 
 class Materializing(SessionHolder):
-    """Writes relations; mixed into the adapter, which has session and connections."""
+    """Writes relations. A mixin of the adapter, which provides the session and the connections."""
 
     connections: Any
 
     def schema_root(self, schema: str | None) -> str | None:
-        """The profile's folder for the tables of a schema, or None."""
+        """The folder that the profile sets for the tables of a schema, or None."""
         raise NotImplementedError
 
     @available.parse_none
     def check_model(self, model: dict[str, Any]) -> None:
-        """Checks a node's settings, and warns of constraints that nobody enforces.
+        """Checks the settings of a node and warns about constraints that are not enforced.
 
         Raises:
-            CompilationError: Names every wrong setting.
+            CompilationError: A setting is wrong. The message names every wrong one.
         """
         with as_dbt_errors():
             wanted = read_model(model, None)
         for sentence in model_warnings(wanted):
             _warn(f"{subject_of(model)}: {sentence}")
         if contract_is_enforced(model["config"]):
-            # dbt warns while it renders; the text itself has no place in a Parquet table.
+            # dbt warns while it renders the constraints. A Parquet table cannot store the rendered text.
             adapter: Any = self
             adapter.render_raw_columns_constraints(raw_columns=model["columns"])
             adapter.render_raw_model_constraints(raw_constraints=model["constraints"])
 
     @available.parse_none
     def check_settings_without_files(self, model: dict[str, Any]) -> None:
-        """Warns of settings of a table on a node that becomes none.
+        """Warns about table settings on a node that this adapter does not write as a table.
 
         Raises:
-            CompilationError: A key looks like a misspelled one of ours.
+            CompilationError: A key looks like a misspelling of one of this adapter's keys.
         """
         with as_dbt_errors():
             for sentence in unused_settings(model):
@@ -86,7 +86,7 @@ class Materializing(SessionHolder):
 
     @available.parse_none
     def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
-        """Runs a model's code once and makes its rows the table's new version, the old one's in its place."""
+        """Runs a model's code once. Its rows replace the table in a new version."""
 
         def replace(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             rows = self._rows_of(code, model)
@@ -101,7 +101,7 @@ class Materializing(SessionHolder):
 
     @available.parse_none
     def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
-        """Runs a model's code once and brings its rows into the table by the model's strategy."""
+        """Runs a model's code once and writes its rows to the table by the model's strategy."""
 
         def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             table = managed_table(self.session(), relation.catalog_name, wanted, progress)
@@ -116,16 +116,16 @@ class Materializing(SessionHolder):
     def write_seed(
         self, relation: ZlayoutRelation, rows: Any, model: dict[str, Any], keeps_columns: bool
     ) -> ZlayoutAdapterResponse:
-        """Makes a file's rows the table's new version.
+        """Replaces the table with the rows of a file, in a new version.
 
         Args:
             relation: The table.
-            rows: The file, as dbt read it: a table of agate.
+            rows: The file as dbt read it, an agate table.
             model: The seed's node.
-            keeps_columns: The table is there, and its columns must not change.
+            keeps_columns: Whether the table exists and its columns must not change.
 
         Raises:
-            CompilationError: A column does not fit, or the columns differ from those of the table.
+            CompilationError: A value does not fit its type, or the columns differ from those of the table.
         """
 
         def load(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
@@ -140,13 +140,13 @@ class Materializing(SessionHolder):
     def write_snapshot(
         self, relation: ZlayoutRelation, changes_sql: str, model: dict[str, Any], columns: Mapping[str, str]
     ) -> ZlayoutAdapterResponse:
-        """Runs a snapshot's staging query once and brings its changes into the table.
+        """Runs a snapshot's staging query once and writes its changes to the table.
 
         Args:
             relation: The table.
             changes_sql: dbt's staging query.
             model: The snapshot's node.
-            columns: The names of dbt's own columns, by their usual names.
+            columns: The actual names of dbt's own columns, keyed by their default names.
         """
 
         def merge(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
@@ -175,7 +175,7 @@ class Materializing(SessionHolder):
     def _clustered(
         self, relation: ZlayoutRelation, wanted: ModelWrite, tell: Callable[[str], None]
     ) -> ClusterSummary | None:
-        """Clusters after a write where the model says so; the rows have landed, whatever becomes of this."""
+        """Clusters after a write if the model asks for it. The rows are committed already, so a failure only warns."""
         if wanted.reclustering.mode == "off":
             return None
         try:
@@ -209,7 +209,7 @@ class Materializing(SessionHolder):
 
 
 def _tell(sentence: str) -> None:
-    """Warns after a commit: dbt's own warning may raise (--warn-error), and the next run would add the rows again."""
+    """Warns after a commit. dbt's own warnings can raise (--warn-error); the next run would then add the rows again."""
     _LOG.warning(sentence)
 
 

@@ -1,4 +1,4 @@
-"""From a dbt model to one atomic write: what its node says, checked at once, then handed to the table."""
+"""Reads and checks the settings of a dbt model, and writes the model in one atomic commit."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class ModelWrite:
     """What a model asks for besides its rows.
 
     Attributes:
-        settings: Keys of the model's config that shape the table, as the model spells them.
-        location_root: Folder that gets the table's folder; None for the schema's own.
-        comment: Of the table, where ``persist_docs`` wants it.
-        column_comments: By the name in the model's properties.
+        settings: The config keys that shape the table, with the values that the model gives.
+        location_root: The parent of the table's folder; None for the schema's own folder.
+        comment: The table's comment; None unless ``persist_docs`` asks for it.
+        column_comments: Comments by the column name in the model's properties.
         properties: ``tblproperties``.
-        not_null: Columns that an enforced contract says hold no null.
-        incremental: How new rows come in, for a model that keeps its rows from run to run.
-        column_names: Columns of the properties.
-        exact_names: Columns of the properties whose case counts: those with ``quote: true``.
+        not_null: The not-null columns of an enforced contract.
+        incremental: How new rows are written, for a model that keeps its rows from run to run.
+        column_names: The columns in the model's properties.
+        exact_names: The columns in the properties whose names are case-sensitive: those with ``quote: true``.
         reclustering: When the table is clustered after a write.
-        cluster_settings: How, as keywords of ``ZTable.cluster``.
+        cluster_settings: How it is clustered, as keywords of ``ZTable.cluster``.
     """
 
     settings: Mapping[str, Any]
@@ -73,12 +73,12 @@ class ModelWrite:
 
     @property
     def feed_settings(self) -> dict[str, Any]:
-        """What a change feed says beside its condition, as keywords of ``ZTable``; nothing for any other model."""
+        """The keywords of ``ZTable`` for a change feed, besides its condition. Empty for any other model."""
         return {} if self.incremental.deleted_when is None else {"stored_columns": self.column_names}
 
     @property
     def table_config(self) -> TableConfig:
-        """The settings, parsed."""
+        """The parsed settings."""
         root = {} if self.location_root is None else {"location_root": self.location_root}
         return parse_table_config({**self.settings, **root})
 
@@ -88,10 +88,10 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
 
     Args:
         model: The node, as Jinja has it.
-        schema_root: The profile's folder for tables of the model's schema.
+        schema_root: The folder that the profile sets for the tables of the model's schema, or None.
 
     Raises:
-        ConfigError: Names every wrong setting.
+        ConfigError: A setting is wrong. The message names every wrong one.
     """
     config: Mapping[str, Any] = model["config"]
     problems = [*_table_problems(config), *_dbt_problems(config)]
@@ -118,7 +118,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
 
 
 def subject_of(model: Mapping[str, Any]) -> str:
-    """How an error or a warning names a node."""
+    """The name of a node in errors and warnings, such as 'model orders'."""
     return f"{model.get('resource_type', 'model')} {model['name']}"
 
 
@@ -130,14 +130,14 @@ def write_model(
     warn: Callable[[str], None],
     progress: Callable[[str], None],
 ) -> CommitSummary:
-    """Writes a model's rows as the table's new version.
+    """Replaces a table with a model's rows, in a new version.
 
     Args:
         name: ``schema.identifier``, in backquotes.
         dataframe: The model's query, not run yet.
         wanted: From `read_model`.
-        warn: Gets a sentence about documented columns that the query does not have.
-        progress: Gets a sentence now and then while the write lasts.
+        warn: Receives a sentence about documented columns that the query does not have.
+        progress: Receives a sentence now and then during the write.
     """
     settings = dict(wanted.settings)
     if wanted.incremental.deleted_when is not None:
@@ -157,12 +157,12 @@ def write_model(
         progress=progress,
     )
     if table.last_commit is None:
-        raise WriteError(f"{name} was written, but says nothing of its commit; look at its history")
+        raise WriteError(f"{name} was written, but its commit is unknown; look at its history")
     return table.last_commit
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    # The key of any other model is a matter of its strategy, and the table knows nothing of it.
+    # Only merge-on-read tables store their key. For other models the key belongs to the strategy.
     keys = (*_WRITE_KEYS, "unique_key") if asks_for_merge_on_read(config) else _WRITE_KEYS
     return {key: config[key] for key in keys if config.get(key) is not None}
 
@@ -199,7 +199,7 @@ def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
 
 
 def contract_is_enforced(config: Mapping[str, Any]) -> bool:
-    """Whether a node's contract is more than documentation."""
+    """Whether dbt enforces the contract of a node."""
     contract = config.get("contract") or {}
     return bool(contract.get("enforced"))
 
@@ -221,7 +221,7 @@ def _has_not_null(constraints: Sequence[Mapping[str, Any]] | None) -> bool:
 
 
 def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str, warn: Callable[[str], None]) -> dict[str, str]:
-    """Comments by the query's spelling of each column."""
+    """The comments, keyed by the column names as the query spells them."""
     any_case = {name.lower(): name for name in names}
     found = {
         name: name if name in names else None if name in wanted.exact_names else any_case.get(name.lower())

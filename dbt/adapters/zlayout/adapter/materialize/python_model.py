@@ -1,4 +1,4 @@
-"""Models in Python: their code runs in this process, on the adapter's session."""
+"""Python models. Their code runs in this process, on the adapter's session."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def python_frame(session: SparkSession, code: str, name: str) -> DataFrame:
     """Runs a model's function.
 
     Args:
-        session: What the function gets as ``session``; its tables skip files.
-        code: The model's file with what dbt adds to it (``dbtObj``).
-        name: Of the model, for messages.
+        session: The session that is passed to the function. Its tables skip files.
+        code: The model's file with the code that dbt adds to it (``dbtObj``).
+        name: The model's name, for messages.
 
     Returns:
-        Its rows; a Spark DataFrame has not run yet.
+        The model's rows. A Spark DataFrame has not run yet.
 
     Raises:
-        WriteError: The code fails, with the line; or it returns something else.
+        WriteError: The code failed (the message gives the line), or it did not return a DataFrame.
     """
     namespace: dict[str, Any] = {"__name__": f"dbt_model_{name}", "spark": session}
     file = f"<{name}>"
@@ -50,7 +50,7 @@ def _loader(session: SparkSession) -> Callable[[str], DataFrame]:
 
 
 def _spark_frame(session: SparkSession, result: Any, name: str) -> DataFrame:
-    # By name: neither library is imported for models that do not use it.
+    # Compares module names, so that neither library is imported for models that do not use it.
     module = type(result).__module__
     if type(result).__name__ == "DataFrame":
         if module.startswith("pyspark.pandas."):
@@ -66,7 +66,7 @@ def _spark_frame(session: SparkSession, result: Any, name: str) -> DataFrame:
 def _from_pandas(session: SparkSession, result: Any) -> DataFrame:
     if session.version.startswith("3."):
         return session.createDataFrame(result)
-    # By way of Arrow NaN and NaT of pandas become null, which is what they mean there.
+    # Arrow turns the NaN and NaT of pandas into null, which is what they mean in pandas.
     return session.createDataFrame(pa.Table.from_pandas(result, preserve_index=False))
 
 

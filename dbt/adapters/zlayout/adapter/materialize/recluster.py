@@ -1,4 +1,4 @@
-"""Clustering as part of a run: what a model asks for after its rows have landed, and by hand."""
+"""Clustering after a write, as the model's settings ask for it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, ReclusteringConfig
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.table.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
@@ -14,7 +15,7 @@ _WHOLE = (Operation.OVERWRITE.value, Operation.CLUSTERING.value)
 
 
 def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The keywords of ``ZTable.cluster`` that a model's config sets, and those that a call gives in their place."""
+    """The keywords of ``ZTable.cluster`` from a model's config. Keywords in ``given`` override them."""
     found = {key: config[key] for key in CLUSTER_SETTINGS if config.get(key) is not None}
     found |= {key: value for key, value in (given or {}).items() if value is not None}
     if "cluster_max_bytes" in found:
@@ -26,23 +27,24 @@ def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None 
 def recluster(
     table: ZTable, wanted: ReclusteringConfig, settings: Mapping[str, Any], tell: Callable[[str], None]
 ) -> ClusterSummary | None:
-    """Clusters a table after a write, or plans it, as its model says.
+    """Clusters a table after a write, or only writes a plan, as its model asks.
 
     Args:
-        table: At its newest version.
-        wanted: When to do it; its mode is not 'off'.
+        table: The table at its newest version.
+        wanted: When to cluster. Its mode is not 'off'.
         settings: From `cluster_settings`.
-        tell: Gets a line now and then.
+        tell: Receives a line now and then.
 
     Returns:
-        What was done; None where it is not time yet, nothing was worth it, or a plan was written for later.
+        What was done; None if it is not time yet, nothing was worth clustering, or only a plan was written.
     """
     if _commits_since_clustering(table, wanted.every) < wanted.every:
         return None
     if wanted.mode == "deferred":
         planned = table.schedule_clustering(progress=tell, **settings)
         if planned.groups:
-            tell(f"clustering of {planned.files_removed:,} files is planned; run zlayout_cluster with pending: true")
+            files = counted(planned.files_removed, "file")
+            tell(f"planned a clustering of {files}; run zlayout_cluster with pending: true")
         return None
     done = table.cluster(progress=tell, **settings)
     return done if done.groups_done or done.groups_dropped else None

@@ -1,4 +1,4 @@
-"""A seed's rows as a Spark DataFrame, in the types that dbt found or the project sets."""
+"""Turns a seed's rows into a Spark DataFrame, with the types that dbt detected or the project sets."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BINARY_TYPES: Mapping[str, tuple[pa.DataType, Callable[[Any], Any]]] = {
 def seed_frame(
     session: SparkSession, rows: Any, found_types: Sequence[str], types: Sequence[str], names: Sequence[str]
 ) -> DataFrame:
-    """Hands a seed's rows to Spark in one go.
+    """The rows of a seed as one Spark DataFrame.
 
     Args:
         session: The session.
-        rows: The file, as dbt read it: a table of agate.
-        found_types: Spark's type for what dbt took each column for.
-        types: The type that each column shall have.
-        names: The columns' names as a statement spells them.
+        rows: The file as dbt read it, an agate table.
+        found_types: The Spark type that matches the type dbt detected, for each column.
+        types: The type that each column gets.
+        names: The column names, quoted as in a statement.
 
     Raises:
         ConfigError: A number does not fit its type.
@@ -40,7 +40,7 @@ def seed_frame(
     ]
     plain = [f"c{number}" for number in range(len(columns))]
     frame = _frame(session, pa.table(columns, names=plain))
-    # Text, and times in the session's zone, are read as Spark reads a literal.
+    # Spark casts text, and times in the session's time zone, as it reads literals.
     return frame.selectExpr(
         *(f"cast({column} as {kind}) as {name}" for column, kind, name in zip(plain, types, names, strict=True))
     )
@@ -74,10 +74,10 @@ def _spark_name(kind: pa.DataType) -> str:
 
 
 def checked_seed(table: DataFrame, rows: DataFrame, seed: str) -> None:
-    """Lets only a file through whose columns are those of the table that is there.
+    """Checks that a file has the same columns as the existing table.
 
     Raises:
-        ConfigError: They differ; a full refresh would replace them.
+        ConfigError: The columns differ. A full refresh would replace them.
     """
     there = {field.name.lower(): field.dataType.simpleString() for field in table.schema.fields}
     here = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}

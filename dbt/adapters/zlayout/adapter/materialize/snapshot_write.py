@@ -1,4 +1,4 @@
-"""What changed since a snapshot's last run, brought into its table in one commit."""
+"""Writes what changed since a snapshot's last run to its table, in one commit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _UNIQUE_KEY = "dbt_unique_key"
 def changed_rows(staged: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     """The staging query without dbt's working columns.
 
-    A new row whose id is that of the row it replaces stays out, as in dbt's merge: an id stands for one state of a key.
+    A new row with the same id as the row it replaces is left out, as in dbt's merge: an id stands for one state of a
+    key.
 
     Args:
         staged: dbt's staging query, not run yet.
@@ -47,19 +48,19 @@ def write_changes(
     valid_to_current: str | None,
     progress: Callable[[str], None],
 ) -> CommitSummary:
-    """Ends the rows that changed or went, and adds the new ones.
+    """Closes the rows that changed or were deleted, and adds the new ones.
 
     Args:
         table: The snapshot's table.
-        rows: From `changed_rows`; a row that ends another one has its id and the time of its end.
+        rows: From `changed_rows`. A row that closes another one has that row's id and end time.
         wanted: From `read_model`.
         columns: The names of dbt's own columns.
-        valid_to_current: The expression that stands for "still valid" besides null.
-        progress: Gets a sentence now and then while the write lasts.
+        valid_to_current: The expression that, besides null, means "still valid".
+        progress: Receives a sentence now and then during the write.
 
     Raises:
-        ConflictError: Another writer committed meanwhile.
-        WriteError: The query failed, or its keys are not unique; the table is as it was.
+        ConflictError: Another writer committed first.
+        WriteError: The query failed, or its keys are not unique. The table is unchanged.
     """
     valid_to = quoted_identifier(columns["dbt_valid_to"])
     still_valid = _is_current(f"{TARGET_ALIAS}.{valid_to}", valid_to_current)

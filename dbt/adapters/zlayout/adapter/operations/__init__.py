@@ -1,1 +1,1 @@
-"""What run-operations, hooks and generic tests call."""
+"""The adapter methods that run-operations, hooks and generic tests call."""

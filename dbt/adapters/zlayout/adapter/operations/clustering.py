@@ -1,4 +1,4 @@
-"""The adapter's methods that cluster tables, for post-hooks and run-operations."""
+"""The adapter methods that cluster tables, for post-hooks and run-operations."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ Nodes = Mapping[str, Mapping[str, Any]]
 
 
 class ClusterOperations(SessionHolder):
-    """Clustering; mixed into the adapter, which has the session."""
+    """Clustering. A mixin of the adapter, which provides the session."""
 
     @available.parse_none
     def cluster(
         self, relation: ZlayoutRelation | str, config: Mapping[str, Any] | None = None, **given: Any
     ) -> dict[str, Any]:
-        """Clusters a table where it pays: `ClusterSummary.to_dict`.
+        """Clusters a table where it pays off.
 
         Args:
             relation: The table.
-            config: Of its model; what it says of clustering holds unless the call says otherwise.
-            **given: As for ``ZTable.cluster``.
+            config: The config of its model. Its clustering settings apply unless the call overrides them.
+            **given: Keywords of ``ZTable.cluster``.
+
+        Returns:
+            `ClusterSummary.to_dict`.
         """
         with as_dbt_errors():
             name = relation if isinstance(relation, str) else relation.catalog_name
@@ -46,12 +49,12 @@ class ClusterOperations(SessionHolder):
 
     @available
     def with_clustering(self, response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
-        """The response of a run whose hook has clustered its table; for zlayout_cluster."""
+        """The response of a run whose hook clustered its table. The macro zlayout_cluster calls it."""
         return with_clustering(response, done)
 
     @available.parse_none
     def cluster_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
-        """Clusters one table, or all of the project that this adapter manages; what zlayout_cluster prints."""
+        """Clusters one table, or all managed tables of the project. Returns the text that zlayout_cluster prints."""
         with as_dbt_errors():
             names = tables_of(nodes) if model is None else [table_of(model, nodes)]
             if model is None:
@@ -65,7 +68,7 @@ class ClusterOperations(SessionHolder):
         settings = cluster_settings(config, given)
         wanted = config.get("partition_by")
         if settings.get("pending"):
-            # What is to be rewritten was decided when the plan was made.
+            # The plan already decides what is rewritten.
             settings.pop("rewrite_all", None)
         elif wanted is not None and "partition_by" not in settings and table.other_folders(wanted) is not None:
             if {"where", "max_bytes"} & settings.keys():

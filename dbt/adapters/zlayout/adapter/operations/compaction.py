@@ -1,4 +1,4 @@
-"""The adapter's methods that merge logs into base files, for run-operations, and say how many wait, for tests."""
+"""The adapter methods that compact tables, for run-operations, and measure compaction lag, for tests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Nodes = Mapping[str, Mapping[str, Any]]
 
 
 class CompactionOperations(SessionHolder):
-    """Compaction; mixed into the adapter, which has the session."""
+    """Compaction. A mixin of the adapter, which provides the session."""
 
     @available.parse_none
     def compaction_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
-        """Compacts one table, or all merge-on-read tables of the project; what zlayout_compact prints."""
+        """Compacts one table, or all merge-on-read tables. Returns the text that zlayout_compact prints."""
         with as_dbt_errors():
             keywords = compact_keywords(given, one_table=model is not None)
             if model is None:
@@ -42,7 +42,7 @@ class CompactionOperations(SessionHolder):
     def compaction_problems(
         self, relation: ZlayoutRelation | str, commits: object = None, log_bytes: object = None, hours: object = None
     ) -> list[dict[str, Any]]:
-        """What zlayout_compaction_lag_at_most selects: a row for each limit that a table's logs pass."""
+        """The rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
         with as_dbt_errors():
             limits = lag_limits(commits, log_bytes, hours)
             table = ZTable.for_name(self.session(), whole_table(relation, LAG_TEST))

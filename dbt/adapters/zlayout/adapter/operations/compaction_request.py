@@ -1,4 +1,4 @@
-"""What a run-operation asks of a compaction, and a test of its lag, as YAML and Jinja hand it over."""
+"""Parses the arguments of zlayout_compact and of the lag test, as YAML and Jinja pass them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 
 LAG_TEST = "zlayout_compaction_lag_at_most"
 _OPERATION = "zlayout_compact"
-# Arguments of the operation and the keywords of ``ZTable.compact`` that they are.
+# The keyword of ``ZTable.compact`` for each argument of the operation.
 _KEYWORDS = {
     "schedule": "schedule_only",
     "execute": "execute_only",
@@ -31,17 +31,17 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
     """The keywords of ``ZTable.compact`` for the arguments of zlayout_compact.
 
     Args:
-        given: By the names of the operation; None counts as not given.
-        one_table: Whether it names a table.
+        given: The arguments by their names in the operation. None means not given.
+        one_table: Whether the operation names a table.
 
     Raises:
-        ConfigError: Names every argument that is wrong.
+        ConfigError: An argument is wrong. The message names every wrong one.
     """
     asked = {name: value for name, value in given.items() if value is not None}
     problems = unknown_settings(asked, _KEYWORDS)
     wanted: dict[str, Any] = {name: parse_boolean(name, asked.get(name), problems) for name in _SWITCHES}
     if "plan" in asked:
-        wanted["plan"] = str(asked["plan"])  # YAML takes the digits of an instant for a number
+        wanted["plan"] = str(asked["plan"])  # YAML parses the digits of an instant as a number
         if not one_table:
             problems.append("plan: an instant is of one table; give its model too")
     carries_out = wanted["execute"] or "plan" in asked
@@ -63,15 +63,15 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
 
 
 def lag_limits(commits: object = None, log_bytes: object = None, hours: object = None) -> dict[str, float]:
-    """What a table's logs may come to at most, by measure.
+    """The limits for a table's logs, by measure.
 
     Args:
-        commits: Delta commits.
-        log_bytes: A size, such as '1gb'.
-        hours: Of age.
+        commits: The most delta commits.
+        log_bytes: The largest size, such as '1gb'.
+        hours: The highest age.
 
     Raises:
-        ConfigError: Names every limit that is none; or no limit is given.
+        ConfigError: No limit is given, or a limit is not a number or size. The message names every wrong one.
     """
     problems: list[str] = []
     limits: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The adapter's methods that explain, for macros, tests and run-operations."""
+"""The adapter methods that explain and measure tables, for macros, tests and run-operations."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _USAGE = "zlayout_explain wants {sql: '…'} or {model: …, predicate: '…'}"
 
 
 class Diagnostics(SessionHolder):
-    """Answers about tables; mixed into the adapter, which has the session."""
+    """Explains and measures tables. A mixin of the adapter, which provides the session."""
 
     @available.parse_none
     def explain_pruning(self, relation: ZlayoutRelation | str, predicate: str) -> dict[str, Any]:
-        """Which files of a table a filter reads, and why: `Explanation.to_dict`."""
+        """Which files of a table a filter reads, and why, as `Explanation.to_dict`."""
         with as_dbt_errors():
             found: dict[str, Any] = self._table(relation).explain(predicate).to_dict()
             return found
 
     @available.parse_list
     def explain_query(self, sql: str) -> list[dict[str, Any]]:
-        """The same for each scan of a query."""
+        """Which files each scan of a query reads, and why, as `Explanation.to_dict`."""
         return [explanation.to_dict() for explanation in self._explained(sql)]
 
     @available.parse_list
     def index_status(self, relation: ZlayoutRelation | str) -> list[dict[str, Any]]:
-        """What is wrong with a table's index: ``path`` and ``reason``, empty when it is fresh."""
+        """The problems of a table's index as ``path`` and ``reason``. Empty if the index is fresh."""
         with as_dbt_errors():
             table = self._table(whole_table(relation, "zlayout_index_fresh"))
             rows: list[dict[str, Any]] = table.index_status().to_pylist()
@@ -58,13 +58,13 @@ class Diagnostics(SessionHolder):
     def clustering_information(
         self, relation: ZlayoutRelation | str, columns: Columns = None, predicate: str | None = None
     ) -> dict[str, Any]:
-        """How well a table is laid out: `ClusteringInformation.to_dict`."""
+        """How well a table is laid out, as `ClusteringInformation.to_dict`."""
         with as_dbt_errors():
             return self._table(relation).clustering_information(columns, predicate=predicate).to_dict()
 
     @available.parse_list
     def depth_problems(self, relation: ZlayoutRelation | str, most: object, columns: Columns = None) -> list[Problem]:
-        """What zlayout_depth_at_most selects: a row where the average depth is above ``most``, else none."""
+        """The rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, otherwise none."""
         limit = _number_between(most, 1.0, None, "zlayout_depth_at_most: max")
         with as_dbt_errors():
             table = self._table(whole_table(relation, "zlayout_depth_at_most"))
@@ -72,7 +72,7 @@ class Diagnostics(SessionHolder):
 
     @available.parse_list
     def pruning_problems(self, relation: ZlayoutRelation | str, predicate: str, percent: object) -> list[Problem]:
-        """What zlayout_prunes_at_least selects: a row where a condition skips less of the files, else none."""
+        """The rows of the test zlayout_prunes_at_least: one if a condition skips fewer files, otherwise none."""
         least = _number_between(percent, 0.0, 100.0, "zlayout_prunes_at_least: percent")
         with as_dbt_errors():
             table = self._table(whole_table(relation, "zlayout_prunes_at_least"))
@@ -82,7 +82,7 @@ class Diagnostics(SessionHolder):
     def explain_report(
         self, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
     ) -> str:
-        """What the run-operation zlayout_explain prints."""
+        """The text that the run-operation zlayout_explain prints."""
         if (sql is None) == (table is None) or (table is None) != (predicate is None):
             raise CompilationError(_USAGE)
         with as_dbt_errors():
@@ -91,20 +91,20 @@ class Diagnostics(SessionHolder):
 
     @available.parse_none
     def information_report(self, table: str, columns: Columns, as_json: bool) -> str:
-        """What the run-operation zlayout_info prints: the state of a table, and its layout for some columns."""
+        """The text that the run-operation zlayout_info prints: a table's state, and its layout for some columns."""
         with as_dbt_errors():
             opened = self._table(table)
             return information_report(opened.information(), _layout(opened, columns), as_json=as_json)
 
     @available.parse_none
     def table_named(self, name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
-        """The table of a model's name, or of ``schema.table``."""
+        """The table of a model, given the model's name or ``schema.table``."""
         with as_dbt_errors():
             return table_of(name, nodes)
 
     @available
     def string_literal(self, text: object) -> str:
-        """A string literal of Spark's SQL."""
+        """The text as a string literal of Spark SQL."""
         return string_literal(str(text))
 
     def _table(self, relation: ZlayoutRelation | str) -> ZTable:
@@ -117,10 +117,10 @@ class Diagnostics(SessionHolder):
 
 
 def _number_between(value: object, least: float, most: float | None, name: str) -> float:
-    """A number that a test was given, maybe as the text that Jinja makes of one.
+    """The number that a test was given. Jinja may have turned it into text.
 
     Raises:
-        CompilationError: It is none, or out of bounds.
+        CompilationError: The value is not a number, or it is out of bounds.
     """
     number = as_number(value)
     if least <= number <= (math.inf if most is None else most):
@@ -135,7 +135,7 @@ def _layout(table: ZTable, columns: Columns) -> ClusteringInformation | None:
     except ConfigError:
         if columns is not None:
             raise
-        return None  # a table without a column that has statistics
+        return None  # no column of the table has statistics
 
 
 def _told(table: ZTable, problem: Problem | None) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""The adapter's methods that look after indexes, for post-hooks, tests and run-operations."""
+"""The adapter methods that refresh and verify indexes, for post-hooks, tests and run-operations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Nodes = Mapping[str, Mapping[str, Any]]
 
 
 class IndexOperations(SessionHolder):
-    """Refresh and verification; mixed into the adapter, which has the session."""
+    """Index refresh and verification. A mixin of the adapter, which provides the session."""
 
     @available.parse_none
     def refresh_index(
         self, relation: ZlayoutRelation | str, take_orphans: bool = False, drop_missing: bool = False
     ) -> dict[str, Any]:
-        """Brings the index of a Parquet table to its live files; one that has none gets one."""
+        """Brings the index of a Parquet table up to date with its live files. Creates the index if there is none."""
         with as_dbt_errors():
             name = relation if isinstance(relation, str) else relation.catalog_name
             table, done = self._refreshed(name, take_orphans, drop_missing)
@@ -40,7 +40,7 @@ class IndexOperations(SessionHolder):
     def refresh_report(
         self, model: str | None, nodes: Nodes, sources: Nodes, take_orphans: bool, drop_missing: bool, as_json: bool
     ) -> str:
-        """Refreshes one table, or all of the project that have an index; what zlayout_refresh_index prints."""
+        """Refreshes one index, or all in the project. Returns the text that zlayout_refresh_index prints."""
         with as_dbt_errors():
             if model is not None:
                 names = [table_of(model, nodes)]
@@ -52,7 +52,7 @@ class IndexOperations(SessionHolder):
 
     @available.parse_list
     def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> list[dict[str, Any]]:
-        """Wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
+        """The wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
         with as_dbt_errors():
             name = whole_table(relation, "zlayout_index_exact")
             rows: list[dict[str, Any]] = ZTable.for_name(self.session(), name).verify(data).to_pylist()
@@ -60,7 +60,7 @@ class IndexOperations(SessionHolder):
 
     @available.parse_none
     def verify_report(self, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool) -> str:
-        """Verifies one table, or all of the project that have an index; what zlayout_verify prints."""
+        """Verifies one index, or all in the project. Returns the text that zlayout_verify prints."""
         with as_dbt_errors():
             if model is not None:
                 tables = [ZTable.for_name(self.session(), table_of(model, nodes))]
@@ -73,7 +73,7 @@ class IndexOperations(SessionHolder):
         try:
             table = ZTable.for_name(spark, name)
         except TableNotFoundError:
-            # A table of Parquet files gets an index; anything else says why it cannot.
+            # A Parquet table gets an index. For anything else `adopt` raises an error that says why it cannot.
             table = ZTable.adopt(spark, name)
             return table.name, Refreshed(table.version, files_added=len(table.snapshot().files))
         return table.name, table.refresh_index(take_orphans, drop_missing)

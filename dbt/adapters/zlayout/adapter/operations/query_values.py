@@ -1,4 +1,4 @@
-"""The adapter's method that turns a query's values into a condition, for the macro zlayout_prune_by."""
+"""The adapter method that turns a query's values into a condition, for the macro zlayout_prune_by."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _ALWAYS = "true"
 
 
 class QueryValues(SessionHolder):
-    """Conditions made of values; mixed into the adapter, which has the session."""
+    """Conditions from query values. A mixin of the adapter, which provides the session."""
 
     @available.parse(lambda *_, **__: _ALWAYS)
     def prune_by(self, column: str, query: str, max_values: int, max_ranges: int) -> str:
-        """A condition that is TRUE wherever a column has one of a query's values; `values_predicate`.
+        """A condition that is true wherever a column has one of a query's values, from `values_predicate`.
 
         Raises:
-            CompilationError: A limit is no whole number from 1 on.
-            DbtRuntimeError: The query fails, or its column has no constants.
+            CompilationError: A limit is not a whole number of at least 1.
+            DbtRuntimeError: The query failed, or the type of its column has no literals.
         """
         limits: dict[str, Any] = {"max_values": max_values, "max_ranges": max_ranges}
         for name, limit in limits.items():

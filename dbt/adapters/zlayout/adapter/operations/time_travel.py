@@ -1,4 +1,4 @@
-"""The adapter's methods for older versions: what run-operations print, and a version as a relation for models."""
+"""The adapter methods for older versions: reports and rollback for run-operations, and a relation for models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PERSISTENT = ("view", "materialized_view")
 
 
 class TimeTravel(SessionHolder):
-    """Older versions of tables; mixed into the adapter, which has the session."""
+    """Older versions of tables. A mixin of the adapter, which provides the session."""
 
     @available.parse_none
     def relation_at(
@@ -34,11 +34,11 @@ class TimeTravel(SessionHolder):
         instant: int | str | None,
         timestamp: Any,
     ) -> ZlayoutRelation:
-        """A version of a table as a view of the session; what limits the relation (``--empty``) limits it too.
+        """A version of a table as a temporary view. Limits on the relation (``--empty``) also apply to the view.
 
         Raises:
-            CompilationError: The node that asks becomes a view itself, or none of the three is given, or several are.
-            DbtRuntimeError: There is no such version.
+            CompilationError: The calling node is itself a view, or not exactly one of the three arguments is given.
+            DbtRuntimeError: The version does not exist.
         """
         _check_node(model)
         past = _past(version, instant, timestamp)
@@ -56,7 +56,7 @@ class TimeTravel(SessionHolder):
 
     @available.parse_none
     def history_report(self, table: str, limit: int | str | None, as_json: bool) -> str:
-        """What the run-operation zlayout_history prints."""
+        """The text that the run-operation zlayout_history prints."""
         with as_dbt_errors():
             found = ZTable.for_name(self.session(), table)
             rows = found.history(_whole("limit", limit, least=1)).to_pylist()
@@ -66,7 +66,7 @@ class TimeTravel(SessionHolder):
     def rollback_report(
         self, table: str, version: int | str | None, instant: int | str | None, timestamp: Any, as_json: bool
     ) -> str:
-        """Rolls a table back; what the run-operation zlayout_rollback prints."""
+        """Rolls a table back. Returns the text that the run-operation zlayout_rollback prints."""
         past = _past(version, instant, timestamp)
         with as_dbt_errors():
             found = ZTable.for_name(self.session(), table)
@@ -85,7 +85,7 @@ class TimeTravel(SessionHolder):
         retain_hours: float | str | None,
         as_json: bool,
     ) -> str:
-        """Cleans one table, or all of the project's; what the run-operation zlayout_clean prints."""
+        """Cleans one table, or all managed tables of the project. Returns the text that zlayout_clean prints."""
         versions = _whole("retain_versions", retain_versions, least=1)
         hours = None if retain_hours is None else float(retain_hours)
         with as_dbt_errors():
@@ -110,7 +110,7 @@ def _check_node(model: Mapping[str, Any]) -> None:
 
 
 def _past(version: int | str | None, instant: int | str | None, timestamp: Any) -> dict[str, Any]:
-    # Variables of dbt come as text, and YAML takes the digits of an instant for a number.
+    # dbt passes variables as text, and YAML parses the digits of an instant as a number.
     asked = {
         "version": _whole("version", version, least=0),
         "instant": None if instant is None else str(instant),

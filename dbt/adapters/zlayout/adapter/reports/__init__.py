@@ -1,1 +1,1 @@
-"""What operations print: text for people, JSON for programs."""
+"""The output of run-operations: text for people, JSON for programs."""

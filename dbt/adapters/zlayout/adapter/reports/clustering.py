@@ -1,4 +1,4 @@
-"""What the run-operations on clustering print: text for people, JSON for programs."""
+"""The output of the clustering run-operations: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -6,40 +6,39 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.table.quantities import counted, number_text, size_text
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.layout.plans.cluster_plan import LeftGroup
     from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 
 _MOST_GROUPS = 20
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def cluster_line(table: str, done: ClusterSummary) -> str:
-    """One line of what a clustering did, or would do."""
+    """What a clustering did or would do, in one line, plus a line for each group that stayed as it was."""
     if not done.groups and not done.groups_dropped and not done.groups_failed:
-        return f"{table}: nothing to gain; {_layout(done)}{_left_out(done)}"
-    verb = "would rewrite" if done.dry_run else "rewrote"
-    line = (
-        f"{table}: {verb} {done.files_removed:,} files ({size_text(done.bytes_rewritten)}) as {done.files_added:,}; "
-        f"depth {done.depth_before:g} → {done.depth_after:g}, "
-        f"files read by a point query {done.files_read_before:g} → {done.files_read_after:g}"
-    )
+        return f"{table}: nothing to gain; {_lookup(done)}{_left_out(done)}"
+    if not done.files_removed:
+        line = f"{table}: no files rewritten; {_lookup(done)}"
+    else:
+        files = f"{counted(done.files_removed, 'file')} → {done.files_added:,} ({size_text(done.bytes_rewritten)})"
+        line = f"{table}: {'would rewrite ' if done.dry_run else ''}{files}; {_lookup_change(done)}"
     if not done.dry_run:
-        line += f"; version {done.version}, {done.seconds:g} s"
+        line += f"; version {done.version}, {done.seconds:,.1f} s"
     if done.resampled:
-        line += f"; new boundaries, since the data has outgrown those of {', '.join(done.resampled)}"
+        line += f"; new boundaries for {', '.join(done.resampled)}, because the data has outgrown the old ones"
     line += _left_out(done)
     return "\n".join([line, *_stayed("dropped", done.groups_dropped), *failed_lines(done)])
 
 
 def failed_lines(done: ClusterSummary) -> list[str]:
-    """A line for each group that could not be read or written."""
+    """One line for each group that could not be read or written."""
     return _stayed("failed on", done.groups_failed)
 
 
 def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool) -> str:
-    """What a clustering of some tables did, or would do; of a plan also its groups."""
+    """What a clustering of some tables did or would do. A dry run also lists the groups of its plan."""
     if as_json:
         return json_text([{"table": table, **each.to_dict()} for table, each in done.items()])
     lines = []
@@ -47,45 +46,42 @@ def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool) -> str:
         lines.append(cluster_line(table, each))
         if each.dry_run:
             lines += _groups(each)
-    return "\n".join(lines) or "No table of dbt-zlayout to cluster."
-
-
-def size_text(size_bytes: float) -> str:
-    """Bytes in the unit that reads best: '1.5 GiB'."""
-    for unit in _UNITS:
-        if size_bytes < 1024 or unit == _UNITS[-1]:
-            break
-        size_bytes /= 1024
-    return f"{size_bytes:,.0f} {unit}" if unit == "bytes" else f"{size_bytes:,.1f} {unit}"
+    return "\n".join(lines) or "No dbt-zlayout table to cluster."
 
 
 def _stayed(verb: str, groups: Sequence[LeftGroup]) -> list[str]:
-    places = [f" of {each.partition}" if each.partition else "" for each in groups]
+    places = [f" in {each.partition}" if each.partition else "" for each in groups]
     return [
-        f"  {verb} a group of {each.files:,} files{place}: {each.reason}"
+        f"  {verb} a group of {counted(each.files, 'file')}{place}: {each.reason}"
         for each, place in zip(groups, places, strict=True)
     ]
 
 
-def _layout(done: ClusterSummary) -> str:
-    return (
-        f"{done.after.files:,} files, depth {done.depth_after:g}, a point query reads {done.files_read_after:g} of them"
-    )
+def _lookup(done: ClusterSummary) -> str:
+    return f"a point lookup reads {number_text(done.files_read_after)} of {counted(done.after.files, 'file')}"
+
+
+def _lookup_change(done: ClusterSummary) -> str:
+    after, before = counted(done.files_read_after, "file"), number_text(done.files_read_before)
+    if done.dry_run:
+        return f"a point lookup would read {after} (now {before})"
+    return f"a point lookup now reads {after} (was {before})"
 
 
 def _left_out(done: ClusterSummary) -> str:
     if not done.files_with_logs:
         return ""
-    return f"; left out {done.files_with_logs:,} files of groups that have logs: run zlayout_compact first"
+    files = counted(done.files_with_logs, "file")
+    return f"; skipped {files} in file groups with logs: run zlayout_compact first"
 
 
 def _groups(plan: ClusterSummary) -> list[str]:
     lines = [
-        f"  {each.reason:<8}{len(each.paths):>8,} files → {each.files_after:,}, {size_text(each.size_bytes)}"
-        + (f", saves {each.saves:.0%} of what queries read of them" if each.saves is not None else "")
+        f"  {each.reason:<8}{counted(len(each.paths), 'file'):>14} → {each.files_after:,}, {size_text(each.size_bytes)}"
+        + (f", queries read {each.saves:.0%} less of them" if each.saves is not None else "")
         + (f", {each.partition}" if each.partition else "")
         for each in plan.groups[:_MOST_GROUPS]
     ]
     if len(plan.groups) > _MOST_GROUPS:
-        lines.append(f"  … and {len(plan.groups) - _MOST_GROUPS:,} more groups (all with json: true)")
+        lines.append(f"  … and {counted(len(plan.groups) - _MOST_GROUPS, 'more group')} (json: true shows all)")
     return lines

@@ -1,12 +1,12 @@
-"""What is told of compactions by the run-operation, as text or JSON, and by the test of their lag."""
+"""The output of zlayout_compact, as text or JSON, and the rows of the compaction lag test."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.reports.clustering import size_text
 from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.table.quantities import counted, size_text
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ _MS_PER_HOUR = 3_600_000
 
 
 def compaction_report(done: Mapping[str, CompactionSummary], *, scheduled: bool, as_json: bool) -> str:
-    """What a compaction of some tables did, or planned.
+    """What a compaction of some tables did or planned.
 
     Args:
-        done: By table.
-        scheduled: Whether plans were written and nothing carried out.
-        as_json: For programs.
+        done: The summaries by table.
+        scheduled: Whether plans were only written, not executed.
+        as_json: Whether to return JSON for programs.
     """
     if as_json:
         return json_text([{"table": table, "scheduled": scheduled, **each.to_dict()} for table, each in done.items()])
@@ -32,12 +32,12 @@ def compaction_report(done: Mapping[str, CompactionSummary], *, scheduled: bool,
 def compaction_problems(
     information: Mapping[str, Any], limits: Mapping[str, float], now_ms: int
 ) -> list[dict[str, Any]]:
-    """What zlayout_compaction_lag_at_most selects: a row for each limit that is passed.
+    """The rows of the test zlayout_compaction_lag_at_most: one for each limit that is exceeded.
 
     Args:
-        information: As ``ZTable.information()`` gives it; a table without logs passes.
+        information: From ``ZTable.information()``. A table without logs has no rows.
         limits: From `lag_limits`.
-        now_ms: The time, in milliseconds since the epoch.
+        now_ms: The current time in milliseconds since the epoch.
     """
     oldest = information.get("oldest_log")
     found = {
@@ -46,7 +46,7 @@ def compaction_problems(
         "hours": 0.0 if oldest is None else round((now_ms - instant_ms(oldest)) / _MS_PER_HOUR, 4),
     }
     if information.get("pending_compactions"):
-        advice = "carry out the plans that wait: dbt run-operation zlayout_compact with execute: true"
+        advice = "execute the pending plans: dbt run-operation zlayout_compact with execute: true"
     else:
         advice = "compact the table: dbt run-operation zlayout_compact"
     return [
@@ -58,10 +58,11 @@ def compaction_problems(
 
 def _planned_line(table: str, planned: CompactionSummary) -> str:
     if not planned.groups:
-        return f"{table}: nothing to plan; no file group has logs that no plan has"
+        return f"{table}: nothing to plan; all logs are merged or already in a plan"
     return (
-        f"{table}: planned {', '.join(planned.plans)}: {_groups(planned.groups)}, {planned.files_removed:,} files "
-        f"({size_text(planned.bytes_read)}); zlayout_compact with execute: true carries it out"
+        f"{table}: planned {', '.join(planned.plans)}: {counted(planned.groups, 'file group')}, "
+        f"{counted(planned.files_removed, 'file')} ({size_text(planned.bytes_read)}); "
+        "run zlayout_compact with execute: true to execute it"
     )
 
 
@@ -69,14 +70,10 @@ def _done_line(table: str, done: CompactionSummary) -> str:
     if not done.plans:
         return f"{table}: nothing to merge"
     line = (
-        f"{table}: merged the logs of {_groups(done.groups)}, {done.files_removed:,} files "
-        f"({size_text(done.bytes_read)}) as {done.files_added:,} ({size_text(done.bytes_written)}); "
-        f"version {done.version}, {done.seconds:g} s"
+        f"{table}: merged the logs of {counted(done.groups, 'file group')}: {counted(done.files_removed, 'file')} "
+        f"({size_text(done.bytes_read)}) → {done.files_added:,} ({size_text(done.bytes_written)}); "
+        f"version {done.version}, {done.seconds:,.1f} s"
     )
     if done.groups_dropped:
-        line += f"; passed over {_groups(done.groups_dropped)} whose files another writer had replaced"
+        line += f"; skipped {counted(done.groups_dropped, 'file group')}, because another writer replaced the files"
     return line
-
-
-def _groups(count: int) -> str:
-    return "1 file group" if count == 1 else f"{count:,} file groups"

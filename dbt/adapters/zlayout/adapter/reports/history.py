@@ -1,4 +1,4 @@
-"""What the run-operations on versions print: text for people, JSON for programs."""
+"""The output of the run-operations on versions: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.table.quantities import counted, size_text
 from dbt.adapters.zlayout.table.text_grid import aligned_lines
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _FIGURES = ("rows", "rows_inserted", "rows_updated", "rows_deleted", "files_adde
 
 
 def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
-    """The versions of a table; times in UTC."""
+    """The versions of a table, with times in UTC."""
     if as_json:
         return json_text([{**row, "committed_at": _utc(row["committed_at"])} for row in rows])
     cells = [
@@ -50,24 +51,22 @@ def rollback_report(table: str, to_version: int, done: CommitSummary, *, as_json
     if as_json:
         return json_text({"table": table, "to_version": to_version, **done.to_dict()})
     return (
-        f"{table} is at version {done.version}, which equals version {to_version}: {_number(done.rows)} rows, "
-        f"{_number(done.files_added)} files back, {_number(done.files_removed)} files out of it"
+        f"{table}: version {done.version} restores version {to_version}: {counted(done.rows, 'row')}, "
+        f"{counted(done.files_added, 'file')} restored, {counted(done.files_removed, 'file')} removed"
     )
 
 
 def clean_report(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: bool) -> str:
-    """What a clean of some tables deleted, or would delete."""
+    """What a clean of some tables deleted or would delete."""
     if as_json:
         return json_text([{"table": table, "dry_run": dry_run, **vars(result)} for table, result in cleaned.items()])
     if not cleaned:
-        return "No table of dbt-zlayout to clean."
+        return "No dbt-zlayout table to clean."
     verb = "would delete" if dry_run else "deleted"
     lines = []
     for table, result in cleaned.items():
-        lines.append(
-            f"{table}: {verb} {_number(result.files)} files of {_number(result.bytes)} bytes; "
-            f"whole from version {result.oldest_version} on"
-        )
+        oldest = "" if result.oldest_version is None else f"; the oldest readable version is {result.oldest_version}"
+        lines.append(f"{table}: {verb} {counted(result.files, 'file')} ({size_text(result.bytes)}){oldest}")
         lines += [f"  not deleted: {problem}" for problem in result.failed]
         if dry_run:
             lines += [f"  {path}" for path in result.paths]
@@ -79,5 +78,5 @@ def _number(value: int | None) -> str:
 
 
 def _utc(moment: dt.datetime) -> str:
-    """To the millisecond, as ``zlayout_at(timestamp=…)`` reads it."""
+    """The time to the millisecond, in the form that ``zlayout_at(timestamp=…)`` accepts."""
     return f"{moment.astimezone(dt.timezone.utc):%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"

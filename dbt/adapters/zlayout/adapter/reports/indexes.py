@@ -1,4 +1,4 @@
-"""What the run-operations on indexes print: text for people, JSON for programs."""
+"""The output of the run-operations on indexes: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.adapter.reports.output import json_text
 from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
 from dbt.adapters.zlayout.index.verification import LOST_FILE
+from dbt.adapters.zlayout.table.quantities import counted
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.index.refresh import Refreshed
@@ -16,31 +17,29 @@ _MOST_CELLS = 50
 
 
 def refresh_line(table: str, done: Refreshed) -> str:
-    """One line of what a refresh did."""
+    """What a refresh did, in one line."""
     counts = {
         "added": done.files_added,
         "removed": done.files_removed,
         "changed": done.files_changed,
         "rebuilt": done.files_rebuilt,
     }
-    told = [f"{count:,} {word}" for word, count in counts.items() if count]
-    told += ["damaged slices written anew"] if done.repaired else []
-    told += [f"{len(done.unreadable):,} unreadable ({done.unreadable[0]} …)"] if done.unreadable else []
-    told += [f"{done.files_dropped:,} missing dropped from the table"] if done.files_dropped else []
+    told = [f"{counted(count, 'file')} {word}" for word, count in counts.items() if count]
+    told += ["damaged slices replaced"] if done.repaired else []
+    told += [f"{_files(done.unreadable)} unreadable"] if done.unreadable else []
+    told += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
     told += (
-        [f"{len(done.missing):,} MISSING from the folder ({done.missing[0]} …): queries fail; {LOST_FILE_ADVICE}"]
-        if done.missing
-        else []
+        [f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}"] if done.missing else []
     )
-    return f"{table}: index at version {done.version}, " + (f"files: {', '.join(told)}" if told else "nothing to do")
+    return f"{table}: index at version {done.version}; {', '.join(told) or 'nothing to do'}"
 
 
 def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:
-    """What a refresh of some tables did."""
+    """What a refresh of some tables did, one line each."""
     if as_json:
         return json_text([{"table": table, **vars(done)} for table, done in refreshed.items()])
     lines = [refresh_line(table, done) for table, done in refreshed.items()]
-    return "\n".join(lines) or "No table with an index of dbt-zlayout."
+    return "\n".join(lines) or "No table with a dbt-zlayout index."
 
 
 def verify_report(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bool) -> str:
@@ -49,11 +48,16 @@ def verify_report(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: 
         return json_text([{"table": table, "wrong": list(cells)} for table, cells in found.items()])
     lines = []
     for table, cells in found.items():
-        lines.append(f"{table}: " + (f"{len(cells):,} wrong cells" if cells else "every cell is right"))
+        lines.append(f"{table}: " + (counted(len(cells), "wrong cell") if cells else "every cell is right"))
         lines += map(_cell_line, cells[:_MOST_CELLS])
         if len(cells) > _MOST_CELLS:
-            lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (all with json: true)")
-    return "\n".join(lines) or "No table with an index of dbt-zlayout."
+            lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (json: true shows all)")
+    return "\n".join(lines) or "No table with a dbt-zlayout index."
+
+
+def _files(paths: Sequence[str]) -> str:
+    """The number of some files, with the first one as an example."""
+    return f"{counted(len(paths), 'file')} ({paths[0]}{' …' if len(paths) > 1 else ''})"
 
 
 def _cell_line(cell: Mapping[str, Any]) -> str:

@@ -1,11 +1,13 @@
-"""The layout of a table as a screen for the terminal, and what the tests of a layout say."""
+"""The layout of a table as a page for the terminal, and the rows of the layout tests."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.layout.measures.depth import LAST_SINGLE_BUCKET
+from dbt.adapters.zlayout.table.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
 
 if TYPE_CHECKING:
@@ -19,15 +21,15 @@ _NUMBERS = range(1, len(_HEAD))
 
 
 def clustering_text(found: ClusteringInformation) -> str:
-    """A screen: figures a column and over all columns, then files by depth."""
+    """A page with figures for each column and for all columns together, then the number of files by depth."""
     return "\n".join(_lines(found))
 
 
 def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] | None:
-    """What zlayout_depth_at_most selects, None where the layout is as good as it shall be.
+    """The row of the test zlayout_depth_at_most, or None if the test passes.
 
     Args:
-        found: The layout for the columns of the test.
+        found: The layout for the test's columns.
         most: The highest average depth that passes.
     """
     if found.average_depth <= most:
@@ -38,17 +40,17 @@ def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] |
     elif set(found.columns) <= set(found.zorder):
         advice = "cluster the table: dbt run-operation zlayout_cluster, or clustering='inline' in the model"
     else:
-        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or leave the test to its keys"
+        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or only test its keys"
     return {"columns": columns, "average_depth": round(found.average_depth, 4), "at_most": most, "what_to_do": advice}
 
 
 def pruning_problem(explained: Explanation, predicate: str, percent: float) -> dict[str, Any] | None:
-    """What zlayout_prunes_at_least selects, None where the condition skips enough.
+    """The row of the test zlayout_prunes_at_least, or None if the test passes.
 
     Args:
         explained: The explanation of the condition.
-        predicate: The condition, as the test has it.
-        percent: The least share of the files that must be skipped, 0 … 100; a table without files passes.
+        predicate: The condition, as written in the test.
+        percent: The lowest share of skipped files that passes, 0 … 100. A table without files passes.
     """
     if explained.skipped_percent >= percent:
         return None
@@ -65,19 +67,19 @@ def pruning_problem(explained: Explanation, predicate: str, percent: float) -> d
 
 
 def _pruning_advice(files: int, percent: float) -> str:
-    # A condition that some row meets reads at least one file.
+    # If any row meets the condition, at least one file is read.
     most = 100 * (files - 1) / files
     if most >= percent:
-        return "cluster the table by the columns of the condition; zlayout_explain tells of each file why"
-    count = "one file, of which nothing" if files == 1 else f"{files:,} files, of which at most {most:g} percent"
+        return "cluster the table by the columns of the condition; zlayout_explain says why each file is read"
+    share = "cannot skip it" if files == 1 else f"can skip at most {math.floor(10 * most) / 10:g} percent of them"
     return (
-        f"the table has {count} can be skipped while a row matches; lower target_file_size so that it has more files,"
-        " or add the test when the table has grown"
+        f"the table has {counted(files, 'file')}, and a condition that matches a row {share}; lower target_file_size to"
+        " get more files, or add the test when the table has grown"
     )
 
 
 def problem_line(table: str, problem: Mapping[str, Any]) -> str:
-    """A failing test in one line."""
+    """The row of a failing test, in one line."""
     return f"{table}: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in problem.items())
 
 
@@ -93,8 +95,8 @@ def _lines(found: ClusteringInformation) -> Iterator[str]:
         rows.append(_row("on the curve", found.curve_intervals, None, None, {}))
     yield from (f"  {line}" for line in ruled_lines(_HEAD, rows, right=_NUMBERS))
     if len(found.by_column) > len(shown):
-        yield f"  … and {len(found.by_column) - len(shown):,} more columns (json: true shows them)"
-    yield "  point, 1 %, 10 %: files that a random value, or a range of so many rows, is expected to read"
+        yield f"  … and {counted(len(found.by_column) - len(shown), 'more column')} (json: true shows all)"
+    yield "  point, 1 %, 10 %: expected files read for one value, and for ranges of 1 % and 10 % of the rows"
     yield from _histogram(found)
     yield from (f"  note: {problem}" for problem in found.problems)
 
@@ -112,9 +114,9 @@ def _histogram(found: ClusteringInformation) -> Iterator[str]:
     if not counts:
         return
     yield ""
-    files = f"{found.overlap.measured_files:,} of {found.files:,} files"
-    off = f", averages within {found.overlap.depth_error:,.2f}" if found.overlap.depth_error else ""
-    yield f"  depth of {files}{off}"
+    files = f"{found.overlap.measured_files:,} of {counted(found.files, 'file')}"
+    error = f", averages accurate to ±{found.overlap.depth_error:,.2f}" if found.overlap.depth_error else ""
+    yield f"  depth of {files}{error}"
     longest = max(counts.values())
     rows = [
         (

@@ -1,4 +1,4 @@
-"""What run-operations print: text for people, JSON for programs."""
+"""The output of zlayout_explain and zlayout_info: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, verbose: bool = False) -> str:
-    """The explanations of a query's scans: a screen each, all of it with ``verbose``, or JSON."""
+    """The explanations of a query's scans: a page for each, in full with ``verbose``, or JSON."""
     if as_json:
         return json_text([explanation.to_dict() for explanation in explanations])
     if not explanations:
-        return "No table of dbt-zlayout is read: nothing to explain."
+        return "The query reads no dbt-zlayout table: nothing to explain."
     return "\n\n".join(explanation.to_text(verbose=verbose) for explanation in explanations)
 
 
 def information_report(
     information: Mapping[str, Any], layout: ClusteringInformation | None = None, *, as_json: bool
 ) -> str:
-    """The state of one table, and how its files are laid out."""
+    """The state of one table, and the layout of its files."""
     if as_json:
         return json_text({**information, "clustering": None if layout is None else layout.to_dict()})
     width = max(map(len, information), default=0)
@@ -34,7 +34,7 @@ def information_report(
 
 
 def json_text(value: Any) -> str:
-    """JSON; what JSON has no word for comes as text."""
+    """A value as JSON. Values that JSON cannot express become text."""
     return json.dumps(value, default=str, ensure_ascii=False, indent=2)
 
 

@@ -1,1 +1,1 @@
-"""The profile, the connection and the one Spark session behind it."""
+"""The profile, the connections and the one Spark session that they share."""

@@ -1,4 +1,4 @@
-"""dbt's connections, each of them the one Spark session."""
+"""dbt's connections. All of them share one Spark session."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LOG = AdapterLogger("Zlayout")
 
 
 class ZlayoutConnectionManager(SparkConnectionManager):
-    """Opens sessions and turns what goes wrong in them into dbt's errors."""
+    """Opens the session and turns its errors into dbt's errors."""
 
     TYPE = "zlayout"
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
-        """Lets only dbt's errors out of a statement."""
+        """Turns the errors of a statement into dbt's errors, and logs the statement."""
         with as_dbt_errors():
             try:
                 yield
@@ -39,7 +39,7 @@ class ZlayoutConnectionManager(SparkConnectionManager):
         """Gives a connection its session.
 
         Raises:
-            FailedToConnectError: Spark does not start; the message says why.
+            FailedToConnectError: Spark did not start. The message says why.
         """
         if connection.state == ConnectionState.OPEN:
             return connection
@@ -54,6 +54,6 @@ class ZlayoutConnectionManager(SparkConnectionManager):
         return connection
 
     @classmethod
-    def get_response(cls, cursor: Any) -> ZlayoutAdapterResponse:  # noqa: ARG003 # Spark reports nothing of a statement
+    def get_response(cls, cursor: Any) -> ZlayoutAdapterResponse:  # noqa: ARG003 # Spark reports nothing about a statement
         """The response of a plain statement."""
         return ZlayoutAdapterResponse(_message="OK")

@@ -1,4 +1,4 @@
-"""The profile: what a target of ``type: zlayout`` may say."""
+"""The profile: the keys of a target with ``type: zlayout``."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _ANSI = "spark.sql.ansi.enabled"
 
 @dataclass
 class ZlayoutCredentials(SparkCredentials):
-    """Credentials of a target; a profile needs only ``schema``.
+    """The credentials of a target. A profile only needs ``schema``.
 
     Attributes:
-        location_root: Folder for the tables of this target, or None for Spark's warehouse. A table lies in
-            ``<location_root>/<schema>/<identifier>``; a model's own ``location_root`` goes before it.
-        server_side_parameters: Spark configuration (master, memory, catalogs); what is set here is never overridden.
+        location_root: Folder for the tables of this target, or None for Spark's warehouse. The folder of a table is
+            ``<location_root>/<schema>/<identifier>``. A model's own ``location_root`` takes precedence.
+        server_side_parameters: Spark configuration (master, memory, catalogs). The adapter never overrides these keys.
     """
 
-    # mashumaro reads these annotations at run time, where Python 3.10 and dbt's own schemas want Optional.
+    # mashumaro reads these annotations at run time. Python 3.10 and dbt's own schemas need Optional there.
     host: Optional[str] = "NA"  # noqa: UP045 # see above
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     location_root: Optional[str] = None  # noqa: UP045 # see above
 
     @classmethod
     def validate(cls, data: Any) -> None:
-        """Checks a raw profile before dbt does, so that its problems come together and with a way out.
+        """Checks a raw profile before dbt does, so that one error names all problems and how to fix them.
 
         Raises:
-            DbtRuntimeError: Names every problem.
+            DbtRuntimeError: The profile has problems. The message names every one.
         """
         problems = [
             *_wrong_method(data.get("method")),
@@ -53,7 +53,7 @@ class ZlayoutCredentials(SparkCredentials):
         return _with_text_parameters(super().__pre_deserialize__(data))
 
     def __post_init__(self) -> None:
-        # dbt-spark turns ANSI mode off for everyone; here that is only the default.
+        # dbt-spark always turns ANSI mode off. Here that is only the default.
         chosen = self.server_side_parameters.get(_ANSI)
         super().__post_init__()
         if chosen is not None:
@@ -63,16 +63,16 @@ class ZlayoutCredentials(SparkCredentials):
 
     @property
     def type(self) -> str:
-        """The name of the adapter in profiles."""
+        """The adapter's name in profiles."""
         return "zlayout"
 
     @property
     def unique_field(self) -> str:
-        """What dbt hashes for its telemetry; sessions have no host."""
+        """The value that dbt hashes for its telemetry. A session has no host to use."""
         return "session"
 
     def schema_root(self, schema: str) -> str | None:
-        """The folder that gets the tables of a schema; None where the profile leaves it to Spark."""
+        """The folder for the tables of a schema; None if the profile leaves it to Spark."""
         return None if self.location_root is None else f"{self.location_root.rstrip('/')}/{schema}"
 
     def _connection_keys(self) -> tuple[str, ...]:
@@ -81,12 +81,12 @@ class ZlayoutCredentials(SparkCredentials):
 
 
 def _absolute(root: str) -> str:
-    """A local folder by its full path: Spark would take a relative one from its warehouse for schemas."""
+    """The full path of a local folder. Spark would resolve a schema's relative path against its warehouse."""
     return root if ":" in root.split("/", 1)[0] else str(Path(root).expanduser().absolute())
 
 
 def _with_text_parameters(data: dict[str, Any]) -> dict[str, Any]:
-    """A profile whose Spark configuration is text, as Spark takes it; YAML makes numbers and booleans of some of it."""
+    """The profile with its Spark configuration as text. YAML parses some values as numbers and booleans."""
     parameters = data.get("server_side_parameters")
     if not isinstance(parameters, dict):
         return data
@@ -107,7 +107,7 @@ def _wrong_method(method: object) -> list[str]:
 
 
 def _wrong_root(root: object) -> list[str]:
-    # A relative folder is taken from the working directory; other types are dbt's to refuse.
+    # A relative folder is resolved against the working directory. dbt rejects values that are not text.
     problem = place_problem(_absolute(root)) if isinstance(root, str) else None
     return [] if problem is None else [f"location_root: {without_login(str(root))!r} {problem}"]
 

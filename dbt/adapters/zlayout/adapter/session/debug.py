@@ -1,4 +1,4 @@
-"""What ``dbt debug`` says of the session."""
+"""The lines that ``dbt debug`` prints about the session."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def session_report(session: SparkSession, location_root: str | None) -> list[str]:
-    """Versions, places and abilities of a session, a line each.
+    """The versions, folders and capabilities of a session, one line each.
 
     Args:
         session: The session that models run in.
-        location_root: The profile's folder for tables, if it names one.
+        location_root: The folder that the profile sets for tables, or None.
 
     Raises:
-        UnsupportedError: Python workers do not run, or lack this package.
-        StoreError: The profile's folder cannot be written.
+        UnsupportedError: Python workers do not start, or they cannot import this package.
+        StoreError: The profile's folder is not writable.
     """
     context = session.sparkContext
     jvm: Any = context._jvm

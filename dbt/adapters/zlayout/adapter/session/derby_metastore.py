@@ -1,4 +1,4 @@
-"""The Derby database that Spark makes where no metastore is configured: one process at a time can open it."""
+"""The Derby database that Spark creates if no metastore is configured. Only one process at a time can open it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TAKEN = re.compile(r"XSDB6.*?booted the database (?P<folder>\S.*?)\.?$", re.MUL
 
 
 def derby_folder(parameters: Mapping[str, str], working_directory: Path) -> Path | None:
-    """The folder of the database that a session will open, or None where it opens none.
+    """The folder of the Derby database that a session will open, or None if it opens none.
 
     Args:
         parameters: Spark's configuration.
-        working_directory: Where the database lies if nothing is said of it.
+        working_directory: The folder of the database if the configuration does not name one.
     """
     if any(parameters.get(key) for key in _URIS):
         return None
@@ -37,7 +37,7 @@ def require_free(folder: Path) -> None:
     """Checks that no other process has the database open.
 
     Raises:
-        UnsupportedError: One has.
+        UnsupportedError: Another process has the database open.
     """
     # Derby holds a lock on this file while it is open.
     try:
@@ -46,17 +46,17 @@ def require_free(folder: Path) -> None:
     except (BlockingIOError, PermissionError) as error:
         raise UnsupportedError(taken(str(folder))) from error
     except OSError:
-        return  # It was never opened, or this file system knows no locks: Derby will say.
+        return  # The database is new, or the file system has no locks. Derby will report any problem.
 
 
 def taken_database(text: str) -> str | None:
-    """The sentence for what Derby says of a database that another process has open; None where it says otherwise."""
+    """The message if Derby's error says that another process has the database open; otherwise None."""
     match = _TAKEN.search(text)
     return None if match is None else taken(match["folder"])
 
 
 def taken(folder: str) -> str:
-    """The sentence for a database that another process has open."""
+    """The message for a database that another process has open."""
     return (
         f"the metastore {folder} is open in another process, such as a dbt run, and a Derby database can be open in one"
         " at a time; wait until that one ends, start dbt in another folder, or set spark.hadoop.hive.metastore.uris in"

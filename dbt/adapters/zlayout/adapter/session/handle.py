@@ -1,4 +1,4 @@
-"""A Spark session in the shape of a database connection, as dbt's SQL machinery expects it."""
+"""A Spark session with the interface of a database connection, which dbt expects."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ Description = list[tuple[str, str, None, None, None, None, bool]]
 
 
 class SessionHandle:
-    """A connection of one dbt thread."""
+    """The connection of one dbt thread."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self._job_tag = f"dbt-{uuid.uuid4()}"
 
     def cursor(self) -> SessionCursor:
-        """A cursor whose Spark jobs stop when the connection is cancelled."""
-        # A tag and not a job group: the writer has groups of its own, and a job can have both.
+        """A cursor. Its Spark jobs stop when the connection is cancelled."""
+        # A tag, not a job group: the writer sets its own job groups, and a job can have both.
         self.session.sparkContext.addJobTag(self._job_tag)
         return SessionCursor(self.session)
 
     def cancel(self) -> None:
-        """Stops the jobs of this connection."""
+        """Stops the Spark jobs of this connection."""
         self.session.sparkContext.cancelJobsWithTag(self._job_tag)
 
     def close(self) -> None:
-        """Takes the tag off the thread; the session outlives the connection."""
+        """Removes the job tag from the thread. The session stays open."""
         self.session.sparkContext.removeJobTag(self._job_tag)
 
     def rollback(self) -> None:
-        """Nothing to roll back: Spark has no transactions."""
+        """Does nothing, because Spark has no transactions."""
 
 
 class SessionCursor:
-    """Runs one statement; its rows are collected once, and only when asked for."""
+    """Runs one statement. Its rows are collected on demand, at most once."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -50,7 +50,7 @@ class SessionCursor:
 
     @property
     def description(self) -> Description:
-        """Name, type and nullability of each column of the result."""
+        """The name, type and nullability of each result column."""
         if self._frame is None:
             return []
         return [
@@ -60,7 +60,7 @@ class SessionCursor:
 
     @property
     def dataframe(self) -> DataFrame:
-        """The result, not collected; for a query it has not run yet."""
+        """The result, not collected. A query has not run yet."""
         if self._frame is None:
             raise RuntimeError("the cursor has not executed a statement")
         return self._frame
@@ -69,8 +69,8 @@ class SessionCursor:
         """Runs a statement on tables that skip files.
 
         Args:
-            sql: The statement; with bindings, ``%s`` stands where they go.
-            bindings: Values for the placeholders, as dbt's seeds use them.
+            sql: The statement. With bindings, ``%s`` marks a placeholder.
+            bindings: Values for the placeholders, which dbt's seeds use.
         """
         self._rows = None
         statement = sql.strip().removesuffix(";")
@@ -96,5 +96,5 @@ class SessionCursor:
         return next(iter(self.fetchmany(1)), None)
 
     def close(self) -> None:
-        """Lets go of the rows."""
+        """Releases the rows."""
         self._frame, self._rows = None, None

@@ -1,4 +1,4 @@
-"""What every part of the adapter builds on: the session, and the tables of a project in it."""
+"""The base class of the adapter's parts: the session, and a project's tables in it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class SessionHolder(metaclass=AdapterMeta):
-    """A part of the adapter; the adapter itself has the session."""
+    """A part of the adapter. The adapter itself provides the session."""
 
     def session(self) -> SparkSession:
         """The session of the thread's connection."""
         raise NotImplementedError
 
     def tables_with_index(self, names: Iterable[str]) -> list[ZTable]:
-        """The tables of dbt-zlayout among some names.
+        """Opens the dbt-zlayout tables among some names.
 
-        A project also has views, tables of other formats, and models that were never built.
+        Other names are skipped: a project also has views, tables of other formats, and models that were never built.
 
         Args:
             names: ``schema.identifier``, in backquotes.

@@ -1,4 +1,4 @@
-"""Whether there is a Java that Spark can run on."""
+"""Checks that there is a Java that Spark can run on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def require_java() -> None:
     """Checks the Java that pyspark is going to start.
 
     Raises:
-        UnsupportedError: There is none, or it is too old; the message says what to install.
+        UnsupportedError: Java is missing or too old. The message says what to install.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
@@ -31,7 +31,7 @@ def require_java() -> None:
     try:
         shown = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=60, check=False
-        )  # pyspark runs the same
+        )  # pyspark starts this same executable
     except (OSError, subprocess.SubprocessError) as error:
         raise UnsupportedError(f"Spark needs Java, and {java} does not run ({error}): {_ADVICE}") from error
     version = feature_version(shown.stderr + shown.stdout)
@@ -40,7 +40,7 @@ def require_java() -> None:
 
 
 def feature_version(banner: str) -> int | None:
-    """The 17 of ``openjdk version "17.0.15"`` and the 8 of ``java version "1.8.0_392"``; None where it says nothing."""
+    """The 17 of ``openjdk version "17.0.15"`` and the 8 of ``java version "1.8.0_392"``; None without a version."""
     match = _VERSION.search(banner)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""The one Spark session of a dbt process: started with the profile's configuration, or taken over where one runs."""
+"""The one Spark session of a dbt process: started with the profile's configuration, or the one that already runs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
 
 def session_for(parameters: Mapping[str, str]) -> SparkSession:
-    """Starts a session, or takes the running one and sets what can be set of it.
+    """Starts a session, or reuses the running one and applies the settings that can still change.
 
     Args:
-        parameters: Spark configuration of the profile.
+        parameters: The Spark configuration of the profile.
 
     Returns:
-        The session; the same for every thread.
+        The session, which is the same for every thread.
 
     Raises:
-        UnsupportedError: There is no Java that Spark can run on, or another process has the metastore open.
+        UnsupportedError: Spark has no Java to run on, or another process has the metastore open.
     """
     with _LOCK:
         running = SparkContext._active_spark_context
@@ -39,7 +39,7 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
             return SparkSession.builder.getOrCreate()
         wanted = dict(parameters) if running is not None else {**launch_defaults(os.environ), **parameters}
         with_hive = not wanted.items() >= _IN_MEMORY.items()
-        # A hive-site.xml says where the metastore is, if it is one of Derby at all.
+        # A hive-site.xml names the metastore, which then may not be a Derby database.
         named_elsewhere = not with_hive or _is_in_configuration("hive-site.xml", os.environ)
         database = None if named_elsewhere else derby_folder(wanted, Path.cwd())
         if SparkContext._gateway is None:
@@ -55,23 +55,24 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         session = builder.getOrCreate()
         if with_hive and running is None:
             _open_catalog(session, wanted.get("spark.log.level"), database)
-        # Once is enough: Spark warns at every further time of what can no longer be set.
+        # Settings are applied once: each further time, Spark would warn about those that can no longer change.
         _APPLIED[:] = [(session.sparkContext.applicationId, dict(parameters))]
         return session
 
 
 def launch_defaults(environment: Mapping[str, str]) -> dict[str, str]:
-    """Configuration of a session that dbt starts itself, where the profile says nothing.
+    """The default configuration of a session that dbt starts. The profile overrides it.
 
     Args:
-        environment: Variables of the process; a log4j2.properties in Spark's configuration folder is left in charge.
+        environment: The variables of the process. If Spark's configuration folder has a log4j2.properties, the log
+            level is left to it.
     """
     defaults = {
-        # Spark 3.5 would make text tables of Hive where a statement names no format; Spark 4 no longer does.
+        # Without this, Spark 3.5 creates a Hive text table if a statement names no format. Spark 4 does not.
         "spark.sql.legacy.createHiveTableByDefault": "false",
-        # Spark's progress bar would write over dbt's lines.
+        # Spark's progress bar would overwrite dbt's lines.
         "spark.ui.showConsoleProgress": "false",
-        # Text such as "${env:NAME}" in a model or a comment stays text; it could bring a secret into a table.
+        # Text such as "${env:NAME}" in a model or comment stays as it is. Substitution could put a secret into a table.
         "spark.sql.variable.substitute": "false",
     }
     if not _is_in_configuration("log4j2.properties", environment):
@@ -80,15 +81,15 @@ def launch_defaults(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _open_catalog(session: SparkSession, log_level: str | None, database: Path | None) -> None:
-    """Opens the metastore while Spark is told to be silent: thousands of lines say there what one can.
+    """Opens the metastore with Spark's log off. If it fails, Spark would log thousands of lines for one problem.
 
     Args:
         session: The session that was just started.
-        log_level: Spark's afterwards; None leaves the log to the user's own configuration.
-        database: The metastore's, where it is one of Derby.
+        log_level: Spark's log level afterwards. None leaves the log to the user's own configuration.
+        database: The folder of the metastore's Derby database, or None.
 
     Raises:
-        UnsupportedError: Another process has opened the metastore since it was looked at.
+        UnsupportedError: Another process has opened the metastore since the check.
     """
     context = session.sparkContext
     try:
@@ -107,7 +108,7 @@ def _open_catalog(session: SparkSession, log_level: str | None, database: Path |
 
 
 def _hush_statement_loggers() -> None:
-    """Keeps pyspark 4 from logging a page of JSON for every statement that fails: dbt tells of it itself."""
+    """Stops pyspark 4 from logging a page of JSON for each failed statement. dbt reports the failure itself."""
     try:
         from pyspark.logger import PySparkLogger  # noqa: PLC0415 # Spark 3.5 has none
     except ImportError:

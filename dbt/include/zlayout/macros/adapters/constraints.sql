@@ -1,4 +1,4 @@
-{#- Only tables of other formats come here. dbt-spark alters a table for its constraints unless its format says it is not delta. -#}
+{#- Called only for tables of other formats. dbt-spark would try to alter them unless their format says that they are not Delta. -#}
 {% macro zlayout__persist_constraints(relation, model) %}
   {%- if config.get('contract').enforced -%}
     {%- if config.get('file_format') == 'delta' -%}

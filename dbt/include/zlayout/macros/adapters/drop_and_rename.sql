@@ -1,4 +1,4 @@
-{#- Tables lie in folders that Spark does not remove with them: the adapter drops both. Other formats are left to dbt-spark. -#}
+{#- Spark does not remove a table's folder when it drops the table, so the adapter drops both. dbt-spark drops tables of other formats. -#}
 {% macro zlayout__drop_relation(relation) %}
   {%- if relation.is_plain_table -%}
     {% do adapter.drop_table(relation) %}

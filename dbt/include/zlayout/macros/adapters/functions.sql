@@ -1,4 +1,4 @@
-{#- Functions in SQL, as Spark 4 makes them: RETURN instead of AS, and two volatilities. -#}
+{#- SQL functions in the syntax of Spark 4: RETURN instead of AS, and two volatilities. -#}
 {% macro zlayout__scalar_function_create_replace_signature_sql(target_relation) %}
 CREATE OR REPLACE FUNCTION {{ target_relation.render() }} ({{ formatted_scalar_function_args_sql() | trim }})
 RETURNS {{ model.returns.data_type }}

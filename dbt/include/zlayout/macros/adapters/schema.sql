@@ -1,4 +1,4 @@
-{#- Under location_root every schema has a folder of its own, where Spark puts what it writes itself. -#}
+{#- Under location_root each schema has its own folder. Spark writes its own tables there too. -#}
 {% macro zlayout__create_schema(relation) %}
   {%- set root = adapter.new_schema_root(relation.schema) -%}
   {%- call statement('create_schema') -%}
@@ -13,7 +13,7 @@
 {% endmacro %}
 
 
-{#- A schema that was there before location_root was set keeps its place; its tables name theirs. -#}
+{#- A schema that existed before location_root was set keeps its folder, so each of its tables gets an explicit location. -#}
 {% macro zlayout__location_clause() %}
   {%- set place = none if config.get('location_root') is not none else adapter.place_outside_schema(this) -%}
   {%- if place is none -%}

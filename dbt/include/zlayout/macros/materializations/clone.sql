@@ -1,4 +1,4 @@
-{#- Parquet tables cannot share files under two names: a clone is a view on the other table. Delta clones as in dbt-spark. -#}
+{#- Two Parquet tables cannot share files, so a clone is a view of the other table. Delta tables are cloned by dbt-spark. -#}
 {% materialization clone, adapter='zlayout' %}
   {%- if config.get('file_format') == 'delta' -%}
     {{ return(materialization_clone_spark()) }}

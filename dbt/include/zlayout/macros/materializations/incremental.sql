@@ -6,7 +6,7 @@
 {% endmaterialization %}
 
 
-{#- dbt knows one materialization that keeps its rows; a zordered_table with a strategy is another. -#}
+{#- For dbt only `incremental` keeps its rows. A zordered_table with an incremental_strategy keeps them too. -#}
 {% macro is_incremental() %}
   {%- if not execute -%}
     {{ return(false) }}

@@ -1,4 +1,4 @@
-{#- What every relation of rows goes through: one commit, which replaces all rows or, with `keeps_rows`, brings new ones in. -#}
+{#- Writes a model as a table in one commit. The commit replaces all rows or, with `keeps_rows`, adds the new ones. -#}
 {% macro zlayout_materialize(keeps_rows) %}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
@@ -21,8 +21,8 @@
 {% endmacro %}
 
 
-{#- A catalog cannot hold two relations of one name: a view, or a table of another format, goes when the new table is whole, so
-    that a failing query, or one that reads the old relation, still finds it. -#}
+{#- A catalog cannot hold two relations with one name. A view, or a table of another format, is dropped only when the new table
+    is complete. Until then a query that fails, or that reads the old relation, still finds it. -#}
 {% macro zlayout_write(existing_relation, target_relation, code) %}
   {%- if existing_relation is none or existing_relation.is_plain_table -%}
     {{ return(adapter.write_table(target_relation, code, model)) }}

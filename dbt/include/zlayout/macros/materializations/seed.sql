@@ -1,4 +1,4 @@
-{#- The file's rows are the table's new version, in one commit. Other formats load as in dbt-spark. -#}
+{#- Replaces the table with the file's rows in one commit. dbt's default materialization loads other formats. -#}
 {% materialization seed, adapter='zlayout' %}
   {%- if not zlayout_writes_format() -%}
     {{ return(materialization_seed_default()) }}

@@ -1,4 +1,4 @@
-{#- dbt's staging query says what changed; one merge brings it in. Other formats are dbt-spark's. -#}
+{#- dbt's staging query finds what changed, and one merge writes it. dbt-spark takes snapshots in other formats. -#}
 {% materialization snapshot, adapter='zlayout' %}
   {%- if not zlayout_writes_format() -%}
     {{ return(materialization_snapshot_spark()) }}

@@ -1,4 +1,4 @@
-{#- Parquet, which is the default, is this adapter's; other formats are dbt-spark's. -#}
+{#- This adapter writes Parquet, the default format. dbt-spark writes the other formats. -#}
 {% macro zlayout_writes_format() %}
   {%- set parquet = (config.get('file_format') or 'parquet') | lower == 'parquet' -%}
   {%- if not parquet and model.language == 'python' -%}
@@ -12,17 +12,17 @@
 {% endmacro %}
 
 
-{#- A table of another format cannot take rows of ours. -#}
+{#- This adapter cannot write rows to a table of another format. -#}
 {% macro zlayout_own(relation) %}
   {%- if not relation.is_plain_table -%}
     {% do exceptions.raise_compiler_error(
-      relation ~ " is a table of another format; run once with --full-refresh to replace it by a table of this adapter") %}
+      relation ~ " is a table of another format; run once with --full-refresh to replace it with a table of this adapter") %}
   {%- endif -%}
   {{ return(relation) }}
 {% endmacro %}
 
 
-{#- The columns of an enforced contract, in its order; a query that differs from the contract ends the run here. -#}
+{#- Selects the columns of an enforced contract, in its order. A query that differs from the contract fails here. -#}
 {% macro zlayout_code_under_contract() %}
   {%- if config.get('contract').enforced and model.language == 'sql' -%}
     {{ get_assert_columns_equivalent(compiled_code) }}
@@ -33,7 +33,7 @@
 {% endmacro %}
 
 
-{#- Spark runs one statement at a time: the header goes first. -#}
+{#- Spark runs one statement at a time, so the header runs first. -#}
 {% macro zlayout_run_header() %}
   {%- set header = config.get('sql_header') -%}
   {%- if header and header | trim -%}
@@ -51,7 +51,7 @@
 {% endmacro %}
 
 
-{#- Spark has no transactions: hooks outside of one run as the others do, without the `commit` that dbt puts before them. -#}
+{#- Spark has no transactions. Hooks outside a transaction run like the others, without the `commit` that dbt puts before them. -#}
 {% macro zlayout_run_hooks(hooks) %}
   {%- set plain_hooks = [] -%}
   {%- for hook in hooks -%}

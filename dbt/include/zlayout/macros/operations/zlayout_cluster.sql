@@ -1,11 +1,11 @@
-{#- As a post-hook zlayout_cluster(this), or of any relation; dbt run-operation zlayout_cluster --args '{model: …, where: …, max_bytes: …}'; without model
-    all tables of the project. Any keyword of ZTable.cluster may be given; others come from the model's config. -#}
+{#- As a post-hook: zlayout_cluster(this), or any other relation. dbt run-operation zlayout_cluster --args '{model: …, where: …, max_bytes: …}'.
+    Without model: all tables of the project. Takes any keyword of ZTable.cluster. The model's config gives the rest. -#}
 {% macro zlayout_cluster(model=none, json=false) %}
   {%- if model is none or model is string -%}
     {% do print(adapter.cluster_report(model, graph.nodes, json, **kwargs)) %}
   {%- elif execute -%}
     {%- set done = adapter.cluster(model, config.model.config if config.model else none, **kwargs) -%}
-    {#- The line of the run tells the files that its hook leaves. -#}
+    {#- The run's line in the terminal includes what the hook did. -#}
     {%- set main = load_result('main') -%}
     {%- if main and model ~ '' == this ~ '' -%}
       {% do store_result('main', response=adapter.with_clustering(main.response, done)) %}
@@ -15,7 +15,7 @@
 {% endmacro %}
 
 
-{#- What zlayout_cluster would do, without a byte written. -#}
+{#- Prints what zlayout_cluster would do, and writes nothing. -#}
 {% macro zlayout_cluster_plan(model=none, json=false) %}
   {% do print(adapter.cluster_report(model, graph.nodes, json, dry_run=true, **kwargs)) %}
 {% endmacro %}

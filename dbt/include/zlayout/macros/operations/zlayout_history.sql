@@ -1,4 +1,4 @@
-{#- dbt run-operation zlayout_history --args '{model: …}'; limit: the newest so many; json: true for programs. -#}
+{#- dbt run-operation zlayout_history --args '{model: …}'. limit: the number of newest versions; json: true is for programs. -#}
 {% macro zlayout_history(model, limit=none, json=false) %}
   {% do print(adapter.history_report(adapter.table_named(model, graph.nodes), limit, json)) %}
 {% endmacro %}

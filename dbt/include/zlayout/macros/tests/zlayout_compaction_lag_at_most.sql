@@ -1,4 +1,4 @@
-{#- Fails when the logs of a merge-on-read table are of more delta commits, larger, or older than they may be. -#}
+{#- Fails if the logs of a merge-on-read table come from too many delta commits, are too large, or are too old. -#}
 {% test zlayout_compaction_lag_at_most(model, commits=none, log_bytes=none, hours=none) %}
   {%- for row in adapter.compaction_problems(model, commits, log_bytes, hours) -%}
     {{ ' union all ' if not loop.first }}select {{ adapter.string_literal(row['measure']) }} as measure, cast({{ row['found'] }} as double) as found,

@@ -1,4 +1,4 @@
-{#- Fails when files overlap more than max, on average; columns instead of the clustering keys. -#}
+{#- Fails if the average depth of the files is above max. columns replace the clustering keys. -#}
 {% test zlayout_depth_at_most(model, max, columns=none, column_name=none) %}
   {%- for row in adapter.depth_problems(model, max, column_name if columns is none else columns) -%}
     select {{ adapter.string_literal(row['columns']) }} as `columns`, cast({{ row['average_depth'] }} as double) as average_depth,

@@ -1,4 +1,4 @@
-{#- Fails for every cell of the index that contradicts the footers; with data: true, the data. -#}
+{#- Fails for each cell of the index that contradicts the footers or, with data: true, the data. -#}
 {% test zlayout_index_exact(model, data=false) %}
   {%- set wrong = adapter.verify_index(model, data) -%}
   {%- if wrong -%}

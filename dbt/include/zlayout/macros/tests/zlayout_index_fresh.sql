@@ -1,4 +1,4 @@
-{#- Fails for every file that the index does not know, knows wrongly, or that no version lists. -#}
+{#- Fails for each file that is missing from the index, that the index has wrong, or that no version lists. -#}
 {% test zlayout_index_fresh(model) %}
   {%- set stale = adapter.index_status(model) -%}
   {%- if stale -%}

@@ -1,4 +1,4 @@
-{#- Fails when a predicate skips less than so many percent of the files. -#}
+{#- Fails if a predicate skips less than this percentage of the files. -#}
 {% test zlayout_prunes_at_least(model, predicate, percent) %}
   {%- for row in adapter.pruning_problems(model, predicate, percent) -%}
     select {{ adapter.string_literal(row['predicate']) }} as predicate, cast({{ row['skipped_percent'] }} as double) as skipped_percent,

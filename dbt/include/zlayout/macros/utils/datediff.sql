@@ -1,4 +1,4 @@
-{#- How often a unit begins between two times; weeks begin on Sunday, as in dbt-spark, whose SQL for it fills pages. -#}
+{#- Counts how often a unit starts between two times. Weeks start on Sunday, as in dbt-spark, whose SQL for this is several pages long. -#}
 {% macro zlayout__datediff(first_date, second_date, datepart) %}
   {%- set unit = datepart | lower -%}
   {%- if unit == 'day' -%}
@@ -7,7 +7,7 @@
     timestampdiff({{ unit }}, {{ zlayout_unit_start(first_date, unit) }}, {{ zlayout_unit_start(second_date, unit) }})
   {%- else -%}
     {%- do exceptions.raise_compiler_error(
-      "datediff: '" ~ datepart ~ "' is no unit; take year, quarter, month, week, day, hour, minute, second, millisecond or microsecond") -%}
+      "datediff: '" ~ datepart ~ "' is not a unit; use year, quarter, month, week, day, hour, minute, second, millisecond or microsecond") -%}
   {%- endif -%}
 {% endmacro %}
 
