@@ -40,11 +40,7 @@ def parse_file_sizing(raw: Mapping[str, object], problems: list[str]) -> FileSiz
 
 
 def parse_size(key: str, value: object, problems: list[str]) -> int | None:
-    """Reads a size such as ``'128mb'``, or a number of bytes; adds a sentence and returns None if it is wrong.
-
-    >>> parse_size("target_file_size", "1.5kb", [])
-    1536
-    """
+    """Reads a size such as ``'128mb'``, or a number of bytes; adds a sentence and returns None if it is wrong."""
     size_bytes = as_integer(value)
     if size_bytes is None and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         unit = _UNITS.get(match[2].lower())
