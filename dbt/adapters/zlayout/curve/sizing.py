@@ -37,7 +37,7 @@ class Sizing:
         target_file_bytes: int,
         row_group_rows: int | None,
     ) -> Sizing:
-        """Derives rows per file from bytes; row groups have ``row_group_rows`` or, if None, an eighth of a file."""
+        """Computes rows per file; row groups have ``row_group_rows`` or, if None, about an eighth of a file."""
         rows_per_file = max(1, round(target_file_bytes / max(bytes_per_row, 1e-3)))
         eighth = -(-min(rows_per_file, max(1, total_rows)) // _GROUPS_PER_FILE)
         group_rows = row_group_rows or min(_MOST_GROUP_ROWS, max(_FEWEST_GROUP_ROWS, eighth))

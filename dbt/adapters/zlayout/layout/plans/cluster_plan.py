@@ -62,7 +62,7 @@ class PlannedGroup:
 
 @dataclass(frozen=True)
 class LeftGroup:
-    """A group that could not be rewritten.
+    """A group that was not rewritten.
 
     Attributes:
         partition: As in the folder names; empty for a table without partitions.

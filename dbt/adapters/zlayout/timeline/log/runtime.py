@@ -60,7 +60,7 @@ class Runtime:
         writer: This process.
         heartbeat_seconds: Interval at which a transaction signals that it is alive; None for never. From the
             environment variable ``ZLAYOUT_HEARTBEAT_SECONDS``, by default 60.
-        dead_after_seconds: A writer on another machine that is silent for this long counts as dead. From
+        dead_after_seconds: A writer that cannot be observed and is silent for this long counts as dead. From
             ``ZLAYOUT_DEAD_AFTER_SECONDS``, by default 600; must be the same on all machines that write a table.
     """
 

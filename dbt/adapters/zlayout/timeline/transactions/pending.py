@@ -156,7 +156,7 @@ def _is_scheduled(store: Store, path: str) -> bool:
 
 
 def list_pending(store: Store) -> list[Pending]:
-    """Return all running transactions, oldest instant first."""
+    """Return all pending transactions, oldest instant first."""
     found: dict[tuple[str, Action], Pending] = {}
     # REQUESTED sorts after INFLIGHT by name, so the order is reversed: the inflight file comes last.
     for file in reversed(list_state_files(store)):
