@@ -1,4 +1,4 @@
-"""The one hierarchy of errors; each message names the value, what is allowed and the next step."""
+"""The error hierarchy: each message names the value, what is allowed and the next step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ZlayoutError(Exception):
 
 
 class ConfigError(ZlayoutError):
-    """One or more settings are wrong; all of them are named.
+    """One or more settings are wrong; the message names all of them.
 
     Attributes:
         problems: One sentence for each wrong setting.
@@ -37,15 +37,15 @@ class AlreadyExistsError(StoreError):
 
 
 class CorruptError(ZlayoutError):
-    """A file of the table's metadata cannot be understood."""
+    """A metadata file of the table cannot be understood."""
 
 
 class NewerFormatError(CorruptError):
-    """A newer release has written what this one cannot understand."""
+    """A newer release wrote something that this one cannot read."""
 
 
 class TableNotFoundError(ZlayoutError):
-    """No table, or no zlayout table, has this name or lies at this place."""
+    """No table exists under this name or path, or it is not a zlayout table."""
 
 
 class VersionNotFoundError(ZlayoutError):
@@ -53,14 +53,14 @@ class VersionNotFoundError(ZlayoutError):
 
 
 class ConflictError(ZlayoutError):
-    """Another writer committed something that this commit cannot follow."""
+    """Another writer committed a change that this commit conflicts with."""
 
 
 class CommittedError(ZlayoutError):
-    """A version is committed, but readers may not see it yet: nothing of the write is to run again.
+    """The version is committed, but readers may not see it yet; do not repeat the write.
 
     Attributes:
-        version: The version.
+        version: The committed version.
     """
 
     def __init__(self, version: int, problem: str, next_step: str) -> None:
@@ -69,8 +69,8 @@ class CommittedError(ZlayoutError):
 
 
 class UnsupportedError(ZlayoutError):
-    """A type, a place or a feature that cannot be served."""
+    """The type, location or feature is not supported."""
 
 
 class WriteError(ZlayoutError):
-    """The rows could not be written; the table is as it was."""
+    """The rows could not be written; the table is unchanged."""

@@ -1,4 +1,4 @@
-"""Settings of a table: raw values in, frozen dataclasses out, all problems in one error."""
+"""Table settings: parses raw values into frozen dataclasses and reports all problems in one error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns the rows are clustered by, and along which curve."""
+"""Clustering settings: the key columns and the curve."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MAX_ZORDER_COLUMNS = 8
 
 @dataclass(frozen=True)
 class ClusteringConfig:
-    """How rows are clustered.
+    """The clustering of a table.
 
     Attributes:
-        columns: The keys, most wanted first; empty for a table that is not clustered.
+        columns: The keys, most important first; empty for a table that is not clustered.
         curve: The order of the cells that the keys span.
     """
 
@@ -29,7 +29,7 @@ class ClusteringConfig:
 
 
 def parse_clustering(raw: Mapping[str, object], problems: list[str]) -> ClusteringConfig:
-    """Reads ``zorder`` and ``curve``; ``zorder`` may be absent only outside ``materialized='zordered_table'``."""
+    """Reads ``zorder`` and ``curve``; ``zorder`` is required for ``materialized='zordered_table'``."""
     columns = parse_column_list("zorder", raw.get("zorder"), problems)
     if not raw.get("zorder") and raw.get("materialized") == "zordered_table":
         problems.append("zorder: missing; a zordered_table needs the columns to cluster by, such as zorder=['a', 'b']")

@@ -1,4 +1,4 @@
-"""How a setting spells columns: ``a``, ``a.b`` for a struct field, backquotes around a name with dots."""
+"""Column names in settings: ``a``, ``a.b`` for a struct field, backquotes around a name with dots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
 def parse_column_path(text: str) -> ColumnPath:
-    """Splits one spelled column into its path.
+    """Splits a column as written in a setting into its path.
 
     Args:
         text: ``a``, ``a.b``, ``a.`b.c` ``; a backquote inside backquotes is doubled, as in Spark.
@@ -21,7 +21,10 @@ def parse_column_path(text: str) -> ColumnPath:
         The path, outermost name first.
 
     Raises:
-        ValueError: The text is empty, has an empty part, or its backquotes do not pair.
+        ValueError: The text is empty, has an empty part or has unpaired backquotes.
+
+    >>> parse_column_path("address.`zip.code`")
+    ('address', 'zip.code')
     """
     stripped = text.strip()
     parts: list[str] = []
@@ -40,7 +43,7 @@ def parse_column_path(text: str) -> ColumnPath:
 
 
 def format_column_path(path: ColumnPath) -> str:
-    """Spells a path so that `parse_column_path` reads it back; plain names stay without backquotes."""
+    """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes."""
     return ".".join(name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in path)
 
 
@@ -55,11 +58,11 @@ def parse_column_list(key: str, value: object, problems: list[str], *, repeats: 
     Args:
         key: The setting, for messages.
         value: None, a comma-separated string, or a list of strings. In a list a comma is part of the name.
-        problems: Gets one sentence for each wrong entry.
-        repeats: Whether a column may be listed again, as in a key that several macros add to.
+        problems: Receives one sentence for each wrong entry.
+        repeats: Whether a column may be listed more than once, as in a key that several macros extend.
 
     Returns:
-        The paths in the order given, without the wrong and the repeated ones.
+        The paths in the given order, without wrong entries and duplicates.
     """
     if value is None:
         return ()

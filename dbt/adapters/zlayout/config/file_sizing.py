@@ -1,4 +1,4 @@
-"""How large data files and their row groups become."""
+"""Size settings of data files and their row groups."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MAX_FILE_BYTES = 64 << 30
 
 @dataclass(frozen=True)
 class FileSizingConfig:
-    """Sizes that the writer aims at.
+    """Target sizes of the writer.
 
     Attributes:
         target_file_bytes: Compressed size of a data file.
-        row_group_rows: Rows of a row group, or None to let the layout choose.
+        row_group_rows: Rows per row group, or None to let the layout choose.
     """
 
     target_file_bytes: int = _DEFAULT_FILE_BYTES
@@ -40,7 +40,7 @@ def parse_file_sizing(raw: Mapping[str, object], problems: list[str]) -> FileSiz
 
 
 def parse_size(key: str, value: object, problems: list[str]) -> int | None:
-    """Reads a size such as ``'128mb'``, or bytes as a number; None with a sentence where it is none."""
+    """Reads a size such as ``'128mb'``, or a number of bytes; adds a sentence and returns None if it is wrong."""
     size_bytes = as_integer(value)
     if size_bytes is None and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         unit = _UNITS.get(match[2].lower())

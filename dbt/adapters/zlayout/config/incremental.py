@@ -1,4 +1,4 @@
-"""How a model's new rows meet the rows that its table holds."""
+"""Settings of incremental models: how new rows are combined with the rows of the table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "
 OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
 PartitionOverwriteName = Literal["dynamic", "static"]
 
-# What brings rows to a merge-on-read table, which has one row a key.
+# The strategies of a merge-on-read table, which has one row per key.
 _BY_KEY: tuple[StrategyName, ...] = ("merge", "delete+insert", "microbatch")
-# Outside of backquotes nothing but an expression has one of these.
+# Outside backquotes, only expressions contain one of these.
 _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
 _BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
 _BOTH_SIDES = f"{SOURCE_ALIAS}.seen > {TARGET_ALIAS}.seen"
@@ -27,13 +27,13 @@ _ALIAS = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True)
 class IncrementalConfig(MergeRules):
-    """What a run does with its new rows; the rules of a merge count for a strategy that has a key.
+    """How a run writes its new rows; the merge rules apply to strategies that use a key.
 
     Attributes:
-        strategy: The way they come in.
+        strategy: How the new rows are written.
         on_schema_change: What happens when the columns of query and table differ.
-        partition_overwrite: ``dynamic`` replaces the partitions that the new rows have, ``static`` the whole table.
-        event_time: The column by which a microbatch knows its rows.
+        partition_overwrite: ``dynamic`` replaces the partitions of the new rows, ``static`` the whole table.
+        event_time: The column that assigns a row to a microbatch.
     """
 
     strategy: StrategyName = "append"
@@ -43,16 +43,16 @@ class IncrementalConfig(MergeRules):
 
     @property
     def merge_rules(self) -> dict[str, Any]:
-        """The rules of a merge by name, as ``ZTable.merge`` takes them."""
+        """The merge rules by name, as ``ZTable.merge`` takes them."""
         return {rule.name: getattr(self, rule.name) for rule in fields(MergeRules)}
 
 
 def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> IncrementalConfig:
-    """Reads what an incremental model says of its way of writing.
+    """Reads the settings of an incremental model.
 
     Args:
-        raw: Values by key, as dbt gives them; None means the default.
-        problems: Gets one sentence for each wrong setting.
+        raw: Values by key, as dbt provides them; None means the default.
+        problems: Receives one sentence for each wrong setting.
     """
     strategy = _strategy(raw, problems)
     update_columns = _columns("merge_update_columns", raw, problems)

@@ -1,4 +1,4 @@
-"""Which settings exist: ours, and those of dbt and dbt-spark, which are never taken for a misspelling of ours."""
+"""Known settings: the adapter's own keys, and those of dbt and dbt-spark, which never count as misspellings."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ DBT_KEYS = frozenset(
 )
 
 
-# What other adapters call it.
+# Names that other adapters use.
 _OTHER_WORDS = {
     "cluster_by": "zorder",
     "cluster_keys": "zorder",
@@ -148,7 +148,7 @@ _PREFIX = "zlayout"
 
 
 def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str]:
-    """Sentences for keywords of a call that are none of those allowed."""
+    """Returns a sentence for each keyword argument that is not allowed."""
     return [
         sentence
         for key in given
@@ -158,7 +158,7 @@ def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str
 
 
 def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[str]:
-    """Sentences for unknown keys that look like one of ours; any other unknown key belongs to somebody else."""
+    """Returns a sentence for each unknown key that resembles one of ours; other unknown keys are ignored."""
     sentences = []
     for key in keys:
         if key in OWN_KEYS or key in known_other_keys:

@@ -1,4 +1,4 @@
-"""What a merge does with rows that match and rows that do not."""
+"""Merge rules: what a merge does with rows that match and rows that do not."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ class MergeRules:
     """What a merge does with rows that match and rows that do not; conditions are SQL over the two aliases.
 
     Attributes:
-        unique_key: Columns whose equality makes rows match; null equals nothing. Empty where no key is needed.
+        unique_key: Columns whose equality makes rows match; null equals nothing. Empty if no key is needed.
         update_columns: Columns that a match updates; None for all.
-        exclude_columns: Columns that it leaves alone.
-        predicates: Further conditions of a match.
-        matched_condition: Which matches are updated; None for all.
-        not_matched_condition: Which rows without a match are inserted; None for all.
-        skip_matched_step: Update nothing.
-        skip_not_matched_step: Insert nothing.
-        deleted_when: Which incoming rows are deletes, SQL over their columns; null means no. None where none is.
+        exclude_columns: Columns that a match does not update.
+        predicates: Additional match conditions.
+        matched_condition: Selects the matches to update; None for all.
+        not_matched_condition: Selects the unmatched rows to insert; None for all.
+        skip_matched_step: Updates nothing.
+        skip_not_matched_step: Inserts nothing.
+        deleted_when: Selects the incoming rows that are deletes, SQL over their columns; null means not a delete. None
+            if no row is a delete.
         source_alias: Name of the incoming rows in conditions.
         target_alias: Name of the table in conditions.
     """
@@ -39,7 +40,7 @@ class MergeRules:
     target_alias: str = TARGET_ALIAS
 
     def delete_problems(self) -> list[str]:
-        """Sentences about rules that leave a delete no place."""
+        """Returns a sentence for each rule that makes deletes impossible."""
         if self.deleted_when is None:
             return []
         found = []

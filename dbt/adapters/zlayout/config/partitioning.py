@@ -1,4 +1,4 @@
-"""Which columns become ``key=value`` folders."""
+"""Partitioning settings: the columns that become ``key=value`` folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dbt.adapters.zlayout.config.column_names import format_column_path, parse_c
 
 @dataclass(frozen=True)
 class PartitioningConfig:
-    """How rows are spread over folders.
+    """The partition columns of a table.
 
     Attributes:
         columns: Top-level columns, outermost folder first; empty for a table without partitions.
@@ -20,7 +20,7 @@ class PartitioningConfig:
 
 
 def parse_partitioning(raw: Mapping[str, object], problems: list[str]) -> PartitioningConfig:
-    """Reads ``partition_by``: one column or a list of them."""
+    """Reads ``partition_by``: one column or a list of columns."""
     columns: list[str] = []
     for path in parse_column_list("partition_by", raw.get("partition_by"), problems):
         if len(path) == 1:

@@ -1,4 +1,4 @@
-"""When a table is clustered anew, what is worth it, and how much a run may rewrite."""
+"""Reclustering settings: when a table is clustered again, which files are worth it and how much a run may rewrite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECLUSTERING_KEYS = (
     "rewrite_all",
     "verify",
 )
-# Those that say how a clustering works, and not when a model has one.
+# Keys that control how a clustering run works, as opposed to when a model starts one.
 CLUSTER_SETTINGS = tuple(key for key in RECLUSTERING_KEYS if key not in ("clustering", "cluster_every"))
 
 _MIN_FILE_SHARE, _MAX_FILE_SHARE = 0.75, 1.8
@@ -34,23 +34,23 @@ _MIN_FILE_SHARE, _MAX_FILE_SHARE = 0.75, 1.8
 
 @dataclass(frozen=True)
 class ReclusteringConfig:
-    """What a clustering run looks for and how it works.
+    """When clustering runs, what it rewrites and how.
 
     Attributes:
         mode: 'inline' clusters as part of a run that adds rows, 'deferred' only writes a plan for a later job, 'off'
-            waits for somebody to ask.
-        every: In the modes 'inline' and 'deferred': after so many commits since the last clustering.
-        min_gain: Share of the bytes that queries read of a group of files that its rewrite must save.
+            clusters only on request.
+        every: In the modes 'inline' and 'deferred': commits between clusterings.
+        min_gain: Smallest share of the bytes that queries read from a group of files that its rewrite must save.
         max_bytes: Most bytes that a run rewrites; None for no limit.
-        min_file_bytes: Files below this are small; None for 75 % of the wanted size.
-        max_file_bytes: Files above this are parted; None for 180 % of the wanted size.
+        min_file_bytes: Files below this size are small; None for 75 % of the target size.
+        max_file_bytes: Files above this size are split; None for 180 % of the target size.
         max_group_bytes: Most bytes that are rewritten together.
-        min_input_files: So many small files are put together even if they do not fill a file.
-        max_concurrent_groups: So many groups are rewritten at the same time.
-        partial_progress: Whether groups are committed in several versions, so that what is done stays done.
-        max_commits: In so many, at most.
-        rewrite_all: Rewrite every file, gain or not.
-        verify: Compare checksums of all columns before the commit.
+        min_input_files: Number of small files that are combined even if they do not fill a file.
+        max_concurrent_groups: Number of groups that are rewritten at the same time.
+        partial_progress: Whether groups are committed in several versions, so that finished groups survive a failure.
+        max_commits: With partial progress: most commits of a run.
+        rewrite_all: Rewrites every file, whether it gains or not.
+        verify: Compares checksums of all columns before the commit.
     """
 
     mode: ClusteringMode = "off"
@@ -68,14 +68,14 @@ class ReclusteringConfig:
     verify: bool = False
 
     def file_limits(self, target_bytes: int) -> tuple[int, int]:
-        """Sizes below which a file is small, and above which it is too large."""
+        """Returns the sizes below which a file is small and above which it is too large."""
         low = round(_MIN_FILE_SHARE * target_bytes) if self.min_file_bytes is None else self.min_file_bytes
         high = round(_MAX_FILE_SHARE * target_bytes) if self.max_file_bytes is None else self.max_file_bytes
         return low, high
 
 
 def parse_reclustering(raw: Mapping[str, object], problems: list[str]) -> ReclusteringConfig:
-    """Reads the keys of `RECLUSTERING_KEYS`; sizes as ``target_file_size``, ``cluster_min_gain`` from 0 to 1."""
+    """Reads the keys of `RECLUSTERING_KEYS`; sizes are like ``target_file_size``, ``cluster_min_gain`` is in (0, 1)."""
     default = ReclusteringConfig()
     whole = {
         key: parse_integer(key, raw.get(key), problems, default=fallback, low=low, high=high)

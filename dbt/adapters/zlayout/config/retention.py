@@ -1,4 +1,4 @@
-"""How long files of older versions stay."""
+"""Retention settings: how long the files of older versions are kept."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _DEFAULT_HOURS = 24.0
 
 @dataclass(frozen=True)
 class RetentionConfig:
-    """What cleaning must leave alone; a version stays if either rule keeps it.
+    """Which versions cleaning keeps; either rule is enough to keep a version.
 
     Attributes:
-        versions: The newest so many versions.
-        hours: Versions that were current within so many hours.
+        versions: Number of newest versions to keep.
+        hours: Versions that were current within this many hours are kept.
     """
 
     versions: int = _DEFAULT_VERSIONS

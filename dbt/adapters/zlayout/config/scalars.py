@@ -1,4 +1,4 @@
-"""Reading one number or one word of a setting, with a sentence where it is wrong."""
+"""Parsers for settings that are one number or one word; each adds a sentence if the value is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INTEGER = re.compile(r"[+-]?\d[\d_]*")
 
 
 def as_integer(value: object) -> int | None:
-    """The whole number that a setting means, or None; Jinja hands numbers over as strings, and True is not one."""
+    """Returns the value as an integer, or None; accepts strings, which Jinja produces, but not booleans."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -23,7 +23,7 @@ def as_integer(value: object) -> int | None:
 
 
 def as_number(value: object) -> float:
-    """The number that a setting means, or NaN, which lies within no limits; True is no number here either."""
+    """Returns the value as a float, or NaN, which is outside any limits; booleans are not numbers."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
             return float(value)
@@ -33,7 +33,7 @@ def as_number(value: object) -> float:
 
 
 def parse_integer(key: str, value: object, problems: list[str], *, default: int, low: int, high: int) -> int:
-    """Reads a whole number between two limits, both included; None means the default."""
+    """Reads an integer between two inclusive limits; None means the default."""
     if value is None:
         return default
     number = as_integer(value)
@@ -55,7 +55,7 @@ def parse_hours(key: str, value: object, problems: list[str], *, default: float)
 
 
 def parse_choice(key: str, value: object, problems: list[str], *, default: str, allowed: Sequence[str]) -> str:
-    """Reads one of a few words, in any case; None means the default."""
+    """Reads one of several words, case-insensitively; None means the default."""
     if value is None:
         return default
     word = value.strip().lower() if isinstance(value, str) else ""
@@ -66,7 +66,7 @@ def parse_choice(key: str, value: object, problems: list[str], *, default: str, 
 
 
 def parse_boolean(key: str, value: object, problems: list[str]) -> bool:
-    """Reads a yes or no, which Jinja may hand over as text; None means no."""
+    """Reads a boolean, which Jinja may pass as text; None means false."""
     if value is None or isinstance(value, bool):
         return bool(value)
     word = value.strip().lower() if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""Whether the columns that the settings name are in the model and of types that can serve."""
+"""Schema check: the columns that the settings name must be in the model and have suitable types."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ _ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and
 
 
 def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str = "") -> TableConfig:
-    """Binds the settings to a model's columns.
+    """Resolves the columns of the settings against a model's schema.
 
     Args:
         config: From `parse_table_config`.
         schema: The model's columns.
-        subject: Whose settings these are, for the head of the error.
+        subject: Whose settings these are, for the first line of the error.
 
     Returns:
-        The same settings with every column spelled as the schema spells it; upper and lower case may differ in the
-        settings, as in Spark.
+        The same settings with every column spelled as in the schema; the settings may differ in case, as in Spark.
 
     Raises:
-        ConfigError: With one sentence for each column that is missing, ambiguous or of an unfit type.
+        ConfigError: With one sentence for each column that is missing, ambiguous or of an unsuitable type.
     """
     problems: list[str] = []
     known = dict(_paths(schema))
@@ -52,7 +51,7 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
             for name in (OP, INSTANT, SEQ)
             if (name,) in known
         ]
-        # A view's query is text, also when it is read, and backquotes keep no variable out.
+        # The view's query is text that is parsed on every read; backquotes do not prevent variable substitution.
         problems += [
             f"column '{name}': Spark would take '${{' in the query of the table's view for a variable; rename it"
             for name in schema.names
@@ -69,7 +68,7 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
         partitioning=replace(config.partitioning, columns=partitions),
         statistics=replace(config.statistics, columns=wanted),
     )
-    # The settings were free of this as spelled; only names that differ in case can still meet here.
+    # Parsing has checked the names as written; here only names that differ in case can still clash.
     problems += partition_keys_in_zorder(resolved.clustering, resolved.partitioning)
     if partitions and len(partitions) == len(schema.names):
         problems.append("partition_by: names every column of the model; at least one column must stay in the files")
@@ -79,7 +78,7 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
 
 
 def _paths(fields: Iterable[pa.Field], prefix: ColumnPath = ()) -> Iterable[tuple[ColumnPath, pa.DataType]]:
-    """Every column and struct field with its type, structs themselves included."""
+    """Yields every column and struct field with its type, including the structs themselves."""
     for field in fields:
         path = (*prefix, field.name)
         yield path, field.type
@@ -117,7 +116,7 @@ def _folded(path: ColumnPath) -> ColumnPath:
 
 
 def _missing(path: ColumnPath, known: dict[ColumnPath, pa.DataType]) -> str:
-    # Without backquotes, so that a name with a dot is near to the path it was taken for.
+    # Without backquotes, a name with a dot is close to the path it was mistaken for.
     spellings = {".".join(candidate).lower(): format_column_path(candidate) for candidate in known}
     near = difflib.get_close_matches(".".join(path).lower(), spellings, n=1, cutoff=0.6)
     hint = f" (did you mean '{spellings[near[0]]}'?)" if near else ""
@@ -134,7 +133,7 @@ def _unfit_key(column_type: pa.DataType) -> str | None:
 
 
 def _unfit_folder(column_type: pa.DataType) -> str | None:
-    # Folder names are text: bytes that are not UTF-8 would not survive the way there and back.
+    # Folder names are text: bytes that are not UTF-8 would not survive the round trip.
     if is_orderable(column_type) and not _is_binary(column_type):
         return None
     return "folders can hold integers, floats, decimals, dates, timestamps, strings and booleans"

@@ -1,4 +1,4 @@
-"""Which columns get statistics in the index."""
+"""Statistics settings: the columns that the index keeps statistics of."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _MAX_COLUMN_COUNT = 100_000
 
 @dataclass(frozen=True)
 class StatisticsConfig:
-    """Columns whose bounds and counts the index keeps; the clustering keys always are among them.
+    """Columns whose bounds and counts the index keeps; the clustering keys are always included.
 
     Attributes:
-        columns: The first so many leaves of the schema, or these columns.
+        columns: A number of leaf columns, counted from the start of the schema, or a list of columns.
     """
 
     columns: int | tuple[ColumnPath, ...] = _DEFAULT_COLUMN_COUNT
 
 
 def parse_statistics(raw: Mapping[str, object], problems: list[str]) -> StatisticsConfig:
-    """Reads ``stats_columns``: a number of leaves, or a list of columns."""
+    """Reads ``stats_columns``: a number of leaf columns, or a list of columns."""
     value = raw.get("stats_columns")
     if value is None:
         return StatisticsConfig()

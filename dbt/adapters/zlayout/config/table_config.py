@@ -1,4 +1,4 @@
-"""All settings of one table, read together so that every problem comes in one error."""
+"""All settings of one table, parsed together so that one error reports every problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 
 @dataclass(frozen=True)
 class TableConfig:
-    """The settings of a table, one part a concern; a part that nothing sets has its defaults."""
+    """The settings of a table, one part per concern; a part without settings has its defaults."""
 
     clustering: ClusteringConfig = field(default_factory=ClusteringConfig)
     partitioning: PartitioningConfig = field(default_factory=PartitioningConfig)
@@ -38,16 +38,27 @@ def parse_table_config(
     """Reads the settings of a model or of a call.
 
     Args:
-        raw: Values by key, as dbt or a caller gives them; None means the default. ``materialized='zordered_table'``
+        raw: Values by key, as dbt or a caller passes them; None means the default. ``materialized='zordered_table'``
             makes ``zorder`` required.
-        known_other_keys: Keys of others, which are never flagged.
-        subject: Whose settings these are, for the head of the error.
+        known_other_keys: Keys that belong to others and are never reported.
+        subject: Whose settings these are, for the first line of the error.
 
     Returns:
-        The settings; columns as the user spelled them, see `check_against_schema`.
+        The settings; columns are as the user spelled them, see `check_against_schema`.
 
     Raises:
         ConfigError: With one sentence for each problem.
+
+    >>> config = parse_table_config({"zorder": "customer_id, address.city", "target_file_size": "64mb"})
+    >>> config.clustering.columns
+    (('customer_id',), ('address', 'city'))
+    >>> config.file_sizing.target_file_bytes
+    67108864
+    >>> parse_table_config({"zorder": "a", "curve": "peano"})
+    Traceback (most recent call last):
+    ...
+    dbt.adapters.zlayout.errors.ConfigError: 1 configuration problem
+      - curve: 'peano' is not one of zorder, hilbert, linear
     """
     problems = near_misses(raw, known_other_keys)
     config = TableConfig(
@@ -67,7 +78,7 @@ def parse_table_config(
 
 
 def partition_keys_in_zorder(clustering: ClusteringConfig, partitioning: PartitioningConfig) -> list[str]:
-    """Sentences for clustering keys that are folders already: within a folder they have one value."""
+    """Returns a sentence for each clustering key that is a partition column: a folder has a single value of it."""
     return [
         f"zorder: column '{format_column_path(path)}' is a partition column; every file has one value of it already"
         for path in clustering.columns

@@ -1,4 +1,4 @@
-"""How a table takes changes of rows: by rewriting files, or by logs beside them that readers merge."""
+"""Table types: copy-on-write rewrites files, merge-on-read writes log files that readers merge."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TABLE_TYPE_KEYS = (
     "compaction_max_bytes",
     "retain_deletes_hours",
 )
-# Columns that a log file has beside those of the table.
+# Columns that log files have in addition to those of the table.
 OP, INSTANT, SEQ = "_zl_op", "_zl_instant", "_zl_seq"
 UPSERT, DELETE = "upsert", "delete"
-# What is left of a delete when a compaction has taken its row: readers pass over it, writers look at its ordering.
+# What a compaction keeps of a deleted row: readers skip it, writers compare its ordering value.
 TOMBSTONE = "tombstone"
 
 _MIB = 1 << 20
@@ -42,30 +42,31 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class TableTypeConfig:
-    """How a table takes changes of rows; all but the first say how one of the type ``merge_on_read`` works.
+    """How a table applies row changes; all attributes but the first apply to ``merge_on_read`` only.
 
     Attributes:
         kind: 'copy_on_write' rewrites the files that hold a changed row, 'merge_on_read' writes log files beside them.
-        unique_key: The record key: columns of which a table holds one row a value.
-        ordering: Of two rows of a key the one with the greater value of this column stays; None for the later one.
-        update_partition_path: Whether a row that comes with another partition moves there; otherwise it stays where it
-            is, with its other columns updated.
+        unique_key: The record key: columns whose values identify a row.
+        ordering: Of two rows with the same key, the one with the greater value of this column wins; None for the later
+            one.
+        update_partition_path: Whether a row that arrives with another partition moves there; otherwise it stays in its
+            partition and only its other columns are updated.
         small_file_bytes: New rows go to file groups below this size first.
-        log_max_bytes: A log file that has grown so large is followed by another.
-        bucket_buffer_bytes: So much of a file group's rows is held back before they are written as a block.
-        buffer_bytes: So much of all file groups in a task; past it the largest is written.
+        log_max_bytes: Size at which a log file is followed by a new one.
+        bucket_buffer_bytes: Bytes of one file group that are buffered before they are written as a block.
+        buffer_bytes: Bytes that a task buffers for all its file groups; above it the largest buffer is written.
         compaction: 'inline' merges logs into base files as part of a run that adds some, 'deferred' only writes a plan
-            for a later job, 'off' waits for somebody to ask.
-        compact_every: In the first two modes: after every so many delta commits of which logs are left.
-        compaction_min_log_ratio: In the first two modes: a file group is compacted from so many bytes of logs for each
-            byte of its base file on.
-        compaction_max_logs: In the first two modes: the logs of a file group below that ratio are merged into one when
-            it has more than so many.
-        compaction_strategy: Which file slices come first: those with most log bytes, most log bytes for each byte of
-            base file, most delta commits, or the oldest log.
+            for a later job, 'off' compacts only on request.
+        compact_every: In the modes 'inline' and 'deferred': number of delta commits with logs left between compactions.
+        compaction_min_log_ratio: In the modes 'inline' and 'deferred': a file group is compacted once it has this many
+            log bytes per byte of its base file.
+        compaction_max_logs: In the modes 'inline' and 'deferred': below that ratio, the logs of a file group are merged
+            into one when it has more than this many.
+        compaction_strategy: Which file slices come first: those with the most log bytes, the most log bytes per byte of
+            base file, the most delta commits or the oldest log.
         compaction_max_bytes: Most bytes, base and logs, of one plan; None for no limit.
-        retain_deletes_hours: For so long at least compactions keep the ordering value of a delete, so that an older row
-            which comes later stays out.
+        retain_deletes_hours: Compactions keep the ordering value of a delete for at least this long, so that an older
+            row that arrives later is dropped.
     """
 
     kind: TableType = "copy_on_write"
@@ -86,7 +87,7 @@ class TableTypeConfig:
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether changed rows go to logs."""
+        """Whether changed rows go to log files."""
         return self.kind == "merge_on_read"
 
 
@@ -153,7 +154,7 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
 
 
 def asks_for_merge_on_read(raw: Mapping[str, object]) -> bool:
-    """Whether a config says ``table_type: merge_on_read``; a value that is none counts as no."""
+    """Whether a config sets ``table_type: merge_on_read``; an invalid value counts as no."""
     default, allowed = TableTypeConfig().kind, get_args(TableType)
     return parse_choice("table_type", raw.get("table_type"), [], default=default, allowed=allowed) == "merge_on_read"
 

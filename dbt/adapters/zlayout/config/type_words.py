@@ -1,4 +1,4 @@
-"""Types in the words of Spark's SQL, which are those that users write."""
+"""Spark SQL names of Arrow types, for messages: users write types in these words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ _WORDS = (
 
 
 def spark_word(kind: pa.DataType) -> str:
-    """The type that Spark reads a column of an Arrow type as, such as ``array<bigint>``."""
+    """Returns the Spark type that a column of this Arrow type is read as.
+
+    >>> spark_word(pa.list_(pa.int64()))
+    'array<bigint>'
+    """
     if pa.types.is_struct(kind):
         fields = [f"{field.name}:{spark_word(field.type)}" for field in kind]
         return f"struct<{','.join(fields)}>"

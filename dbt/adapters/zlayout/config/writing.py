@@ -1,4 +1,4 @@
-"""Where data files go and how they are written."""
+"""Writer settings: where data files go and how they are written."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class WritingConfig:
     """The writer and its output.
 
     Attributes:
-        location_root: Folder that gets a folder for the table, or None for the default place.
-        writer: ``arrow`` writes in Python workers, ``spark`` with Spark's own writer.
-        compression: Codec of the pages, by pyarrow's name.
+        location_root: Parent folder of the table's folder, or None for the default location.
+        writer: ``arrow`` writes in Python workers, ``spark`` uses Spark's own writer.
+        compression: Codec of the pages, by its pyarrow name.
     """
 
     location_root: str | None = None
@@ -30,7 +30,7 @@ class WritingConfig:
 
 
 def parse_writing(raw: Mapping[str, object], problems: list[str]) -> WritingConfig:
-    """Reads ``location_root``, ``writer`` and ``compression``; ``uncompressed`` is another word for ``none``."""
+    """Reads ``location_root``, ``writer`` and ``compression``; ``uncompressed`` is an alias of ``none``."""
     root = raw.get("location_root")
     if root is not None and (not isinstance(root, str) or not root.strip()):
         problems.append(f"location_root: {root!r} is not a folder (write a path or a URI such as s3://bucket/folder)")

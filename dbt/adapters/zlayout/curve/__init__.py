@@ -1,1 +1,1 @@
-"""Where rows go: keys become ranks, a tree over ranks cuts files and row groups, a curve orders the rows inside."""
+"""Row placement: keys become ranks, a k-d tree over ranks forms files and row groups, a curve orders rows inside."""

@@ -1,8 +1,8 @@
-"""Where files and row groups end: a balanced k-d tree over sampled ranks, so that each is a rectangle of the key space.
+"""File and row group boundaries: a balanced k-d tree over sampled ranks; every file is a box of the key space.
 
-Cutting a curve at equal row counts gives every file a sliver of its neighbour's cell, and the sliver doubles the
-file's box. Source: J. L. Bentley, Multidimensional binary search trees used for associative searching, CACM 18(9),
-1975. The path to a leaf is a z-address whose next bit's column is chosen node by node.
+Cutting a curve at equal row counts instead would give every file a sliver of its neighbour's cell, and the sliver
+doubles the file's bounding box. Source: J. L. Bentley, Multidimensional binary search trees used for associative
+searching, CACM 18(9), 1975. The path to a leaf is a z-address in which each node chooses the column of the next bit.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import numpy.typing as npt
 
 Ranks = Sequence[npt.NDArray[Any]]
 
-_BLOCK_ROWS = 1 << 15  # what a block needs on its way down stays in the processor's cache
-_TRIMMED = 0.05  # of a node's rows at either end, when its width is measured: outliers make no column wide
+_BLOCK_ROWS = 1 << 15  # a block and its intermediate arrays fit into the processor's cache
+_TRIMMED = 0.05  # share of a node's rows ignored at either end when its width is measured: outliers do not count
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree in flat arrays. Node 0 is the root, a node comes before its children.
+    """A binary tree in flat arrays. Node 0 is the root; parents come before their children.
 
     Attributes:
-        column: int16[nodes], which key a node looks at.
-        threshold: int32[nodes]; a row goes left when its rank is below it.
-        left: int32[nodes], the node on the left, or ``-1 - leaf``.
+        column: int16[nodes], the key that a node compares.
+        threshold: int32[nodes]; a row goes left when its rank is below the threshold.
+        left: int32[nodes], the left child, or ``-1 - leaf``.
         right: int32[nodes], as ``left``.
-        file_of_leaf: int32[leaves]; leaves are numbered from left to right, and so are files.
-        leaf_size: float64[leaves], rows expected in a leaf, in files of the wanted size.
+        file_of_leaf: int32[leaves]; leaves and files are numbered from left to right.
+        leaf_size: float64[leaves], expected rows of a leaf, as a fraction of a target-size file.
     """
 
     column: npt.NDArray[np.int16]
@@ -53,11 +53,11 @@ class Tree:
 
     @property
     def file_size(self) -> npt.NDArray[np.float64]:
-        """float64[files], rows expected in a file, in files of the wanted size; large where values are alike."""
+        """float64[files], expected rows of a file relative to the target size; above 1 where many values are equal."""
         return np.bincount(self.file_of_leaf, weights=self.leaf_size, minlength=self.file_count).astype(np.float64)
 
     def leaf_of(self, ranks: Ranks) -> npt.NDArray[np.int32]:
-        """The leaf of each row.
+        """Returns the leaf of each row.
 
         Args:
             ranks: For each key unsigned integers[n].
@@ -75,7 +75,7 @@ class Tree:
             row_numbers = np.arange(count)
             first_of_column = self._column_of_any * count
             at = np.zeros(count, np.intp)
-            while int(at.min()) < nodes:  # a leaf is its own child, so rows that have arrived stay
+            while int(at.min()) < nodes:  # a leaf is its own child, so rows that have reached one stay there
                 goes_right = block[first_of_column[at] + row_numbers] >= self._threshold_of_any[at]
                 at = self._children[2 * at + goes_right]
             leaves[start : start + _BLOCK_ROWS] = at - nodes
@@ -91,7 +91,7 @@ class Tree:
 
     @cached_property
     def _children(self) -> npt.NDArray[np.intp]:
-        """intp[2 (nodes + leaves)]: left and right child of every node; leaves are numbered after the nodes."""
+        """intp[2 (nodes + leaves)]: left and right child of every node; leaves are numbered after nodes."""
         nodes = len(self.column)
         pairs = np.stack([self.left, self.right], axis=1).astype(np.intp)
         pairs = np.where(pairs < 0, nodes - 1 - pairs, pairs)
@@ -104,17 +104,17 @@ def build_tree(
 ) -> Tree:
     """Cuts the key space into files, then each file into row groups.
 
-    ``n`` files are parted into ⌊n/2⌋ and ⌈n/2⌉ at that quantile of the column whose rows are spread widest, by the
-    weight of the key, unless its best cut is far from there; all rows of one rank go to one side. What cannot be parted
-    becomes one file, however large.
+    ``n`` files are split into ⌊n/2⌋ and ⌈n/2⌉ at that quantile of one column. The column is the one with the widest
+    spread of rows, weighted by the key's weight and by how close its best cut is to the quantile. All rows with the
+    same rank stay on one side. A set of rows that cannot be split becomes one file, however large.
 
     Args:
         sample: Ranks of a uniform sample, for each key unsigned integers[n]; n may be 0.
-        files: Files to aim at, at least 1.
-        leaves_per_file: Row groups to aim at in a file of the wanted size, at least 1.
-        linear: Part along the first column that can be parted: leaves are runs of the lexicographic order of ranks.
-        spans: For each key the share of the table's rows whose value lies in the range of these rows: a key of which
-            they hold only a stretch is the less worth parting. None where they are the table.
+        files: Target number of files, at least 1.
+        leaves_per_file: Target number of row groups in a file of the target size, at least 1.
+        linear: Split along the first column that can be split: leaves are runs of the lexicographic order of ranks.
+        spans: For each key the share of the table's rows whose value lies in the value range of these rows: a key of
+            which the rows cover only a small range is less worth splitting. None if the sample covers the whole table.
     """
     shares = spans or (1.0,) * len(sample)
     worth = [weight * share for weight, share in zip(key_weights(len(sample)), shares, strict=True)]
@@ -131,10 +131,10 @@ def build_tree(
 
 
 def key_weights(keys: int) -> tuple[float, ...]:
-    """How much each key weighs among others: 1, 1, 1/2, 1/3 and so on, as they are listed most wanted first.
+    """Returns the weight of each key: 1, 1, 1/2, 1/3 and so on, since keys are listed most important first.
 
-    Cuts are few and each further key takes some from all others: on four skewed keys this order lets queries open fewer
-    rows than equal weights do, at any number of files (`benchmarks/key_weights.py`).
+    Cuts are scarce, and each further key takes some from all others. On four skewed keys these weights let queries open
+    fewer rows than equal weights do, at any number of files (`benchmarks/key_weights.py`).
 
     Args:
         keys: Number of keys.
@@ -151,7 +151,7 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _Open:
-    """A part of the sample that is still to be cut: into ``parts`` files, or into ``parts`` leaves of one file."""
+    """A part of the sample that is not cut yet: into ``parts`` files, or into ``parts`` leaves of one file."""
 
     rows: npt.NDArray[np.intp]
     parts: int
@@ -178,7 +178,7 @@ class _Making:
         ]
 
     def run(self, files: int, leaves_per_file: int) -> None:
-        """Makes all nodes; a stack of its own, since heavy values make deep trees."""
+        """Builds all nodes; uses an explicit stack because heavily repeated values make deep trees."""
         total = len(self.sample[0])
         file = -1
         pending = [_Open(np.arange(total), files, False, -1, False)]
@@ -219,7 +219,7 @@ class _Making:
         wanted = (parts // 2) / parts
         best, best_score = None, -1.0
         for column, ranks in enumerate(self.sample):
-            ordered = np.sort(ranks[rows], kind="stable")  # a radix sort for two-byte ranks
+            ordered = np.sort(ranks[rows], kind="stable")  # numpy uses a radix sort for two-byte ranks
             if not len(ordered) or ordered[0] == ordered[-1]:
                 continue
             cut = _cut_near(ordered, column, wanted)
@@ -235,12 +235,12 @@ class _Making:
 
 
 def _cut_near(ordered: npt.NDArray[Any], column: int, wanted: float) -> _Cut:
-    """The cut that leaves a share nearest to the wanted one on the left, and something on either side.
+    """Returns the cut whose left share is nearest to the wanted one; neither side is empty.
 
     Args:
-        ordered: Sorted ranks, not all the same.
-        column: Goes into the cut.
-        wanted: Share of the rows.
+        ordered: Sorted ranks, not all equal.
+        column: The column of the ranks, stored in the cut.
+        wanted: Wanted share of rows on the left.
     """
     middle = int(ordered[int(len(ordered) * wanted)])
     below, up_to = np.searchsorted(ordered, [middle, middle + 1]) / len(ordered)

@@ -1,4 +1,4 @@
-"""The Hilbert curve in any number of dimensions: cells that follow each other on it are neighbours in space.
+"""The Hilbert curve in any number of dimensions: consecutive cells on the curve are neighbours in space.
 
 Source: John Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004).
 """
@@ -17,7 +17,7 @@ _BLOCK_ROWS = 1 << 14  # a block of all columns stays in the processor's cache t
 
 
 def encode(codes: Sequence[npt.NDArray[Any]], bits: int) -> npt.NDArray[np.uint64]:
-    """Positions of cells on the curve.
+    """Returns the positions of cells on the curve.
 
     Args:
         codes: For each of 1 to 8 columns unsigned integers[n] below ``2 ** bits``.
@@ -25,6 +25,10 @@ def encode(codes: Sequence[npt.NDArray[Any]], bits: int) -> npt.NDArray[np.uint6
 
     Returns:
         uint64[n], a bijection onto ``0 … 2 ** (len(codes) * bits) - 1``.
+
+    >>> x, y = np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1])
+    >>> encode([x, y], bits=1).tolist()
+    [0, 3, 2, 1]
     """
     axes = np.array([np.asarray(code) for code in codes], _cell_type(bits))
     rows = axes.shape[1]
@@ -37,11 +41,11 @@ def encode(codes: Sequence[npt.NDArray[Any]], bits: int) -> npt.NDArray[np.uint6
 
 
 def decode(positions: npt.NDArray[np.uint64], columns: int, bits: int) -> list[npt.NDArray[np.uint64]]:
-    """The cells at positions of the curve, the inverse of `encode`.
+    """Returns the cells at positions on the curve; the inverse of `encode`.
 
     Args:
         positions: uint64[n].
-        columns: How many columns the cells have.
+        columns: Number of columns of a cell.
         bits: Bits of every column.
 
     Returns:
@@ -59,7 +63,7 @@ def _cell_type(bits: int) -> type[np.unsignedinteger[Any]]:
 
 
 def _axes_to_transposed(axes: npt.NDArray[Any], bits: int) -> None:
-    """Turns coordinates[column, row] into the position's digits, in place."""
+    """Converts coordinates[column, row] into the digits of the position, in place."""
     number = axes.dtype.type
     for level in range(bits - 1, 0, -1):
         for column in range(len(axes)):
@@ -85,7 +89,7 @@ def _transposed_to_axes(axes: npt.NDArray[Any], bits: int) -> None:
 
 
 def _undo_turn(axes: npt.NDArray[Any], column: int, level: int) -> None:
-    """Where a column's bit is set, flips the lower bits of the first column; else swaps them with its own."""
+    """Where the column's bit is set, flips the lower bits of the first column; elsewhere swaps them with its own."""
     number = axes.dtype.type
     low = number((1 << level) - 1)
     lower_if_set = ((axes[column] >> number(level)) & number(1)) * low

@@ -24,12 +24,12 @@ _SIGN = np.uint64(1 << 63)
 
 @dataclass(frozen=True, eq=False)
 class Comparable:
-    """A key column in a form that numpy sorts and searches.
+    """A key column in a form that numpy can sort and search.
 
     Attributes:
-        values: int64[n] or bytes 'S<width>'[n]. Smaller means earlier in Spark's ascending order; texts that agree in
+        values: int64[n] or bytes 'S<width>'[n]. Smaller means earlier in Spark's ascending order; strings that agree in
             their first ``PREFIX_BYTES`` bytes, or differ only in trailing NUL bytes, are equal here. Zero at nulls.
-        nulls: bool[n], where the column is null.
+        nulls: bool[n], true where the column is null.
     """
 
     values: npt.NDArray[Any]
@@ -40,12 +40,12 @@ class Comparable:
 
 
 def is_orderable(column_type: pa.DataType) -> bool:
-    """Whether columns of an Arrow type can be keys; a dictionary is what its values are."""
+    """Whether columns of an Arrow type can be keys; a dictionary counts as its value type."""
     return _conversion(_plain(column_type)) is not None
 
 
 def key_type(column_type: pa.DataType) -> pa.DataType:
-    """The one Arrow type that stands for all encodings of the same values: no dictionaries, large or view variants."""
+    """Returns the Arrow type that represents all encodings of the same values: no dictionary, large or view types."""
     plain = _plain(column_type)
     if _is_text(plain):
         return pa.string()
@@ -55,15 +55,18 @@ def key_type(column_type: pa.DataType) -> pa.DataType:
 def comparable(array: pa.Array | pa.ChunkedArray) -> Comparable:
     """Converts a key column.
 
-    Integers, dates, booleans and timestamps (in their own unit) are int64. Floats are int64 by their bits: -0.0 equals
-    0.0, NaNs are equal and above infinity. Decimals are int64, or 16 biased big-endian bytes from 19 digits on. Texts
-    and binary are their first ``PREFIX_BYTES`` bytes: Spark orders both by unsigned bytes.
+    Integers, dates, booleans and timestamps (in their own unit) become int64. Floats become int64 by their bits: -0.0
+    equals 0.0, NaNs are equal and above infinity. Decimals become int64, or 16 biased big-endian bytes from 19 digits
+    on. Strings and binary become their first ``PREFIX_BYTES`` bytes: Spark orders both by unsigned bytes.
 
     Args:
         array: A column of an orderable type, see `is_orderable`.
 
     Raises:
         UnsupportedError: The type has no order.
+
+    >>> comparable(pa.array([1.5, float("nan"), -2.0, None])).values.argsort(kind="stable").tolist()
+    [2, 3, 0, 1]
     """
     convert = _conversion(_plain(array.type))
     if convert is None:
@@ -90,11 +93,11 @@ def _of_chunk(chunk: pa.Array, convert: Callable[[pa.Array], npt.NDArray[Any]]) 
 
 
 def taken(entries: Comparable, indices: pa.Array) -> Comparable:
-    """The rows of a dictionary column, from its entries.
+    """Returns the rows of a dictionary column.
 
     Args:
-        entries: The dictionary.
-        indices: Position in the dictionary of each row, or null.
+        entries: The dictionary, converted.
+        indices: Position of each row in the dictionary, or null.
     """
     nulls = null_mask(indices)
     if not len(entries):
@@ -106,7 +109,7 @@ def taken(entries: Comparable, indices: pa.Array) -> Comparable:
 
 
 def null_mask(array: pa.Array) -> npt.NDArray[np.bool_]:
-    """Where an array is null, as bool[n]."""
+    """Returns where an array is null, as bool[n]."""
     if not array.null_count:
         return np.zeros(len(array), np.bool_)
     mask: npt.NDArray[np.bool_] = pc.is_null(array).to_numpy(zero_copy_only=False)
@@ -153,23 +156,23 @@ def _floats(array: pa.Array) -> npt.NDArray[Any]:
     if array.null_count:
         array = pc.fill_null(array, 0.0)
     numbers = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0  # adding turns -0.0 into 0.0
-    numbers[np.isnan(numbers)] = np.nan  # one sign and payload for all of them
+    numbers[np.isnan(numbers)] = np.nan  # gives all NaNs the same sign and payload
     return _order_of_bits(numbers.view(np.int64))
 
 
 def floats_of(ordered: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The floats that `comparable` made int64 of."""
+    """Returns the floats that `comparable` converted to int64."""
     return _order_of_bits(ordered).view(np.float64)
 
 
 def _order_of_bits(bits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Bits of floats as integers of the same order, and back again."""
+    """Maps the bits of floats to integers of the same order, and back."""
     turned: npt.NDArray[np.int64] = bits ^ ((bits >> np.int64(63)) & _MAGNITUDE)
     return turned
 
 
 def _words(array: pa.Array) -> npt.NDArray[np.uint64]:
-    """Decimals as uint64[n, 2]: the low word, then the high one."""
+    """Returns decimals as uint64[n, 2]: the low word, then the high word."""
     buffer = array.buffers()[1]
     if not len(array) or buffer is None:
         return np.zeros((len(array), 2), np.uint64)
@@ -194,11 +197,11 @@ def _large_binary(array: pa.Array) -> pa.Array:
     try:
         return array.cast(large).view(pa.large_binary())
     except pa.ArrowNotImplementedError:
-        return pa.array(array.to_pylist(), large).view(pa.large_binary())  # pyarrow 17 casts no views
+        return pa.array(array.to_pylist(), large).view(pa.large_binary())  # pyarrow 17 cannot cast view types
 
 
 def _prefixes(array: pa.Array) -> npt.NDArray[Any]:
-    """The first bytes of texts or binary, in chunks of rows so that scratch memory stays small."""
+    """Returns the first bytes of strings or binary, in chunks of rows to keep scratch memory small."""
     array = _large_binary(array)
     if array.null_count:
         array = pc.fill_null(array, b"")
@@ -211,7 +214,7 @@ def _prefixes(array: pa.Array) -> npt.NDArray[Any]:
             piece = pc.binary_slice(piece, 0, width)
         _, offset_buffer, content = piece.buffers()
         offsets = np.frombuffer(offset_buffer, np.int64)[piece.offset : piece.offset + len(piece) + 1]
-        # Rows follow each other in the buffer just as they do in the padded matrix, once the padding is masked out.
+        # The buffer holds the rows in the same sequence as the padded matrix does once its padding is masked out.
         present = np.arange(width) < np.diff(offsets)[:, np.newaxis]
         if content is not None:
             padded[start : start + len(piece)][present] = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]

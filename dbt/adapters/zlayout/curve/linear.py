@@ -1,4 +1,4 @@
-"""Linear order: by the first column, ties by the second, and so on, packed into one number."""
+"""Linear order: sorts by the first column, then by the second and so on, packed into one number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.curve.zorder import MAX_BITS
 
 
 def leading(bits: Sequence[int], limit: int = MAX_BITS) -> tuple[int, ...]:
-    """Gives each column its bits as long as they last: what does not fit decides ties only."""
+    """Assigns bits to columns from left to right until they run out; the lowest bits of later columns are dropped."""
     kept: list[int] = []
     for each in bits:
         kept.append(min(each, limit - sum(kept)))
@@ -20,7 +20,7 @@ def leading(bits: Sequence[int], limit: int = MAX_BITS) -> tuple[int, ...]:
 
 
 def concatenate(codes: Sequence[npt.NDArray[Any]], bits: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Packs the codes of each row, the first column highest.
+    """Packs the codes of each row into one number, the first column in the highest bits.
 
     Args:
         codes: For each column unsigned integers[n] below ``2 ** bits`` of that column.

@@ -1,4 +1,4 @@
-"""The curve of one table: boundaries, bits and cuts, made once from a sample and stored with the commit."""
+"""The curve model of one table: boundaries, bits and cuts, built once from a sample and stored with the commit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Keys = Sequence[pa.Array | pa.ChunkedArray]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where rows of one partition go.
+    """The place of each row of one partition.
 
     Attributes:
         file: int32[n].
@@ -36,16 +36,17 @@ class Placement:
 
 @dataclass(frozen=True, eq=False)
 class CurveModel:
-    """How keys become places.
+    """Maps keys to files, leaves and curve positions.
 
     Attributes:
-        columns: The keys.
-        types: Their Arrow types, as `key_type` gives them.
+        columns: The key columns.
+        types: Their Arrow types, as returned by `key_type`.
         curve: 'zorder', 'hilbert' or 'linear': the order of rows inside a leaf; 'linear' also cuts along it.
         boundaries: Of each key.
-        sizing: What the cuts were made for.
-        tree: The cuts of a table without partitions; with them, of one that has no tree of its own: a single file.
-        partition_trees: The cuts of partitions that were in the sample, by their raw values.
+        sizing: The sizes that the cuts were made for.
+        tree: The cuts of a table without partitions. In a partitioned table: the cuts of partitions that have no tree
+            of their own, a single file.
+        partition_trees: The cuts of the partitions in the sample, by their raw values.
     """
 
     columns: tuple[ColumnPath, ...]
@@ -71,19 +72,19 @@ class CurveModel:
         along: CurveModel | None = None,
         spans: Sequence[float] | None = None,
     ) -> CurveModel:
-        """Makes a curve from a uniform sample.
+        """Builds a curve model from a uniform sample.
 
         Args:
-            sample: One column a key, in their order; may have no rows.
-            columns: The keys' paths.
+            sample: One column per key, in key order; may have no rows.
+            columns: The paths of the keys.
             curve: 'zorder', 'hilbert' or 'linear'.
-            total_rows: Rows that the sample stands for.
+            total_rows: Rows that the sample represents.
             bytes_per_row: Size of a row in a file.
-            target_file_bytes: Wanted size of a file.
-            row_group_rows: Wanted rows of a row group; None for about eight groups a file.
+            target_file_bytes: Target size of a file.
+            row_group_rows: Target rows of a row group; None for about eight groups per file.
             partition_keys: The partition of each sampled row; None for a table without partitions.
-            along: A curve for these keys whose boundaries are taken over, so that its rows and these share one order.
-            spans: As for `build_tree`; None for the rows of a whole table.
+            along: A curve model for these keys whose boundaries are reused, so that its rows and these share one order.
+            spans: As for `build_tree`; None if the sample covers the whole table.
 
         Raises:
             UnsupportedError: A key has a type without order.
@@ -110,7 +111,7 @@ class CurveModel:
 
     @property
     def row_group_rows(self) -> int:
-        """Wanted rows of a row group."""
+        """Target rows of a row group."""
         return self.sizing.row_group_rows
 
     @cached_property
@@ -125,7 +126,7 @@ class CurveModel:
 
     @cached_property
     def shares(self) -> Mapping[tuple[PartitionKey, int], int]:
-        """By partition and file, into how many files its rows are dealt, where too many values are alike."""
+        """By partition and file, the number of files that share its rows, where too many values are equal to cut."""
         trees = self.partition_trees or {(): self.tree}
         return {
             (key, file): count
@@ -135,14 +136,14 @@ class CurveModel:
         }
 
     def files_of(self, partition_key: PartitionKey = ()) -> int:
-        """How many files the cuts make of a partition."""
+        """Returns the number of files that the cuts make of a partition."""
         return self._tree_of(partition_key).file_count
 
     def place(self, keys: Keys, partition_key: PartitionKey | None = None) -> Placement:
-        """File and leaf of each row of one partition.
+        """Returns file and leaf of each row of one partition.
 
         Args:
-            keys: One column[n] a key, of the types that the model was built for.
+            keys: One column[n] per key, of the types that the model was built for.
             partition_key: Raw values of the partition columns; None or () for a table without partitions.
         """
         tree = self._tree_of(partition_key or ())
@@ -150,7 +151,7 @@ class CurveModel:
         return Placement(tree.file_of_leaf[leaf], leaf)
 
     def curve_values(self, keys: Keys) -> npt.NDArray[np.uint64]:
-        """Position of each row on the curve, to sort by inside a leaf.
+        """Returns the position of each row on the curve, the sort order inside a leaf.
 
         Args:
             keys: As for `place`.
@@ -167,12 +168,12 @@ class CurveModel:
         if self.curve == "zorder":
             return zorder.interleave(codes, self.bits)
         side = max(self.bits)
-        # A key of few values is stretched over the side, so that the first halving of the space halves it too.
+        # A key with few values is stretched over the side, so that the first halving of the space halves the key too.
         wide = [code << np.uint64(side - bits) for code, bits in zip(codes, self.bits, strict=True) if bits]
         return hilbert.encode(wide, side) if wide else np.zeros(len(keys[0]), np.uint64)
 
     def fits(self, columns: Sequence[ColumnPath], types: Sequence[pa.DataType], curve: str) -> bool:
-        """Whether this is a curve for these keys, so that its cuts can serve again."""
+        """Whether the model is for these keys and this curve, so that its cuts can be reused."""
         return (self.columns, self.types, self.curve) == (
             tuple(columns),
             tuple(key_type(each) for each in types),
@@ -180,17 +181,17 @@ class CurveModel:
         )
 
     def drift(self, rows_per_leaf: npt.NDArray[Any], partition_key: PartitionKey | None = None) -> float:
-        """How far rows have outgrown the cuts: the fullest file against the mean.
+        """Returns how far rows have outgrown the cuts: the fullest file relative to the mean.
 
-        A file that was fuller than the mean when the cuts were made, since its values are alike, counts against what it
-        held then: new cuts could not part it either.
+        A file that was fuller than the mean when the cuts were made, because its values are equal, is compared with its
+        share at that time: new cuts could not split it either.
 
         Args:
             rows_per_leaf: Rows that are in each leaf now.
-            partition_key: Whose leaves they are.
+            partition_key: The partition of the leaves.
 
         Returns:
-            1.0 where rows still spread as they did, k where a file holds k times what it should.
+            1.0 if rows are still spread as they were, k if a file holds k times its share.
         """
         tree = self._tree_of(partition_key or ())
         rows = np.bincount(tree.file_of_leaf, weights=rows_per_leaf, minlength=tree.file_count)
@@ -200,15 +201,15 @@ class CurveModel:
         return max(1.0, float(np.max(rows / rows.sum() / expected)))
 
     def to_bytes(self) -> bytes:
-        """The stored form, see `model_bytes`."""
+        """Serializes the model, see `model_bytes`."""
         return model_bytes.encode(vars(self))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> CurveModel:
-        """The model of its stored form.
+        """Reads a serialized model.
 
         Raises:
-            CorruptError: The content is no such form, or one of a later release.
+            CorruptError: The content is not a serialized model, or is from a later release.
         """
         return cls(**model_bytes.decode(content))
 

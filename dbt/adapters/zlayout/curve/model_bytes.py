@@ -1,4 +1,4 @@
-"""The stored form of a curve: one row of Arrow lists, the scalars as JSON in its schema; read with distrust."""
+"""Serialization of a curve model: one row of Arrow lists with the scalars as JSON metadata; reading validates all."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _UNREADABLE = "the stored curve cannot be understood ({}); rebuild the table (--
 
 
 def encode(fields: Mapping[str, Any]) -> bytes:
-    """An Arrow file with, for each key, its boundaries and an empty list of its type, then all trees in a row.
+    """Returns an Arrow file with the boundaries and an empty list of the type of each key, then all trees in sequence.
 
     Args:
-        fields: Those of the model, as `decode` gives them.
+        fields: The fields of the model, as `decode` returns them.
     """
     trees = [fields["tree"], *fields["partition_trees"].values()]
     columns: dict[str, pa.Array] = {}
@@ -59,10 +59,10 @@ def encode(fields: Mapping[str, Any]) -> bytes:
 
 
 def decode(content: bytes) -> dict[str, Any]:
-    """The fields of the model.
+    """Returns the fields of the model.
 
     Raises:
-        CorruptError: The content is not what `encode` makes, or of a later release.
+        CorruptError: The content was not written by `encode`, or is from a later release.
     """
     try:
         table = pa.ipc.open_file(pa.BufferReader(content)).read_all()
@@ -123,7 +123,7 @@ def _trees(table: pa.Table, keys: int) -> list[Tree]:
 
 
 def _check_tree(tree: Tree, keys: int) -> None:
-    """Every way down ends, in a leaf that exists, and looks at keys that exist."""
+    """Checks that every path ends in a leaf that exists and compares only keys that exist."""
     nodes, leaves = len(tree.column), tree.leaf_count
     children = np.concatenate([tree.left, tree.right])
     parents = np.tile(np.arange(nodes), 2)

@@ -1,4 +1,4 @@
-"""Ranks of key values: the bucket of a value among quantiles of a sample, the same for every later row."""
+"""Ranks of key values: the quantile bucket of a value, the same for all rows that are written later."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NULL_RANK = 0
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:
-    """Where the buckets of one key column start.
+    """The bucket boundaries of one key column.
 
     Attributes:
         values: The smallest value of every bucket but the first, strictly increasing; as `Comparable.values`.
-        nullable: Whether the sample held nulls beside values: only then does a code tell them apart.
+        nullable: Whether the sample held both nulls and values; only then do codes distinguish them.
     """
 
     values: npt.NDArray[Any]
@@ -30,12 +30,19 @@ class Boundaries:
     def of_sample(cls, sample: Comparable, buckets: int = 1024) -> Boundaries:
         """Chooses boundaries.
 
-        Up to ``buckets`` distinct values are all told apart. Of more, buckets start at quantiles, and a value that
-        fills more than a bucket by itself has one of its own, so that its neighbours keep theirs.
+        Up to ``buckets`` distinct values each get a bucket of their own. With more, buckets start at quantiles, and a
+        value that fills more than one bucket gets its own, so that its neighbours keep theirs.
 
         Args:
             sample: Key values of sampled rows, in any order.
-            buckets: How many buckets to aim at; heavy values may add a few.
+            buckets: Target number of buckets; heavily repeated values may add a few.
+
+        >>> sample = comparable(pa.array([10, 20, 30, 40]))
+        >>> boundaries = Boundaries.of_sample(sample)
+        >>> boundaries.values.tolist()
+        [20, 30, 40]
+        >>> boundaries.ranks_of(pa.array([5, 20, 99, None])).tolist()
+        [1, 2, 4, 0]
         """
         present = sample.values[~sample.nulls]
         nullable = 0 < len(present) < len(sample)
@@ -51,26 +58,26 @@ class Boundaries:
 
     @property
     def rank_count(self) -> int:
-        """How many different ranks the sample had."""
+        """Number of distinct ranks in the sample."""
         return len(self.values) + 1 + self.nullable
 
     @property
     def bits(self) -> int:
-        """Bits that a code takes; 0 when all of the sample had one rank."""
+        """Bits of a code; 0 if the whole sample has one rank."""
         return (self.rank_count - 1).bit_length()
 
     def ranks(self, keys: Comparable) -> npt.NDArray[Any]:
-        """The bucket of each value: 0 for null, else 1 and up. A smaller value never gets a larger rank.
+        """Returns the bucket of each value: 0 for null, else 1 and up. A smaller value never gets a larger rank.
 
         Returns:
-            uint16[n], or uint32[n] when there are more than 65,534 boundaries.
+            uint16[n], or uint32[n] if there are more than 65,534 boundaries.
         """
         buckets = _starts_up_to(self.values, keys.values) + 1
         buckets[keys.nulls] = NULL_RANK
         return buckets.astype(self._rank_type)
 
     def ranks_of(self, array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-        """As `ranks`, from an Arrow column; the entries of a dictionary are ranked once each.
+        """Returns the ranks of an Arrow column, as `ranks`; ranks each dictionary entry once.
 
         Raises:
             UnsupportedError: The type has no order.
@@ -80,7 +87,7 @@ class Boundaries:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def codes(self, ranks: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-        """Ranks as coordinates of `bits` bits: without nulls in the sample, null shares the lowest coordinate.
+        """Returns ranks as coordinates of `bits` bits; if the sample had no nulls, null shares the lowest coordinate.
 
         Returns:
             uint64[n].
@@ -104,11 +111,11 @@ class Boundaries:
 
 
 def _starts_up_to(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """How many of some rising values are not above each of others; whole numbers close together are looked up."""
+    """Returns for each value how many ascending starts are at or below it; uses a lookup table for dense integers."""
     if values.dtype == np.int64 and len(values) > len(starts):
         low, high = int(values.min()), int(values.max())
         if high - low < len(values):
-            # Numbers in order are found fast, since the next one lies where the last one did.
+            # Searching sorted numbers is fast because consecutive lookups hit the same place.
             table = np.searchsorted(starts, np.arange(high - low + 1) + low, side="right")
             found: npt.NDArray[np.intp] = table[values - low]
             return found

@@ -1,4 +1,4 @@
-"""How many files and row groups a number of rows makes."""
+"""Sizing: how many files and row groups a number of rows needs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _BUCKETS_PER_FILE = 16
 
 @dataclass(frozen=True)
 class Sizing:
-    """What cuts are made for.
+    """The sizes that cuts are made for.
 
     Attributes:
-        rows_per_file: Rows of a file of the wanted size.
-        row_group_rows: Wanted rows of a row group.
+        rows_per_file: Rows of a file of the target size.
+        row_group_rows: Target rows of a row group.
         total_rows: Rows of the table.
         sampled_rows: Rows of the sample.
     """
@@ -37,7 +37,7 @@ class Sizing:
         target_file_bytes: int,
         row_group_rows: int | None,
     ) -> Sizing:
-        """Sizes files by bytes, and their row groups by the rows that are wanted or, with None, by eight a file."""
+        """Computes rows per file; row groups have ``row_group_rows`` or, if None, about an eighth of a file."""
         rows_per_file = max(1, round(target_file_bytes / max(bytes_per_row, 1e-3)))
         eighth = -(-min(rows_per_file, max(1, total_rows)) // _GROUPS_PER_FILE)
         group_rows = row_group_rows or min(_MOST_GROUP_ROWS, max(_FEWEST_GROUP_ROWS, eighth))
@@ -45,16 +45,16 @@ class Sizing:
 
     @property
     def buckets(self) -> int:
-        """Ranks a key should have: enough that a table of many files can be cut by one key alone into even ones."""
+        """Number of ranks per key: enough that one key alone can cut a table of many files evenly."""
         wanted = 1 << (_BUCKETS_PER_FILE * self.total_rows // self.rows_per_file).bit_length()
         return min(_MOST_BUCKETS, max(_FEWEST_BUCKETS, wanted))
 
     def leaves(self, rows: float) -> int:
-        """Row groups that a file of so many rows should have."""
+        """Returns the number of row groups in a file of this many rows."""
         return max(1, -int(-rows // self.row_group_rows))
 
     def files_and_leaves(self, sampled_rows: int) -> tuple[int, int]:
-        """Files for the rows that some of the sample stands for, and row groups of each."""
+        """Returns the number of files for the rows that a part of the sample represents, and the row groups of each."""
         rows = self.total_rows * sampled_rows / max(1, self.sampled_rows)
         files = max(1, round(rows / self.rows_per_file))
         return files, self.leaves(rows / files)

@@ -1,4 +1,4 @@
-"""Many values as a few ranges that hold them all, cut where nothing lies for longest."""
+"""Covering ranges: reduces many values to a few ranges that contain them all, split at the widest gaps."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _WORD_BYTES = 8
 
 
 def covering_ranges(low: pa.Array, high: pa.Array, most: int) -> tuple[pa.Array, pa.Array]:
-    """Joins ranges until few are left.
+    """Merges ranges until at most ``most`` are left.
 
     Ranges that overlap become one. If more than ``most`` are left, the narrowest gaps between them are closed. The
-    width of a gap only decides which ones; every value of the input lies in a range of the output.
+    width of a gap only decides which ones are closed; every value of the input lies in a range of the output.
 
     Args:
         low: The least value of each range, of an orderable type, without nulls.
-        high: The greatest value of each; for plain values the same array.
-        most: So many ranges may be left, at least one.
+        high: The greatest value of each range; for single values the same array.
+        most: Most ranges to return, at least one.
 
     Returns:
-        The ends of ranges that do not overlap, in rising order; NaN is the greatest number.
+        The ends of ranges that do not overlap, in ascending order; NaN is the greatest number.
 
     >>> low, high = covering_ranges(pa.array([7, 1, 3, 100]), pa.array([9, 4, 5, 101]), 2)
     >>> low.to_pylist(), high.to_pylist()
@@ -54,7 +54,7 @@ def covering_ranges(low: pa.Array, high: pa.Array, most: int) -> tuple[pa.Array,
 
 
 def _distances(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """How far apart comparable values are; of texts the first eight bytes in which any of them differ count."""
+    """Returns the distances of comparable values; for strings, of the eight bytes from the first difference on."""
     if before.dtype.kind == "S":
         width = before.dtype.itemsize
         matrices = [each.view(np.uint8).reshape(-1, width) for each in (before, after)]
@@ -62,7 +62,7 @@ def _distances(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> npt.NDArray
         differs = np.flatnonzero((stacked != stacked[0]).any(axis=0))
         start = int(differs[0]) if len(differs) else 0
         before, after = (_words(each[:, start : start + _WORD_BYTES]) for each in matrices)
-    # Beyond the range of int64 the difference wraps to what it is as an unsigned number.
+    # Beyond the range of int64 the difference wraps to its value as an unsigned number.
     found: npt.NDArray[np.float64] = (after.view(np.uint64) - before.view(np.uint64)).astype(np.float64)
     return found
 

@@ -1,4 +1,4 @@
-"""Z-order: the bits of all columns taken in turn; any column may have more bits than another."""
+"""Z-order: interleaves the bits of all columns; columns may have different numbers of bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ _LOOKUP_BITS = 12
 
 
 def shaved(bits: Sequence[int], limit: int = MAX_BITS) -> tuple[int, ...]:
-    """Takes bits from the widest columns, the last of them first, until all together fit."""
+    """Takes bits from the widest columns, the last of them first, until the total fits.
+
+    >>> shaved([30, 30, 10])
+    (27, 26, 10)
+    """
     left = list(bits)
     while sum(left) > limit:
         widest = max(range(len(left)), key=lambda column: (left[column], column))
@@ -23,10 +27,10 @@ def shaved(bits: Sequence[int], limit: int = MAX_BITS) -> tuple[int, ...]:
 
 
 def interleave(codes: Sequence[npt.NDArray[Any]], bits: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Z-values of rows.
+    """Returns the z-values of rows.
 
-    Every column gives its highest bit, then its next, and so on; in each round columns with more bits lead, then
-    earlier ones. A column whose bits are used up drops out. The z-value rises when the code of any one column rises.
+    Every column gives its highest bit, then its next, and so on. In each round, columns with more bits come first, then
+    earlier ones. A column without bits left drops out. The z-value rises when the code of any one column rises.
 
     Args:
         codes: For each column unsigned integers[n] below ``2 ** bits`` of that column.
@@ -34,6 +38,10 @@ def interleave(codes: Sequence[npt.NDArray[Any]], bits: Sequence[int]) -> npt.ND
 
     Returns:
         uint64[n]
+
+    >>> x, y = np.array([0b00, 0b01, 0b10, 0b11]), np.array([0b00, 0b00, 0b01, 0b01])
+    >>> [format(value, "04b") for value in interleave([x, y], bits=[2, 2])]
+    ['0000', '0010', '1001', '1011']
     """
     values = np.zeros(len(codes[0]) if codes else 0, np.uint64)
     for column, targets in zip(codes, _targets(bits), strict=True):
@@ -45,7 +53,7 @@ def interleave(codes: Sequence[npt.NDArray[Any]], bits: Sequence[int]) -> npt.ND
 
 
 def deinterleave(values: npt.NDArray[np.uint64], bits: Sequence[int]) -> list[npt.NDArray[np.uint64]]:
-    """The codes that `interleave` made z-values of.
+    """Returns the codes of z-values; the inverse of `interleave`.
 
     Args:
         values: uint64[n].
@@ -64,7 +72,7 @@ def deinterleave(values: npt.NDArray[np.uint64], bits: Sequence[int]) -> list[np
 
 
 def _targets(bits: Sequence[int]) -> list[list[int]]:
-    """For each column where its bits go, the lowest first."""
+    """Returns for each column the positions of its bits in the z-value, lowest first."""
     if sum(bits) > MAX_BITS:
         raise ValueError(f"{sum(bits)} bits do not fit into {MAX_BITS}")
     turns = sorted(range(len(bits)), key=lambda column: (-bits[column], column))
@@ -79,7 +87,7 @@ def _targets(bits: Sequence[int]) -> list[list[int]]:
 
 
 def _spread(targets: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """For every number of ``len(targets)`` bits the value with those bits at their targets."""
+    """Returns for every number of ``len(targets)`` bits the value with those bits at their targets."""
     table = np.zeros(1, np.uint64)
     for target in targets:
         table = np.concatenate([table, table | np.uint64(1 << target)])

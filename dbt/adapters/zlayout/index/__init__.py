@@ -1,1 +1,1 @@
-"""The metadata table: which files a snapshot has and what their columns hold, in slices beside the data."""
+"""The metadata table: the files of a snapshot and the statistics of their columns, in slices beside the data."""

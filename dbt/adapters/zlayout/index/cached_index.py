@@ -1,4 +1,4 @@
-"""The index of one list of files that remembers what it was asked: later scans of the snapshot only compare."""
+"""Cached index of one list of files: each column is looked up once, and later scans of the snapshot reuse it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 
 class CachedStatistics:
-    """`TableIndex.statistics` and `partition_statistics` of one list of files, each column looked up once.
+    """Caches `TableIndex.statistics` and `partition_statistics` for one list of files.
 
     Args:
-        index: The snapshot's.
+        index: The index of the snapshot.
         files: All files that scans are planned over.
     """
 
     def __init__(self, index: TableIndex, files: DataFiles) -> None:
         self._index = index
         self._files = files
-        self._lock = Lock()  # Spark plans from many threads
+        self._lock = Lock()  # Spark plans in many threads
         self._asked: set[ColumnPath] = set()
         self._columns = AlignedStatistics(files.column("row_count").combine_chunks(), {})
         self._asked_partitions: set[ColumnPath] = set()
         self._partitions: PartitionStatistics | None = None
 
     def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
-        """Statistics of files; only columns that nobody asked for yet are read."""
+        """Returns the statistics of files; reads only columns that have not been requested before."""
         if files is not self._files:
             return self._index.statistics(files, columns)
         with self._lock:
@@ -40,7 +40,7 @@ class CachedStatistics:
             return self._columns
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
-        """Statistics of the partitions that files lie in; likewise."""
+        """Returns the statistics of the files' partitions; reads only columns that have not been requested before."""
         if files is not self._files:
             return self._index.partition_statistics(files, columns)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Where a table's files, its index and its folder disagree."""
+"""Freshness: where a table's files, its index and its folder disagree."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def stale_entries(
     footer_row_counts: Callable[[Sequence[str]], Mapping[str, int]] | None = None,
     retained_paths: Collection[str] = (),
 ) -> pa.Table:
-    """Compares the live files with the index and with what is stored.
+    """Compares the live files with the index and with the folder.
 
     Args:
         snapshot_files: The live files.
         stored: Data files found in the folder: ``path``, ``size_bytes``.
-        index_files: What the index describes, from `live_files`: ``path``, ``row_count``, ``size_bytes``.
-        footer_row_counts: Reads row counts from the footers of files, by path; without it only sizes are compared with
-            the folder. It is asked about files that exist.
-        retained_paths: Files of older versions that are kept, and of writes under way; they are no orphans.
+        index_files: The files in the index, from `live_files`: ``path``, ``row_count``, ``size_bytes``.
+        footer_row_counts: Reads row counts from the footers of existing files, by path; without it only sizes are
+            compared with the folder.
+        retained_paths: Retained files of older versions and files of running writes, which are not orphans.
 
     Returns:
-        ``path`` and ``reason``, sorted, one row for each disagreement; empty when all is fresh.
+        ``path`` and ``reason``, sorted, one row for each disagreement; empty if everything is fresh.
     """
     live = pa.table({name: contiguous(snapshot_files.column(name)) for name in ("path", "row_count", "size_bytes")})
     found = [

@@ -1,4 +1,4 @@
-"""What an index lacks of the files that it should describe."""
+"""Index gaps: files and columns that an index should describe but does not."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Gaps:
-    """What is missing.
+    """What is missing in an index.
 
     Attributes:
-        paths: Files without a row, or of which a tracked column was never looked at.
-        known: What the index has of all files.
-        damaged: Whether slices are gone, cannot be read, or do not describe the files together.
+        paths: Files without a row, or with a tracked column that was never examined.
+        known: Everything that the index has about the files.
+        damaged: Whether slices are missing, unreadable, or inconsistent with the files.
     """
 
     paths: pa.Array
@@ -39,12 +39,12 @@ class Gaps:
 
 
 def gaps_of(store: SliceStore, snapshot: Snapshot, tracked: Sequence[TrackedColumn]) -> Gaps:
-    """Looks through the whole index of a version.
+    """Checks the whole index of a version.
 
     Args:
         store: The table's folder.
         snapshot: The version.
-        tracked: The columns that every file shall have statistics of.
+        tracked: The columns that every file should have statistics of.
     """
     files = snapshot.files
     paths = contiguous(files["path"])
@@ -66,7 +66,7 @@ def gaps_of(store: SliceStore, snapshot: Snapshot, tracked: Sequence[TrackedColu
 
 
 def complete_cells(stats: pa.StructArray) -> pa.Array:
-    """Of which rows nothing is open: counts are known, and bounds wherever there is a value."""
+    """Returns which rows are complete: counts are known, and so are bounds if there is a value."""
     counts = [stats.field(name) for name in ("null_count", "nan_count", "value_count")]
     bounded = pc.and_(pc.is_valid(stats.field("min")), pc.is_valid(stats.field("max")))
     without_values = pc.equal(pc.add(counts[0], counts[1]), counts[2])
@@ -75,11 +75,11 @@ def complete_cells(stats: pa.StructArray) -> pa.Array:
 
 
 def news_in(column_stats: pa.Table, known: pa.Table) -> pa.Array:
-    """Which rows of statistics say anything else than the index does.
+    """Returns which rows of statistics differ from the index.
 
     Args:
-        column_stats: A row a file.
-        known: What the index has of these and other files.
+        column_stats: One row per file.
+        known: What the index has about these and other files.
     """
     rows = pc.index_in(contiguous(column_stats.column("path")), value_set=contiguous(known.column("path")))
     names, known_names = column_paths(column_stats.schema), column_paths(known.schema)
@@ -105,7 +105,7 @@ def _complete_at(stats: pa.StructArray, rows: pa.Array) -> pa.Array:
 
 
 def _lists(store: SliceStore, snapshot: Snapshot) -> bool:
-    """Whether the ``files`` slices say what the version's files are."""
+    """Whether the ``files`` slices list exactly the files of the version."""
     try:
         listed = live_files([verified(path, store.read(path)) for path in snapshot.index.get(FILES, ())])
     except ZlayoutError:

@@ -1,4 +1,4 @@
-"""Slices of the metadata table: Parquet files that carry the digest of their content in their name."""
+"""Slices of the metadata table: Parquet files with the digest of their content in the name."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ IDENTITY = ("row_count", "size_bytes", "modified_ms")
 FILE_COUNT = "file_count"
 PARTITION_PREFIX = "partition."
 WHOLE = "whole"
-# From so many rows on values repeat often enough for dictionaries.
+# From this many rows on, values repeat often enough for dictionaries.
 _DICTIONARY_ROWS = 1_000
 _DIGEST = re.compile(r"_([0-9a-f]{16})\.parquet$")
 
 
 def slice_path(partition: str, instant: str, content: bytes) -> str:
-    """Where a slice belongs, relative to the table.
+    """Returns the path of a slice, relative to the table.
 
     Args:
         partition: ``files``, ``column_stats`` or ``partition_stats``.
         instant: Of the commit that writes it.
-        content: The slice; its digest becomes part of the name, so that a reader can tell a damaged slice.
+        content: The slice; its digest becomes part of the name, so that readers can detect damage.
     """
     return f".zlayout/index/{partition}/{instant}_{_digest(content)}.parquet"
 
 
 def verified(path: str, content: bytes) -> bytes:
-    """The content, if it is what was written under this name.
+    """Returns the content after checking it against the digest in its name.
 
     Raises:
         CorruptError: The content has another digest, or the name has none.
@@ -61,12 +61,12 @@ def verified(path: str, content: bytes) -> bytes:
 
 
 def write_slices(files: DataFiles, column_stats: pa.Table, removed: Collection[str] = ()) -> dict[str, bytes]:
-    """Makes the slices for the files that a commit adds, sorted by path.
+    """Returns the slices for the files that a commit adds, sorted by path.
 
     Args:
         files: The added files.
         column_stats: From `footer_table`; files that it lacks get rows without statistics.
-        removed: Paths that the commit removes, so that older slices' rows of them no longer count.
+        removed: Paths that the commit removes, which invalidates their rows in older slices.
 
     Returns:
         Content by metadata partition; name each with `slice_path`.
@@ -87,12 +87,12 @@ def write_slices(files: DataFiles, column_stats: pa.Table, removed: Collection[s
 
 
 def partition_slice(files: DataFiles, column_stats: pa.Table, gone: DataFiles) -> bytes:
-    """Makes the ``partition_stats`` slice of some files.
+    """Returns the ``partition_stats`` slice of files.
 
     Args:
         files: Added files; and, of each partition that lost a file, all files that it has now.
         column_stats: Their statistics; files that it lacks are unknown.
-        gone: Removed files. The rows of their partitions describe these wholly: older slices' rows do not count.
+        gone: Removed files. The rows of their partitions are complete and supersede rows of older slices.
     """
     _, structs = _aligned(files, column_stats)
     both = files.plus(gone)
@@ -109,7 +109,7 @@ def partition_slice(files: DataFiles, column_stats: pa.Table, gone: DataFiles) -
 
 
 def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[ColumnPath, pa.StructArray]]:
-    """For each file its row of the statistics, null for none; and the statistics in the order of the files."""
+    """Returns for each file its row in the statistics (null if none), and the statistics in the order of the files."""
     rows = pc.index_in(contiguous(files.column("path")), value_set=contiguous(column_stats.column("path")))
     paths = column_paths(column_stats.schema)
     return rows, {path: cut_bounds(contiguous(column_stats.column(name)).take(rows)) for path, name in paths.items()}
@@ -131,25 +131,25 @@ def read_columns(reader: BoundedParquet, names: Sequence[str]) -> pa.Table:
     """Reads whole columns of a slice.
 
     Raises:
-        CorruptError: A column is missing, cannot be decoded, or would be far larger in memory than the slice is.
+        CorruptError: A column is missing, cannot be decoded, or would take far more memory than the slice.
     """
     if missing := [name for name in names if name not in reader.schema.names]:
         raise CorruptError(f"an index slice lacks the columns {', '.join(missing)}")
     try:
-        # The reader takes the dots of a name for levels and may bring columns that only start alike.
+        # The reader interprets dots in names as levels and may return other columns with the same prefix.
         return reader.read(names).select(list(names))
     except CorruptError as error:
         raise CorruptError(f"an index slice cannot be read: {error}") from error
 
 
 def live_files(contents: Sequence[bytes]) -> pa.Table:
-    """The rows of ``files`` slices that still hold.
+    """Returns the rows of ``files`` slices that are still valid.
 
     Args:
         contents: Slices, oldest first.
 
     Returns:
-        ``path`` and the columns of `IDENTITY`, one row a file, without those that a later slice removes.
+        ``path`` and the columns of `IDENTITY`, one row per file, without files that a later slice removes.
 
     Raises:
         CorruptError: A slice cannot be read.
@@ -173,8 +173,8 @@ def _files_table(columns: Mapping[str, pa.Array], removed: Collection[str]) -> p
 
 def _to_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    # A small slice is mostly a footer, one entry a column: leave out statistics, the Arrow schema (Parquet's own gives
-    # the same types back) and dictionaries.
+    # A small slice is mostly footer, with one entry per column: leave out statistics, the Arrow schema (Parquet's own
+    # schema restores the same types) and dictionaries.
     options: dict[str, Any] = {"write_statistics": False, "store_schema": False}
     options["use_dictionary"] = table.num_rows >= _DICTIONARY_ROWS
     with pq.ParquetWriter(sink, table.schema, compression="zstd", **options) as writer:

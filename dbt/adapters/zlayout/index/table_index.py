@@ -1,4 +1,4 @@
-"""The metadata table of one snapshot as statistics for pruning; advice, never a condition for reading."""
+"""The metadata table of one snapshot as statistics for pruning; reading never depends on it."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 
 class SliceStore(Protocol):
-    """Where slices are read from."""
+    """Reads slices."""
 
     def read(self, path: str) -> bytes:
-        """Content of a file, by its path relative to the table."""
+        """Returns the content of a file, by its path relative to the table."""
         ...
 
 
 @dataclass(frozen=True)
 class PartitionStatistics:
-    """Statistics of the partitions that a snapshot's files lie in.
+    """Statistics of the partitions of a snapshot's files.
 
     Attributes:
-        statistics: One row a partition, in the order of first appearance among the files.
+        statistics: One row per partition, in the order of first appearance among the files.
         partition_of_file: The partition of each file.
     """
 
@@ -62,7 +62,7 @@ class PartitionStatistics:
 
 
 class _Slice:
-    """One slice, its columns decoded when first asked for."""
+    """One slice; columns are decoded on first use."""
 
     def __init__(self, content: bytes) -> None:
         self.reader = open_slice(content)
@@ -77,9 +77,9 @@ class _Slice:
 
 
 class TableIndex:
-    """The slices that a snapshot lists.
+    """The slices of a snapshot.
 
-    A slice that is missing or damaged makes its rows unknown and is noted; no method raises for it.
+    If a slice is missing or damaged, its rows are unknown and the problem is recorded; no method raises for it.
 
     Args:
         store: Reads slices.
@@ -88,7 +88,7 @@ class TableIndex:
         timezone: The session's time zone, for partition columns of type timestamp.
 
     Attributes:
-        problems: What was wrong with slices so far, one sentence each.
+        problems: The problems with slices so far, one sentence each.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ class TableIndex:
         self._aligned: tuple[DataFiles, list[_Slice], pa.Array] | None = None
 
     def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
-        """Statistics of files.
+        """Returns the statistics of files.
 
         Args:
-            files: Files of the snapshot; one whose size, time or row count the index does not have is unknown.
+            files: Files of the snapshot; a file whose size, time or row count differs from the index is unknown.
             columns: The columns to look up; only these are read.
         """
         row_count = contiguous(files.column("row_count"))
@@ -124,7 +124,7 @@ class TableIndex:
         return AlignedStatistics(row_count, found)
 
     def stored(self, files: DataFiles) -> pa.Table:
-        """All that the slices know of files, as `write_slices` takes it; a file that they do not know is left out."""
+        """Returns everything that the slices have about files, as `write_slices` takes it; omits unknown files."""
         slices, rows = self._alignment(files)
         known = pc.is_valid(rows)
         taken = rows.filter(known)
@@ -138,10 +138,10 @@ class TableIndex:
         return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs, examined)
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
-        """Statistics of the partitions that files lie in.
+        """Returns the statistics of the files' partitions.
 
-        A partition is known only while the slices describe exactly its files: their number and the sums of rows, bytes
-        and times agree.
+        A partition is known only if the slices describe exactly its files: their number and the sums of rows, bytes
+        and times must agree.
 
         Args:
             files: All files of the snapshot.
@@ -157,13 +157,13 @@ class TableIndex:
         return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
 
     def describes_partitions(self, files: DataFiles) -> bool:
-        """Whether the slices describe every partition that files lie in, just as these files make it."""
+        """Whether the slices describe every partition of the files exactly."""
         _, by_name, sums = self._live_partitions(files)
         _, known = self._stored_partitions(self._slices(PARTITION_STATS), list(by_name.values()), sums)
         return bool(pc.all(known, min_count=0).as_py())
 
     def _live_partitions(self, files: DataFiles) -> tuple[RowGroups, dict[str, pa.Array], dict[str, pa.Array]]:
-        """The partitions of files, the values of each by column, and what their files add up to."""
+        """Returns the partitions of files, their values by column, and the sums over their files."""
         names = list(self._partition_types)
         texts = [contiguous(files.partition_values(name)) for name in names]
         live = group_rows(texts, len(files))
@@ -188,7 +188,7 @@ class TableIndex:
     def _columns(
         self, slices: Sequence[_Slice], columns: Collection[ColumnPath], place: Callable[[pa.StructArray], pa.Array]
     ) -> dict[ColumnPath, ColumnBounds]:
-        """Bounds of columns over all slices' rows, newest slice first, put where they belong by ``place``."""
+        """Returns bounds of columns over the rows of all slices, newest slice first, rearranged by ``place``."""
         found: dict[ColumnPath, ColumnBounds] = {}
         for path in columns:
             holders = [each for each in slices if path in each.paths]
@@ -216,7 +216,7 @@ class TableIndex:
         return pa.repeat(False, part.row_count)
 
     def _alignment(self, files: DataFiles) -> tuple[list[_Slice], pa.Array]:
-        """The usable ``column_stats`` slices and, for each file, its row among theirs; null for none."""
+        """Returns the usable ``column_stats`` slices and the row of each file among theirs; null for none."""
         if self._aligned is not None and self._aligned[0] is files:
             return self._aligned[1], self._aligned[2]
         slices = self._slices(COLUMN_STATS, ("path", *IDENTITY))
@@ -233,7 +233,7 @@ class TableIndex:
     def _stored_partitions(
         self, slices: Sequence[_Slice], live_keys: Sequence[pa.Array], sums: Mapping[str, pa.Array]
     ) -> tuple[npt.NDArray[np.int64], pa.Array]:
-        """The live partition of each stored row (-1 for none), and whether the rows of a live one describe it now."""
+        """Returns the live partition of each stored row (-1 for none), and which live partitions the rows describe."""
         live_count = len(sums[FILE_COUNT])
         names = (FILE_COUNT, *IDENTITY, WHOLE)
         key_names = [f"{PARTITION_PREFIX}{name}" for name in self._partition_types]
@@ -261,7 +261,7 @@ class TableIndex:
         return np.where(counts & (groups < live_count), groups, -1), known
 
     def _slices(self, partition: str, needed: Sequence[str] = ()) -> list[_Slice]:
-        """The slices of a metadata partition that can be read, newest first."""
+        """Returns the readable slices of a metadata partition, newest first."""
         opened = [self._open(path, needed) for path in self._paths.get(partition, ())]
         return [each for each in opened if each is not None]
 
@@ -283,7 +283,7 @@ class TableIndex:
 
 
 def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which rows count: of each group those from the newest slice back to the first that describes it wholly."""
+    """Returns which rows count: for each group, those from the newest slice back to the first complete description."""
     age = np.repeat(np.arange(len(slices)), [each.row_count for each in slices])
     oldest = np.full(groups.max(initial=-1) + 1, len(slices))
     says_all = whole.to_numpy(zero_copy_only=False)
@@ -293,7 +293,7 @@ def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.A
 
 
 def _in_order(rows: pa.Array, stored_rows: int) -> bool:
-    """Whether the files are the stored rows one by one, as after a rewrite of the whole table."""
+    """Whether the files match the stored rows one by one, as after a rewrite of the whole table."""
     if rows.null_count or len(rows) != stored_rows:
         return False
     return bool(np.array_equal(rows.to_numpy(), np.arange(stored_rows)))

@@ -1,4 +1,4 @@
-"""Cells of an index that contradict what was found in the files."""
+"""Index verification: finds cells of an index that contradict the files."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def wrong_cells(
 ) -> pa.Table:
     """Compares statistics cell by cell.
 
-    What is unknown on either side contradicts nothing. A bound that is not exact is right while it bounds.
+    An unknown value contradicts nothing. A bound that is not exact is correct as long as it bounds.
 
     Args:
-        paths: Of the files, or of the folders of partitions.
-        stored: What the index says, arrays of `stats_type` as long as ``paths``.
-        found: What the files say, of the same columns and types.
+        paths: Of the files, or of the partition folders.
+        stored: Statistics in the index, arrays of `stats_type` as long as ``paths``.
+        found: Statistics from the files, for the same columns and types.
 
     Returns:
-        ``path``, ``column``, ``cell``, ``stored``, ``found``: text, a row for each wrong cell.
+        ``path``, ``column``, ``cell``, ``stored``, ``found``: text, one row for each wrong cell.
     """
     wrong = [
         _rows(paths, path, cell, mask, says, truth)
@@ -40,16 +40,16 @@ def wrong_cells(
 
 
 def different_counts(paths: pa.Array, cell: str, stored: pa.Array, found: pa.Array) -> pa.Table:
-    """Compares a number of each file; null is unknown."""
+    """Compares a count of each file; null is unknown."""
     return _rows(paths, (), cell, _is_true(pc.not_equal(stored, found)), stored, found)
 
 
 def lost_files(paths: pa.Array, found: str) -> pa.Table:
-    """The same rows for files that the table lists and no query can read.
+    """Returns such rows for files that the table lists but no query can read.
 
     Args:
         paths: Of the files.
-        found: What is there instead, and what to do.
+        found: What exists instead, and the next step.
     """
     stored, there = (pa.repeat(pa.scalar(text, pa.string()), len(paths)) for text in ("listed by the table", found))
     return _rows(paths, (), LOST_FILE, pa.repeat(True, len(paths)), stored, there)
@@ -64,7 +64,7 @@ def _wrong(stored: pa.StructArray, found: pa.StructArray) -> Iterator[tuple[str,
     for side, other, beyond, before in (("min", "max", pc.greater, pc.less), ("max", "min", pc.less, pc.greater)):
         said, true = _comparable(stored.field(side)), _comparable(found.field(side))
         exact, truly = (pc.fill_null(each.field(f"{side}_exact"), False) for each in (stored, found))
-        # A bound beyond the real one, or beyond all values there are; a bound where there is no value; NaN is none.
+        # Wrong are: a bound inside the real one or beyond all values, a bound where there is no value, and NaN.
         is_wrong = pc.or_(
             pc.and_(_is_true(beyond(said, true)), truly),
             pc.or_(_is_true(beyond(said, _comparable(found.field(other)))), pc.and_(empty, pc.is_valid(said))),

@@ -1,1 +1,1 @@
-"""How good a layout is: overlap of files, from their statistics alone."""
+"""Layout quality and rewrite plans: file overlap, read cost and which files to rewrite, from statistics alone."""

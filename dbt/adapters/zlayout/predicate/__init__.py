@@ -1,4 +1,4 @@
-"""Predicates as a small typed expression tree: what a filter says about columns, apart from any SQL text or engine."""
+"""Predicates as a small typed expression tree, independent of SQL text and of any engine."""
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,

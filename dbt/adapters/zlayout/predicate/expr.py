@@ -1,7 +1,7 @@
 """The expression tree: frozen nodes with SQL's three-valued logic and Spark's order of values.
 
-Spark's order: NaN equals NaN and is above every number, -0.0 equals 0.0, strings go by their UTF-8 bytes, false
-before true.
+Spark's order: NaN equals NaN and is above every number, -0.0 equals 0.0, strings are ordered by their UTF-8 bytes,
+false is below true.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Op(Enum):
-    """A comparison of a term with a constant; the value is its SQL."""
+    """A comparison of a term with a constant; the enum value is its SQL."""
 
     EQ = "="
     NE = "<>"
@@ -65,7 +65,7 @@ class Expr(ABC):
 
 @dataclass(frozen=True)
 class Compare(Expr):
-    """``operand op value``; the value is typed as the operand and may be null."""
+    """``operand op value``; the value has the operand's type and may be null."""
 
     op: Op
     operand: Term
@@ -78,27 +78,27 @@ class Compare(Expr):
 
 @dataclass(frozen=True)
 class In(Expr):
-    """``operand IN (values)``; the values are typed as the operand and not null; has_null: NULL was listed too."""
+    """``operand IN (values)``; values have the operand's type and are not null; has_null: the list also has NULL."""
 
     operand: Term
     values: pa.Array
     has_null: bool = False
 
     def sql(self) -> str:
-        """Returns ``operand IN (…)``, a long list abbreviated."""
+        """Returns ``operand IN (…)``; a long list is abbreviated."""
         return f"{self.operand.sql()} IN ({literals(self.values, self.has_null)})"
 
 
 @dataclass(frozen=True)
 class NotIn(Expr):
-    """``operand NOT IN (values)``; with a NULL in the list it is never TRUE."""
+    """``operand NOT IN (values)``; never TRUE if the list has NULL."""
 
     operand: Term
     values: pa.Array
     has_null: bool
 
     def sql(self) -> str:
-        """Returns ``operand NOT IN (…)``, a long list abbreviated."""
+        """Returns ``operand NOT IN (…)``; a long list is abbreviated."""
         return f"{self.operand.sql()} NOT IN ({literals(self.values, self.has_null)})"
 
 
@@ -126,7 +126,7 @@ class IsNotNull(Expr):
 
 @dataclass(frozen=True)
 class StartsWith(Expr):
-    """``startswith(operand, prefix)``, which is ``LIKE 'prefix%'``; on strings and binary, by bytes."""
+    """``startswith(operand, prefix)``, the same as ``LIKE 'prefix%'``; compares the bytes of strings and binary."""
 
     operand: Term
     prefix: pa.Scalar
@@ -150,7 +150,7 @@ class NotStartsWith(Expr):
 
 @dataclass(frozen=True)
 class Constant(Expr):
-    """TRUE, FALSE, or NULL where the value is None."""
+    """TRUE, FALSE or, if the value is None, NULL."""
 
     value: bool | None
 
@@ -161,7 +161,7 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class And(Expr):
-    """All of the children; no children is TRUE."""
+    """TRUE if all children are; no children is TRUE."""
 
     children: tuple[Expr, ...]
 
@@ -173,7 +173,7 @@ class And(Expr):
 
 @dataclass(frozen=True)
 class Or(Expr):
-    """Any of the children; no children is FALSE."""
+    """TRUE if any child is; no children is FALSE."""
 
     children: tuple[Expr, ...]
 
@@ -185,7 +185,7 @@ class Or(Expr):
 
 @dataclass(frozen=True)
 class Not(Expr):
-    """The opposite of the child; NULL stays NULL."""
+    """The negation of the child; NULL stays NULL."""
 
     child: Expr
 
@@ -196,24 +196,24 @@ class Not(Expr):
 
 @dataclass(frozen=True)
 class Unknown(Expr):
-    """Something that is not understood: TRUE, FALSE or NULL for any row.
+    """A part that pruning does not understand: TRUE, FALSE or NULL for any row.
 
     Attributes:
         text: Its SQL.
-        reason: Why it says nothing about files.
+        reason: Why it cannot prune files.
     """
 
     text: str
     reason: str
 
     def sql(self) -> str:
-        """Returns the SQL as it was given."""
+        """Returns the original SQL."""
         return self.text
 
 
 @dataclass(frozen=True)
 class IsTrue(Expr):
-    """TRUE where the child is, FALSE where it is FALSE or NULL."""
+    """TRUE where the child is TRUE, FALSE where it is FALSE or NULL."""
 
     child: Expr
 
@@ -238,12 +238,12 @@ ColumnLeaf = Compare | In | NotIn | IsNull | IsNotNull | StartsWith | NotStartsW
 
 
 def if_else(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """Returns ``IF(condition, then, otherwise)``: the second where the condition is TRUE, else the third."""
+    """Returns ``IF(condition, then, otherwise)``: ``then`` where the condition is TRUE, else ``otherwise``."""
     return Or((And((IsTrue(condition), then)), And((IsNotTrue(condition), otherwise))))
 
 
 def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
-    """Yields the conditions, constants and unknown parts, from left to right."""
+    """Yields conditions, constants and unknown parts, from left to right."""
     pending = [expr]
     while pending:
         node = pending.pop()
@@ -256,6 +256,6 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
 
 
 def columns_of(expr: Expr) -> frozenset[ColumnPath]:
-    """Returns the columns that the expression looks at; those inside ``Unknown`` parts are not known."""
+    """Returns the columns that the expression refers to; columns inside ``Unknown`` parts are not included."""
     operands = (leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown))
     return frozenset(column.path for column in map(column_of, operands) if column is not None)

@@ -1,4 +1,4 @@
-"""The functions of a column that conditions may use, each with Spark's meaning."""
+"""Functions of a column that predicates may use, each with Spark's semantics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Number = int | float | Decimal
 
 
 class Rounding(Enum):
-    """Where a number between two steps goes; the value is Spark's function."""
+    """The rounding mode; the enum value is Spark's function."""
 
     FLOOR = "floor"
     CEILING = "ceil"
@@ -25,7 +25,7 @@ class Rounding(Enum):
 
 
 class TimeUnit(Enum):
-    """What a date or time is cut to; the value is Spark's word."""
+    """The unit to which a date or time is truncated; the enum value is Spark's word."""
 
     YEAR = "YEAR"
     QUARTER = "QUARTER"
@@ -40,7 +40,7 @@ class TimeUnit(Enum):
 
 
 class CalendarPart(Enum):
-    """A number read off a date or local time; the value is Spark's function."""
+    """A field of a date or local time; the enum value is Spark's function."""
 
     YEAR = "year"
     QUARTER = "quarter"
@@ -79,7 +79,7 @@ def type_name(kind: pa.DataType) -> str:
 
 @dataclass(frozen=True)
 class Convert(Function):
-    """The same value in another type, as CAST makes it, where no time zone takes part."""
+    """The value in another type, as CAST converts it where no time zone is involved."""
 
     def sql(self, argument: str) -> str:
         """Returns ``CAST(x AS type)``."""
@@ -129,7 +129,7 @@ class Over(Function):
 
 @dataclass(frozen=True)
 class Remainder(Function):
-    """``x % divisor`` on integers, with the sign of x; ``pmod`` where never negative. The divisor is above 0."""
+    """``x % divisor`` on integers, with the sign of x; ``pmod`` if never_negative. The divisor is above 0."""
 
     divisor: int
     never_negative: bool
@@ -159,13 +159,13 @@ class Absolute(Function):
 
 @dataclass(frozen=True)
 class Rounded(Function):
-    """x at so many decimal digits; fewer than 0 are tens, hundreds and so on."""
+    """x rounded to a number of decimal digits; a negative number rounds to tens, hundreds and so on."""
 
     rounding: Rounding
     digits: int
 
     def sql(self, argument: str) -> str:
-        """Returns ``round(x, digits)`` and the like."""
+        """Returns ``round(x, digits)`` or the function of another mode."""
         return (
             f"{self.rounding.value}({argument}, {self.digits})" if self.digits else f"{self.rounding.value}({argument})"
         )
@@ -178,24 +178,24 @@ class LocalTime(Function):
     zone: Zone
 
     def sql(self, argument: str) -> str:
-        """Returns the argument: in SQL the session's zone is understood."""
+        """Returns the argument: SQL takes the zone from the session."""
         return argument
 
 
 @dataclass(frozen=True)
 class InstantOf(Function):
-    """An instant at which the clocks show, or on either side of a jump would show, a wall-clock time."""
+    """The instant of a wall-clock time; near a clock change, an instant according to the offset before or after it."""
 
     zone: Zone
 
     def sql(self, argument: str) -> str:
-        """Returns the argument: in SQL the session's zone is understood."""
+        """Returns the argument: SQL takes the zone from the session."""
         return argument
 
 
 @dataclass(frozen=True)
 class Truncated(Function):
-    """The start of the unit in which a date or wall-clock time lies."""
+    """The start of the unit that contains a date or wall-clock time."""
 
     unit: TimeUnit
 
@@ -208,18 +208,18 @@ class Truncated(Function):
 
 @dataclass(frozen=True)
 class PartOf(Function):
-    """A number read off a date or wall-clock time."""
+    """A field of a date or wall-clock time."""
 
     part: CalendarPart
 
     def sql(self, argument: str) -> str:
-        """Returns ``year(x)`` and the like."""
+        """Returns ``year(x)`` or the function of another field."""
         return f"{self.part.value}({argument})"
 
 
 @dataclass(frozen=True)
 class PlusMonths(Function):
-    """A date or wall-clock time so many months later, on the month's last day where it has no such day."""
+    """A date or wall-clock time plus a number of months; the last day of the month if that month has no such day."""
 
     months: int
 
@@ -239,13 +239,13 @@ class LastDay(Function):
 
 @dataclass(frozen=True)
 class Ticks(Function):
-    """Whole units since 1970, of a date days, rounded down; or before 1970 up, as ``unix_timestamp`` does."""
+    """Whole units since 1970 (days for a date), rounded down, or toward zero as ``unix_timestamp`` does."""
 
     unit_us: int
     toward_zero: bool = False
 
     def sql(self, argument: str) -> str:
-        """Returns ``unix_seconds(x)`` and the like."""
+        """Returns ``unix_seconds(x)`` or the function of another unit."""
         if self.toward_zero:
             return f"unix_timestamp({argument})"
         names = {1: "unix_micros", 1_000: "unix_millis", 1_000_000: "unix_seconds"}
@@ -254,19 +254,19 @@ class Ticks(Function):
 
 @dataclass(frozen=True)
 class FromTicks(Function):
-    """The date or timestamp so many units after 1970."""
+    """The date or timestamp that is this many units after 1970."""
 
     unit_us: int
 
     def sql(self, argument: str) -> str:
-        """Returns ``timestamp_seconds(x)`` and the like."""
+        """Returns ``timestamp_seconds(x)`` or the function of another unit."""
         names = {1: "timestamp_micros", 1_000: "timestamp_millis", 1_000_000: "timestamp_seconds"}
         return f"{names.get(self.unit_us, 'date_from_unix_date')}({argument})"
 
 
 @dataclass(frozen=True)
 class Prefix(Function):
-    """The first characters of a text; at least one."""
+    """The first characters of a string; at least one."""
 
     length: int
 
@@ -277,7 +277,7 @@ class Prefix(Function):
 
 @dataclass(frozen=True)
 class FoldedCase(Function):
-    """A text in upper or lower case."""
+    """A string in upper or lower case."""
 
     upper: bool
 
@@ -288,7 +288,7 @@ class FoldedCase(Function):
 
 @dataclass(frozen=True)
 class Prepended(Function):
-    """A constant text before a text."""
+    """A string with a constant string in front."""
 
     head: pa.Scalar
 

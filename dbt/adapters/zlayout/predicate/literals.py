@@ -1,4 +1,4 @@
-"""Column names and constants as Spark SQL text, for people to read."""
+"""Column names and constants as readable Spark SQL."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def column_name(path: Sequence[str]) -> str:
-    """Returns a column path as SQL: ``('a', 'b c')`` is ``a.`b c` ``, backquoted only where it must be."""
+    """Returns a column path as SQL: ``('a', 'b c')`` is ``a.`b c` ``; only names that need backquotes get them."""
     return ".".join(part if _PLAIN_NAME.fullmatch(part) else f"`{part.replace('`', '``')}`" for part in path)
 
 
 def quoted(text: str) -> str:
-    """Returns a SQL string literal, with what Spark's parser would take for an escape escaped."""
+    """Returns a SQL string literal with the characters escaped that Spark's parser would interpret."""
     return f"'{text.translate(_ESCAPES)}'"
 
 
-def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return a type
-    """Returns one constant as SQL.
+def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
+    """Returns a constant as SQL.
 
     Args:
-        value: Of a type that a column can have; may be null. A timestamp with zone is written in UTC, marked ``Z``.
+        value: Of a type that a column can have; may be null. A timestamp with a zone is written in UTC, marked ``Z``.
     """
     if not value.is_valid:
         return "NULL"
@@ -52,7 +52,7 @@ def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return a type
 
 
 def literals(values: pa.Array, has_null: bool) -> str:
-    """Returns the members of a list, comma-separated; of a long list only the first ones and how many follow."""
+    """Returns the members of a list, separated by commas; a long list shows the first ones and how many follow."""
     shown = [literal(value) for value in values[:_MOST_LISTED]]
     if len(values) > _MOST_LISTED:
         shown.append(f"… {len(values) - _MOST_LISTED:,} more")
@@ -62,7 +62,7 @@ def literals(values: pa.Array, has_null: bool) -> str:
 
 
 def _timestamp(value: pa.Scalar) -> str:
-    # Through integers and Arrow's own formatter: Python's datetimes end at the year 9999 and need a zone database.
+    # Converts through integers and Arrow's formatter: Python's datetimes end at year 9999 and need a zone database.
     naive = pa.scalar(value.value, pa.int64()).cast(pa.timestamp(value.type.unit))
     text = re.sub(r"\.0+$", "", str(naive.cast(pa.string()).as_py()))
     return f"TIMESTAMP_NTZ '{text}'" if value.type.tz is None else f"TIMESTAMP '{text}Z'"

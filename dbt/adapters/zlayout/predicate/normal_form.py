@@ -1,4 +1,4 @@
-"""The normal form that pruning evaluates: NOT pushed into the leaves, constants folded, conjuncts side by side.
+"""The normal form that pruning evaluates: NOT pushed into the leaves, constants folded, conjunctions flat.
 
 Every rewrite keeps the three-valued truth of every row.
 """
@@ -29,11 +29,11 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 from dbt.adapters.zlayout.predicate.terms import Term
 
-# From so many alternatives on, those that compare one term with a constant become a list.
+# From this many alternatives on, equality comparisons of one term are merged into one IN list.
 MERGED_FROM = 20
 TRUE, FALSE, NULL = Constant(True), Constant(False), Constant(None)
 
-# Spark's order is total (NaN is the greatest number and equals itself): the opposite of a comparison is a comparison.
+# Spark's order is total (NaN is the greatest number and equals itself): the negation of a comparison is a comparison.
 _OPPOSITE = {
     Op.EQ: Op.NE,
     Op.NE: Op.EQ,
@@ -47,17 +47,25 @@ _OPPOSITE = {
 
 
 def normal_form(expr: Expr) -> Expr:
-    """Returns an equal expression without ``Not``, nested ANDs or ORs, or constants inside ANDs and ORs (but NULL)."""
+    """Returns an equivalent expression without ``Not``, nested ANDs or ORs, and constants in ANDs and ORs except NULL.
+
+    >>> from dbt.adapters.zlayout.predicate import Column, Compare, In
+    >>> city, day = Column(("city",), pa.string()), Column(("day",), pa.date32())
+    >>> in_bonn = In(city, pa.array(["Bonn"]))
+    >>> before = Compare(Op.LT, day, pa.scalar(19_723, pa.int32()).cast(pa.date32()))
+    >>> print(normal_form(Not(Or((in_bonn, before)))).sql())
+    city NOT IN ('Bonn') AND day >= DATE '2024-01-01'
+    """
     return simplify(push_not(expr))
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """Splits the top-level ANDs; TRUE has no conjuncts."""
+    """Splits the expression at its top-level ANDs; TRUE has no conjuncts."""
     return tuple(part for part in _flattened(expr, And) if part != TRUE)
 
 
 def push_not(expr: Expr) -> Expr:
-    """Returns an equal expression without ``Not``; the opposite of ``Unknown`` is ``Unknown``."""
+    """Returns an equivalent expression without ``Not``; the negation of ``Unknown`` is ``Unknown``."""
     return _pushed(expr, negated=False)
 
 
@@ -66,17 +74,17 @@ def _pushed(expr: Expr, negated: bool) -> Expr:
         expr, negated = expr.child, not negated
     if isinstance(expr, And | Or):
         kind = And if isinstance(expr, And) else Or
-        # Chains of one kind, thousands long where a program wrote them, are walked and not recursed into.
+        # Flattens chains of one kind instead of recursing: generated SQL has chains of thousands.
         children = tuple(_pushed(child, negated) for child in _flattened(expr, kind))
         return (Or if (kind is And) == negated else And)(children)
     if isinstance(expr, IsTrue | IsNotTrue):
-        # Both are TRUE or FALSE and never NULL, so each is the opposite of the other.
+        # Both are TRUE or FALSE and never NULL, so each is the negation of the other.
         kind_of_test = IsTrue if isinstance(expr, IsTrue) != negated else IsNotTrue
         return kind_of_test(_pushed(expr.child, negated=False))
     return _opposite(expr) if negated else expr
 
 
-def _opposite(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return a kind of leaf
+def _opposite(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of leaf
     match leaf:
         case Compare(op, operand, value):
             return Compare(_OPPOSITE[op], operand, value)
@@ -103,7 +111,7 @@ def _opposite(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return a kind of leaf
 def simplify(expr: Expr) -> Expr:
     """Folds constants and comparisons with NULL, and flattens nested ANDs and ORs.
 
-    NULL stays inside AND and OR: ``NULL AND x`` is FALSE where x is, and NULL elsewhere.
+    NULL stays inside AND and OR: ``NULL AND x`` is FALSE where x is FALSE, and NULL elsewhere.
     """
     if isinstance(expr, Not):
         child = simplify(expr.child)
@@ -125,7 +133,7 @@ def simplify(expr: Expr) -> Expr:
 def _folded(kind: type[And] | type[Or], expr: Expr, *, neutral: Constant, absorbing: Constant) -> Expr:
     kept: list[Expr] = []
     for part in _flattened(expr, kind):
-        # A child of another kind can become this kind once it is simple: Or((And((a, b)),)) is And((a, b)).
+        # Simplifying can turn a child into this kind: Or((And((a, b)),)) is And((a, b)).
         for child in _flattened(simplify(part), kind):
             if child == absorbing:
                 return absorbing
@@ -139,11 +147,11 @@ def _folded(kind: type[And] | type[Or], expr: Expr, *, neutral: Constant, absorb
 
 
 def _with_merged_equalities(alternatives: Sequence[Expr]) -> list[Expr]:
-    """One IN for all the values that a term is compared with: files are compared with a list at once."""
+    """Merges the equality comparisons of each term into one IN, since files are compared with a whole list at once."""
     values: dict[tuple[Term, str], list[pa.Array]] = {}
     others: list[Expr] = []
     for each in alternatives:
-        # A comparison with NULL is not an equality any more: it was folded before.
+        # No comparison with NULL is left here: `simplify` has folded it.
         if isinstance(each, Compare) and each.op is Op.EQ:
             values.setdefault((each.operand, str(each.value.type)), []).append(pa.repeat(each.value, 1))
         else:

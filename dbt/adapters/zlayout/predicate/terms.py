@@ -1,4 +1,4 @@
-"""What a condition looks at: a column, a constant, or functions of either."""
+"""The operands of conditions: columns, constants and functions of either."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ColumnPath = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Column:
-    """A column that a condition looks at.
+    """A column in a condition.
 
     Attributes:
-        path: Where it is in the table's schema.
+        path: Its path in the table's schema.
         type: Arrow type as Spark stores it: bool, int8 to int64, float32, float64, decimal128, date32,
             ``timestamp('us', 'UTC')`` for TIMESTAMP, ``timestamp('us')`` for TIMESTAMP_NTZ, string or binary.
     """
@@ -27,19 +27,19 @@ class Column:
     type: pa.DataType
 
     def sql(self) -> str:
-        """Returns the name, backquoted where it must be."""
+        """Returns the name, with backquotes where needed."""
         return column_name(self.path)
 
 
 @dataclass(frozen=True)
 class Value:
-    """The same value for every row; may be null."""
+    """A constant; may be null."""
 
     scalar: pa.Scalar
 
     @property
     def type(self) -> pa.DataType:
-        """Its Arrow type."""
+        """Arrow type of the value."""
         return self.scalar.type
 
     def sql(self) -> str:
@@ -49,22 +49,22 @@ class Value:
 
 @dataclass(frozen=True)
 class Function(ABC):
-    """A function of one argument, with its other arguments fixed; null gives null.
+    """A function of one argument whose other arguments are constants; the result for null is null.
 
     Attributes:
-        type: Arrow type of its result.
+        type: Arrow type of the result.
     """
 
     type: pa.DataType
 
     @abstractmethod
     def sql(self, argument: str) -> str:
-        """Returns a call of it as SQL."""
+        """Returns a call of the function as SQL."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of a term."""
+    """A function applied to a term."""
 
     function: Function
     argument: Term
@@ -83,7 +83,7 @@ Term = Column | Value | Call
 
 
 def column_of(term: Term) -> Column | None:
-    """Returns the column that a term is a function of; None for a constant."""
+    """Returns the column inside a term; None for a constant."""
     while isinstance(term, Call):
         term = term.argument
     return term if isinstance(term, Column) else None

@@ -1,4 +1,4 @@
-"""A time zone as the list of its jumps, taken from the engine that evaluates the queries."""
+"""Time zones as lists of offset changes, taken from the engine that evaluates the queries."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Zone:
-    """A time zone; two of the same name are equal.
+    """A time zone; zones with the same name are equal.
 
-    The jumps come from the engine and not from this machine's zone database: two versions of that database differ, and
-    a local time that is an hour off skips a file that holds a row.
+    The offset changes (jumps) come from the engine and not from this machine's zone database: versions of that database
+    differ, and a local time that is an hour off would skip a file that holds a matching row.
 
     Attributes:
         name: As the session spells it.
-        jumps_us: int64, rising; the instants of its jumps in microseconds since 1970.
-        offsets_us: int64, one more than jumps; local time less UTC before the first jump, between two, after the last.
-        known_until_us: The zone may jump after this instant in ways not listed; None where it never does.
+        jumps_us: int64, ascending; the instants of the jumps in microseconds since 1970.
+        offsets_us: int64, one more than jumps; local time minus UTC before the first jump, between two, after the last.
+        known_until_us: After this instant the zone may have jumps that are not listed; None if the list is complete.
     """
 
     name: str
@@ -29,5 +29,5 @@ class Zone:
 
     @classmethod
     def fixed(cls, name: str, offset_us: int) -> Zone:
-        """Returns a zone that never jumps."""
+        """Returns a zone without jumps."""
         return cls(name, np.empty(0, np.int64), np.array([offset_us], np.int64), None)

@@ -1,8 +1,8 @@
-"""Pruning: statistics and a predicate give a verdict for each file.
+"""Pruning: file statistics and a predicate give a verdict for each file.
 
-The contract: a file is skipped only if no row of it can make the predicate TRUE; anything unknown keeps the file.
-Unknown is a missing, contradictory or differently typed statistic, a function that is not understood, a NaN that was
-not counted. Each conjunct is evaluated alone, so that what is unknown to one of them takes nothing from the others.
+The contract: a file is skipped only if no row of it can make the predicate TRUE. When in doubt, the file is read.
+Statistics that are missing, contradictory or of another type, functions without a rule and uncounted NaNs are doubts.
+Each conjunct is evaluated separately, so a doubt about one does not weaken the others.
 """
 
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, Pruned, prune, verdicts

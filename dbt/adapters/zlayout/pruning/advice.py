@@ -1,4 +1,4 @@
-"""What to change so that a condition can skip files, from the reason why it cannot."""
+"""Advice: maps the reason why a condition cannot skip files to a change that would let it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _ADVICE = (
 
 
 def advice_for(why_not: str | None) -> str | None:
-    """Returns what to change; None where there is nothing to gain.
+    """Returns what to change; None if nothing would help.
 
     Args:
-        why_not: Why the condition is not usable, of its report.
+        why_not: The reason from the condition's report.
     """
     if why_not is None:
         return None

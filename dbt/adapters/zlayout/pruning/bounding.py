@@ -1,7 +1,7 @@
-"""Bounds on what a predicate may cost: a condition beyond them keeps all files, so that planning never takes long.
+"""Cost limits of predicates: a condition above them keeps all files, so that planning is always fast.
 
-A predicate is a graph: parts that CASE and IF use twice are one object in memory, and twice as much in normal form.
-Costs are those of the predicate written out as a tree, counted without writing it out.
+A predicate is a graph: parts that CASE and IF use twice are one object in memory, but appear twice in the normal form.
+Costs are those of the predicate expanded to a tree, computed without expanding it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MOST_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class Cost:
-    """What evaluating an expression takes.
+    """The cost of evaluating an expression.
 
     Attributes:
-        parts: Conditions and connectives, as often as they occur in the tree, and four for each function.
-        depth: Levels of the tree; an AND right inside an AND is no level of its own, nor an OR inside an OR.
-        calls: Most functions around one column.
+        parts: Conditions and connectives, as often as they occur in the tree, plus four for each function.
+        depth: Levels of the tree; an AND directly inside an AND adds no level, nor does an OR inside an OR.
+        calls: Most nested functions around one column.
     """
 
     parts: int
@@ -33,13 +33,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one predicate may cost.
+    """The most that one predicate may cost.
 
     Attributes:
-        parts: Of all conditions together; each takes some 50 µs, however few the files are.
-        depth: Of a condition; each level takes up to three frames of Python's stack.
-        calls: Around one column; each takes up to three frames too.
-        vectors: Parts of all conditions times files; each takes some bytes, and some ten nanoseconds.
+        parts: Of all conditions together; each takes about 50 µs, even for few files.
+        depth: Of one condition; each level takes up to three frames of Python's stack.
+        calls: Around one column; each also takes up to three frames.
+        vectors: Parts of all conditions times files; each takes a few bytes and about ten nanoseconds.
     """
 
     parts: int = 16_000
@@ -52,20 +52,20 @@ LIMITS = Limits()
 
 
 def bounded(expr: Expr, file_count: int, limits: Limits = LIMITS) -> Expr:
-    """Returns the normal form of a predicate, with ``Unknown`` for each of its conjuncts that would cost too much.
+    """Returns the normal form of a predicate with ``Unknown`` in place of each conjunct that would cost too much.
 
     Args:
         expr: Any predicate.
-        file_count: How many files it is evaluated on.
-        limits: What it may cost.
+        file_count: Number of files that it is evaluated on.
+        limits: The most that it may cost.
     """
-    # What is too large is not brought into normal form, which is a tree; lists are only found there, and cost less.
+    # Oversized parts are removed before the normal form expands them; merged lists exist only after it, and cost less.
     normal = normal_form(_affordable(expr, 0, limits))
     return normal_form(_affordable(normal, file_count, limits))
 
 
 def _affordable(expr: Expr, file_count: int, limits: Limits) -> Expr:
-    """Conjuncts are taken from left to right, each that fits into what those before it have left."""
+    """Keeps conjuncts from left to right as long as each fits into what the previous ones have left."""
     known: dict[int, Cost] = {}
     whole = _cost(expr, known)
     left = min(limits.parts, limits.vectors // max(file_count, 1))
@@ -85,7 +85,7 @@ def _affordable(expr: Expr, file_count: int, limits: Limits) -> Expr:
 
 
 def cost_of(expr: Expr) -> Cost:
-    """Returns what evaluating an expression takes, in time that grows with the objects in memory, not with the tree."""
+    """Returns the cost of an expression; takes time in proportion to the objects in memory, not to the tree."""
     return _cost(expr, {})
 
 
@@ -150,9 +150,9 @@ def _conjuncts(expr: Expr) -> Iterator[Expr]:
 
 
 def _beginning(expr: Expr) -> str:
-    """The first condition of an expression that is too long to be shown."""
+    """Returns the first condition of an expression that is too long to show in full."""
     first = next(leaves(expr), None)
-    # A long chain of functions is not spelled out either: its text is made level by level.
+    # Long chains of functions are not written out either: building their text takes one step per level.
     if first is None or (isinstance(first, ColumnLeaf) and _calls(first.operand) > LIMITS.calls):
         return "a condition"
     return f"{first.sql()[:_MOST_CHARACTERS]} …"

@@ -1,4 +1,4 @@
-"""A predicate in normal form over the statistics of many files at once: the leaves' rules, joined by AND and OR."""
+"""Evaluation of a predicate in normal form over many files at once: leaf rules combined by AND and OR."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of
 
 
 class Evaluation:
-    """Evaluates parts of one predicate; a column's statistics are judged once.
+    """Evaluates parts of one predicate; validates the statistics of each column once.
 
     Args:
         expr: The whole predicate, in normal form.
@@ -52,21 +52,21 @@ class Evaluation:
         self._bounds: dict[ColumnPath, ColumnBounds] = {path: each for path, each in found.items() if each is not None}
         rows = row_counts(statistics.row_count)
         self._contradicted = {path: counts_contradict(bounds, rows) for path, bounds in self._bounds.items()}
-        # Either side of a contradiction may be the wrong one: such a row count proves nothing about any column.
+        # Either side of a contradiction may be wrong, so a contradicted row count proves nothing about any column.
         self._rows = reduce(Counts.without, self._contradicted.values(), rows)
         self._facts: dict[Term, Facts | None] = {}
         self._matches: dict[int, tuple[Expr, Match]] = {}
         self.may_have_rows: Flags = ~(self._rows.known & (self._rows.values == 0))
 
     def match(self, expr: Expr) -> Match:
-        """Returns what the expression, a part of the predicate, says of each file."""
+        """Returns for each file what is known about an expression, which must be a part of the predicate."""
         known = self._matches.get(id(expr))
         if known is None:
-            # The expression is kept beside its match, so that its id stays its own.
+            # Keeps a reference to the expression so that its id is not reused.
             known = self._matches[id(expr)] = (expr, self._match(expr))
         return known[1]
 
-    def _match(self, expr: Expr) -> Match:  # noqa: PLR0911 - one return a kind of node
+    def _match(self, expr: Expr) -> Match:  # noqa: PLR0911 - one return per kind of node
         match expr:
             case And(children):
                 return all_of([self.match(child) for child in children]) if children else self._everywhere()
@@ -86,7 +86,7 @@ class Evaluation:
                 return self._leaf(expr)  # type: ignore[arg-type]  # every other node is a leaf on a column
 
     def facts(self, term: Term) -> Facts | None:
-        """Returns what is believed of a term; None where nothing can be for any file."""
+        """Returns the validated statistics of a term; None if no file has any."""
         if term not in self._facts:
             self._facts[term] = self._believed(term)
         return self._facts[term]
@@ -106,7 +106,7 @@ class Evaluation:
         try:
             return image(function, facts)
         except pa.ArrowException:
-            # An operation that Arrow does not have, for this type or in this version; a text that is no UTF-8.
+            # Arrow lacks the operation for this type or in this version, or a string is not UTF-8.
             return None
 
     def _leaf(self, leaf: ColumnLeaf) -> Match:
@@ -119,7 +119,7 @@ class Evaluation:
                 return self._unknown(self._why_uninformed(operand))
             found = match(leaf, facts)
         except pa.ArrowException as error:
-            # An operation that Arrow does not have, for this type or in this version.
+            # Arrow lacks the operation for this type or in this version.
             return self._unknown(f"values of {operand.sql()} cannot be compared ({type(error).__name__})")
         return found or self._unknown(f"{operand.sql()} of type {operand.type} is compared with another type")
 

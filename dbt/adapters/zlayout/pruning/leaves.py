@@ -1,7 +1,7 @@
-"""The rule of each leaf: what bounds prove about comparisons, lists, prefixes and nulls.
+"""Leaf rules: what bounds prove about comparisons, lists, prefixes and null tests.
 
-A row is null, NaN or a number (here any value that is neither). Each rule tells what it makes of the numbers between
-the bounds, of NaN and of null; `match` joins these with what kinds of rows the file may have.
+A row is null, NaN or a number (here any value that is neither). Each rule gives its result for the numbers between the
+bounds, for NaN and for null; `match` combines these with the kinds of rows that the file may have.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dbt.adapters.zlayout.pruning.statistics.widening import widened
 
 @dataclass(frozen=True)
 class Truth:
-    """What a leaf is for each kind of row.
+    """The result of a leaf for each kind of row.
 
     Attributes:
         possible: Some number between the bounds may make it TRUE.
@@ -55,11 +55,11 @@ def match(leaf: ColumnLeaf, facts: Facts) -> Match | None:
     """Evaluates a leaf over all files.
 
     Args:
-        leaf: Of the normal form: comparisons have values that are not null.
-        facts: Of its column.
+        leaf: In normal form: the values of comparisons are not null.
+        facts: The validated statistics of its operand.
 
     Returns:
-        The match; None where the constant cannot be had as a value of the column's type.
+        The match; None if the constant cannot be converted to the operand's type.
     """
     truth = _truth(leaf, facts)
     if truth is None:
@@ -96,7 +96,7 @@ def _truth(leaf: Expr, facts: Facts) -> Truth | None:
     return None
 
 
-def _compare(op: Op, value: pa.Scalar, facts: Facts) -> Truth:  # noqa: PLR0911 - one return an operator
+def _compare(op: Op, value: pa.Scalar, facts: Facts) -> Truth:  # noqa: PLR0911 - one return per operator
     low, high = facts.minimum, facts.maximum
     if _is_nan(value):
         return _compare_nan(op)
@@ -120,7 +120,7 @@ def _compare(op: Op, value: pa.Scalar, facts: Facts) -> Truth:  # noqa: PLR0911 
 
 
 def _compare_nan(op: Op) -> Truth:
-    """NaN is above every number and equals itself."""
+    """Compares with NaN, which is above every number and equals itself."""
     numbers = op in (Op.LT, Op.LE, Op.NE, Op.NE_NULL_SAFE)
     nan = op in (Op.LE, Op.GE, Op.EQ, Op.EQ_NULL_SAFE)
     return Truth(possible=numbers, certain=numbers, nan=nan, null=op is Op.NE_NULL_SAFE)
@@ -143,10 +143,10 @@ def _membership(leaf: In | NotIn, members: pa.Array, facts: Facts) -> Truth:
 
 
 def _prefix(leaf: StartsWith | NotStartsWith, prefix: pa.Scalar, facts: Facts) -> Truth:
-    # No successor of the prefix is built: after the greatest code point or byte there is none.
+    # Compares with the prefix itself, not with its successor: the greatest code point or byte has none.
     above = _known(pc.greater, facts.minimum, prefix) & ~_starts_with(facts.minimum, prefix)
     below = _known(pc.less, facts.maximum, prefix)
-    # Whatever lies between two strings with the prefix has it too, even where the bounds were cut off.
+    # Every string between two strings with the prefix has it too, even if the bounds are truncated.
     all_within = _starts_with(facts.minimum, prefix) & _starts_with(facts.maximum, prefix)
     if isinstance(leaf, StartsWith):
         return Truth(possible=~(above | below), certain=all_within & facts.minimum_exact & facts.maximum_exact)
@@ -158,7 +158,7 @@ def _starts_with(bound: pa.Array, prefix: pa.Scalar) -> Flags:
 
 
 def _known(comparison: Any, bound: pa.Array, value: pa.Scalar) -> Flags:
-    """The comparison holds for the bound; false where the bound is unknown."""
+    """Returns where the comparison holds for the bound; false where the bound is unknown."""
     return flags(comparison(bound, value), when_unknown=False)
 
 

@@ -1,4 +1,4 @@
-"""Which files' intervals hold a value of a list, for lists of any length."""
+"""Membership test: which files' intervals contain a value of a list, for lists of any length."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 
 def holds_member(minimum: pa.Array, maximum: pa.Array, members: pa.Array) -> Flags:
-    """Tells for each file whether some member lies in [minimum, maximum].
+    """Returns for each file whether some member lies in [minimum, maximum].
 
-    Every member counts by itself: a list whose ends span a file but which has nothing inside it does not keep the file.
+    Each member is tested on its own: a list whose ends enclose a file but which has no value inside it skips the file.
 
     Args:
-        minimum: Lower bounds, one a file; null is open.
-        maximum: Upper bounds; null is open.
-        members: Without nulls and NaN, of the bounds' type.
+        minimum: Lower bounds, one per file; null is unbounded.
+        maximum: Upper bounds; null is unbounded.
+        members: Of the bounds' type, without nulls and NaN.
     """
     lowest, highest, ordered = _comparable(minimum, maximum, members)
     ordered = np.sort(ordered)
@@ -32,7 +32,7 @@ def holds_member(minimum: pa.Array, maximum: pa.Array, members: pa.Array) -> Fla
 def _comparable(
     minimum: pa.Array, maximum: pa.Array, members: pa.Array
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic], npt.NDArray[np.generic]]:
-    """Numbers that compare as the values do; what stands for null is arbitrary."""
+    """Returns numbers that compare as the values do; entries for nulls are arbitrary."""
     kind = minimum.type
     if pa.types.is_boolean(kind):
         kind = pa.uint8()
@@ -46,7 +46,7 @@ def _comparable(
             pc.fill_null(each, zero).to_numpy(zero_copy_only=False) for each in (minimum, maximum, members)
         )
         return lowest, highest, ordered
-    # Strings, bytes and decimals have no numpy order: ranks among all values at hand stand for them.
+    # Strings, bytes and decimals have no numpy order: uses their ranks among all given values instead.
     together = pa.concat_arrays([minimum, maximum, members])
     rank = pc.rank(together, tiebreaker="dense").to_numpy(zero_copy_only=False)
     count = len(minimum)

@@ -1,4 +1,4 @@
-"""Statistics + predicate → a verdict for each file, with a report for each conjunct."""
+"""Pruning entry points: evaluate a predicate on statistics and return a verdict per file and a report per conjunct."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
 
 @dataclass(frozen=True)
 class ConjunctReport:
-    """What one condition of the conjunction does by itself.
+    """What one conjunct does by itself.
 
     Attributes:
-        sql: The condition, NOT pushed into it.
-        usable: It can skip files.
-        skips: Files that it skips alone.
-        why_not: Why it is not usable; None where it is.
+        sql: The conjunct with NOT pushed into it.
+        usable: Whether it can skip files.
+        skips: Number of files that it skips by itself.
+        why_not: Why it is not usable; None if it is.
     """
 
     sql: str
@@ -34,12 +34,12 @@ class ConjunctReport:
 
 @dataclass(frozen=True)
 class Pruned:
-    """The outcome for n files.
+    """The result for n files.
 
     Attributes:
         verdict: int8, length n, each a `Verdict`.
-        reason: string, length n; null where reasons were not asked for.
-        conjuncts: One report each, in the order of the predicate.
+        reason: string, length n; null if reasons were not requested.
+        conjuncts: One report per conjunct, in the order of the predicate.
     """
 
     verdict: npt.NDArray[np.int8]
@@ -48,11 +48,11 @@ class Pruned:
 
 
 def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
-    """Decides on each file.
+    """Returns a verdict for each file.
 
     Args:
-        expr: Any predicate; what is not understood keeps files.
-        statistics: Of n files, or partitions.
+        expr: Any predicate; parts that are not understood keep files.
+        statistics: Of n files or partitions.
 
     Returns:
         int8, length n, each a `Verdict`.
@@ -62,15 +62,29 @@ def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
 
 
 def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False) -> Pruned:
-    """Decides on each file and tells what each conjunct did.
+    """Returns a verdict for each file and a report for each conjunct.
 
     Args:
-        expr: Any predicate; its conjuncts are evaluated each alone.
-        statistics: Of n files, or partitions.
-        reasons: Also tell for each file why it is skipped or read.
+        expr: Any predicate; each conjunct is evaluated separately.
+        statistics: Of n files or partitions.
+        reasons: Whether to also give the reason why each file is skipped or read.
 
     Returns:
         The same verdicts as `verdicts`, with the reports.
+
+    >>> from dbt.adapters.zlayout.predicate import Column, Compare, Op
+    >>> from dbt.adapters.zlayout.pruning import ColumnBounds
+    >>> exact, none = pa.array([True, True]), pa.array([0, 0])
+    >>> bounds = ColumnBounds(pa.int64(), pa.array([1, 50]), pa.array([40, 90]), exact, exact, none, none)
+    >>> class TwoFiles:
+    ...     row_count = pa.array([10, 10])
+    ...     def column(self, path):
+    ...         return bounds
+    >>> result = prune(Compare(Op.GT, Column(("id",), pa.int64()), pa.scalar(60)), TwoFiles(), reasons=True)
+    >>> result.verdict.tolist()
+    [0, 1]
+    >>> result.reason.to_pylist()
+    ['id: [1, 40] has no value > 60', 'may match: id [50, 90]']
     """
     normal = normal_form(expr)
     evaluation = Evaluation(normal, statistics)
@@ -85,7 +99,7 @@ def _report(part: Expr, evaluation: Evaluation) -> ConjunctReport:
     return ConjunctReport(
         sql=part.sql(),
         usable=match.why_not is None,
-        # What is not usable skips at most files without rows, and takes no credit for them.
+        # An unusable conjunct can skip only files without rows; those do not count as its own.
         skips=int(np.count_nonzero(~match.possible)) if match.why_not is None else 0,
         why_not=match.why_not,
     )

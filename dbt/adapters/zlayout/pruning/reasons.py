@@ -1,4 +1,4 @@
-"""Why each file is skipped or read, in words; built in vectors, for explanations only."""
+"""Reasons: why each file is skipped or read, in words; vectorized, and only used for explanations."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def file_reasons(parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.NDA
     """Explains verdicts.
 
     Args:
-        parts: The conjuncts; the first that skips a file gives its reason.
-        evaluation: That decided.
+        parts: The conjuncts; the first one that skips a file gives its reason.
+        evaluation: The evaluation that produced the verdicts.
         verdict: int8, length n.
 
     Returns:
@@ -70,7 +70,7 @@ def file_reasons(parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.NDA
 
 
 def _skip_reason(expr: Expr, evaluation: Evaluation, rows: Rows) -> pa.Array:
-    """Why a part is TRUE for no row of these files, all of which it skips."""
+    """Returns why a part is TRUE for no row of these files; it must skip all of them."""
     if isinstance(expr, Or) and 0 < len(expr.children) <= _MOST_ALTERNATIVES:
         return _joined([_skip_reason(child, evaluation, rows) for child in expr.children], "; ")
     if isinstance(expr, And):
@@ -119,7 +119,7 @@ def _misses(leaf: ColumnLeaf) -> str:
 
 
 def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head: str) -> pa.Array:
-    """What is known of these files in the columns that the predicate names."""
+    """Returns what is known about the predicate's columns in these files."""
     operands: dict[Term, None] = {}
     not_understood = [leaf for part in parts for leaf in leaves(part) if isinstance(leaf, Unknown)]
     for part in parts:
@@ -162,7 +162,7 @@ def _bound_text(bound: pa.Array) -> pa.Array:
             cut = pc.if_else(pc.equal(cut, bound), cut, pc.binary_join_element_wise(cut, "…", ""))
             text = pc.binary_join_element_wise("'", cut.cast(pa.string()), "'", "")
         elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            # Arrow has no kernel for hexadecimal text; explanations alone come here.
+            # Arrow has no kernel for hexadecimal text; this loop is only used for explanations.
             values = bound.to_pylist()
             text = pa.array([None if each is None else f"X'{each[:16].hex().upper()}'" for each in values], pa.string())
         elif pa.types.is_timestamp(kind):

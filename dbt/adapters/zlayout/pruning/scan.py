@@ -1,4 +1,4 @@
-"""One scan in its steps: partitions first, then files, then columns, each on what the one before has left."""
+"""Scan planning in stages: partitions, then files, then columns, each on the files that the previous one left."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ STAGES = ("partition_stats", "files", "column_stats")
 
 
 class StatisticsOfPartitions(Protocol):
-    """Statistics a partition, and the partition of each file."""
+    """Statistics per partition, and the partition of each file."""
 
     @property
     def statistics(self) -> Statistics:
-        """One entry a partition."""
+        """One entry per partition."""
         ...
 
     @property
@@ -35,20 +35,20 @@ class StatisticsOfPartitions(Protocol):
 
 
 class Index(Protocol):
-    """What a scan asks of the metadata table."""
+    """The part of the metadata table that a scan uses."""
 
     def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> Statistics:
-        """Statistics a file."""
+        """Statistics per file."""
         ...
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> StatisticsOfPartitions:
-        """Statistics a partition."""
+        """Statistics per partition."""
         ...
 
 
 @dataclass(frozen=True)
 class Preselection:
-    """What was decided before by the values of partitions: the files kept, and the wall time in seconds."""
+    """Files already decided by their partition values: the files kept, and the wall time in seconds."""
 
     kept: Flags
     seconds: float
@@ -56,7 +56,7 @@ class Preselection:
 
 @dataclass(frozen=True)
 class ScanStage:
-    """One step: its name, the files before and after it, and its wall time in seconds."""
+    """One stage: its name, the number of files before and after it, and its wall time in seconds."""
 
     name: str
     files_before: int
@@ -66,12 +66,12 @@ class ScanStage:
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """What a scan reads.
+    """The files that a scan reads.
 
     Attributes:
         candidates: bool[n]; False for a file that cannot hold a matching row.
-        stages: Those of `STAGES`, in their order.
-        stage_of_file: int8[n], the position of the step that skipped the file; -1 for a candidate.
+        stages: The stages named in `STAGES`, in that order.
+        stage_of_file: int8[n], the position of the stage that skipped the file; -1 for a candidate.
     """
 
     candidates: Flags
@@ -80,13 +80,13 @@ class ScanPlan:
 
 
 def plan_scan(expr: Expr, files: DataFiles, index: Index, before: Preselection | None = None) -> ScanPlan:
-    """Chooses the files that may hold a row for which a predicate is TRUE.
+    """Selects the files that may hold a row for which a predicate is TRUE.
 
     Args:
         expr: The conjunction of the scan's filters, without those that ``before`` has decided.
         files: All files of the snapshot.
-        index: The statistics beside them.
-        before: What the values of partitions have decided already; belongs to the first stage.
+        index: The statistics of the files.
+        before: What partition values have already decided; counts towards the first stage.
     """
     columns = columns_of(expr)
     stages: list[ScanStage] = []

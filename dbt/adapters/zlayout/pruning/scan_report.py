@@ -1,4 +1,4 @@
-"""Why a scan reads what it reads: each file's verdict and what decided it, and what each condition does alone."""
+"""Scan report: the verdict and reason of each file, and what each condition skips by itself."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 @dataclass(frozen=True)
 class PartitionCondition:
-    """A condition on partition columns alone, which their values have decided.
+    """A condition on partition columns only, decided by the partition values.
 
     Attributes:
         sql: The condition.
-        kept: bool[n]: it is TRUE for every row of the file, where it is not TRUE for none.
-        values: string[n], the partition of each file for people to read.
+        kept: bool[n]: true if the condition is TRUE for every row of the file, false if for none.
+        values: string[n], the partition of each file in readable form.
     """
 
     sql: str
@@ -34,13 +34,13 @@ class PartitionCondition:
 
 @dataclass(frozen=True)
 class ScanReport:
-    """The outcome for n files.
+    """The result for n files.
 
     Attributes:
         verdict: int8[n], each a `Verdict`; SKIP for exactly the files that the plan does not read.
         reason: string[n], without nulls.
-        stage: string[n], the step that skipped the file; null for one that is read.
-        conjuncts: One report each: those on partitions alone, then the others.
+        stage: string[n], the stage that skipped the file; null for a file that is read.
+        conjuncts: One report per conjunct: first those on partitions only, then the others.
     """
 
     verdict: npt.NDArray[np.int8]
@@ -52,17 +52,17 @@ class ScanReport:
 def report_scan(
     plan: ScanPlan, expr: Expr, files: DataFiles, index: Index, partition_conditions: Sequence[PartitionCondition] = ()
 ) -> ScanReport:
-    """Explains a plan.
+    """Explains a scan plan.
 
     Args:
-        plan: Of this predicate, these files and these conditions.
+        plan: The plan of this predicate, these files and these conditions.
         expr: The predicate.
         files: All files.
-        index: The statistics beside them.
-        partition_conditions: What the plan had been given as decided.
+        index: The statistics of the files.
+        partition_conditions: The conditions that were decided before planning.
     """
     columns = columns_of(expr)
-    # Over all files and not over what each step has left: a conjunct's report says what it skips alone.
+    # Prunes all files and not only those left by each stage: a report counts what its conjunct skips by itself.
     pruned = prune(expr, index.statistics(files, columns), reasons=True)
     reason = pruned.reason
     by_partition = np.flatnonzero((plan.stage_of_file == 0) & (pruned.verdict != Verdict.SKIP))

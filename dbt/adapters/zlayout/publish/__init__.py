@@ -1,1 +1,1 @@
-"""What readers see of a snapshot: one file for each kind of reader."""
+"""Publishing: makes snapshots visible to readers, with one file per kind of reader."""

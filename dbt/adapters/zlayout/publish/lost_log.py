@@ -16,10 +16,10 @@ _HAS_LOGS = "Some of them are logs of a merge_on_read table, which cannot be ado
 
 
 def check_log_not_lost(store: Store) -> None:
-    """Refuse a folder that has no log, but a manifest of this adapter.
+    """Refuse a folder that has no log but a manifest of this adapter.
 
     Raises:
-        CorruptError: It has; what is left is named, and how to go on.
+        CorruptError: The folder is in that state; the message names what is left and the next step.
     """
     left = listed_paths(store)
     if left is not None:
@@ -27,10 +27,10 @@ def check_log_not_lost(store: Store) -> None:
 
 
 def paths_to_adopt(store: Store) -> list[str] | None:
-    """Return the files that the manifest of a folder without a log shows; None where there is no manifest.
+    """Return the files listed by the manifest of a folder without a log; None if there is no manifest.
 
     Raises:
-        CorruptError: There are logs of rows among them, which are no files of their own.
+        CorruptError: Some are log files, which cannot be read on their own.
     """
     left = listed_paths(store)
     if left is None:

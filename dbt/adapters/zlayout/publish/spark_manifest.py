@@ -24,12 +24,12 @@ _BLOCK_SIZE_BYTES = 128 * 1024 * 1024
 
 
 def manifest_path(version: int) -> str:
-    """Return the manifest of a version."""
+    """Return the path of a version's manifest."""
     return f"{SPARK_MANIFEST_FOLDER}/{version}.compact"
 
 
 def manifest_bytes(root_uri: str, snapshot: Snapshot) -> bytes:
-    """Return the manifest of a snapshot: `SinkFileStatus` of Spark, one JSON object a line after the line 'v1'.
+    """Return the manifest of a snapshot: the line 'v1', then one `SinkFileStatus` of Spark per line as JSON.
 
     Args:
         root_uri: The table's root as an escaped URI.
@@ -53,13 +53,13 @@ def manifest_bytes(root_uri: str, snapshot: Snapshot) -> bytes:
 
 
 def publish(store: Store, snapshot: Snapshot) -> None:
-    """Show a snapshot to every Spark session; doing it again changes nothing.
+    """Publish a snapshot to every Spark session; idempotent.
 
-    Versions must be published in order and without gaps: Spark takes the distance of the two newest manifests for the
-    interval at which its log is compacted, and expects other files where that is not 1. `catch_up` sees to it.
+    Versions must be published in order and without gaps: Spark takes the distance of the two newest manifests as the
+    interval at which its log is compacted, and expects other files if that is not 1. `catch_up` ensures this.
     """
     path, content = manifest_path(snapshot.version), manifest_bytes(store.root_uri, snapshot)
-    # Another file may have its name: edited by hand, or of a version that the log has lost and that came anew.
+    # The file may exist with other content: edited by hand, or from a version that the log lost and that was redone.
     if not store.exists(path) or store.read(path) != content:
         store.put(path, content)
 
@@ -67,7 +67,7 @@ def publish(store: Store, snapshot: Snapshot) -> None:
 def listed_paths(store: Store) -> tuple[int, list[str]] | None:
     """Return the version that Spark sees and the paths of its files, relative to the root.
 
-    None where there is no manifest, or a streaming query of Spark's has written it, which has an entry for each batch.
+    Returns None if there is no manifest, or if a streaming query of Spark wrote it, with one entry per batch.
 
     Raises:
         CorruptError: The manifest cannot be understood, or lists files outside the folder.
@@ -91,7 +91,7 @@ def listed_paths(store: Store) -> tuple[int, list[str]] | None:
 
 
 def shows(store: Store, snapshot: Snapshot) -> bool:
-    """Tell whether the newest manifest lists the files of a snapshot, and nothing else."""
+    """Return whether the newest manifest lists exactly the files of a snapshot."""
     if published_version(store) != snapshot.version:
         return False
     try:
@@ -102,7 +102,7 @@ def shows(store: Store, snapshot: Snapshot) -> bool:
 
 
 def published_version(store: Store) -> int | None:
-    """Return the version that Spark sees, None where there is no manifest."""
+    """Return the version that Spark sees, None if there is no manifest."""
     return max(_published(store), default=None)
 
 
@@ -112,38 +112,38 @@ def catch_up(store: Store, timeline: Timeline) -> int | None:
     Returns:
         The version that Spark sees afterwards; None for a table without versions.
     """
-    # Manifests first: each came after its entry, so one beyond the newest entry is of a version that the log has lost.
+    # Manifests first: each is written after its entry, so one above the newest entry is of a lost version.
     published = _published(store)
     newest = timeline.latest_version()
     if newest is None:
         return None
     lost = sorted(version for version in published if version > newest)
-    # Without any manifest the newest alone will do: there is no older one for Spark to compare it with.
+    # Without any manifest, the newest one is enough: Spark has no older one to compare it with.
     first = min(newest, max((version for version in published if version <= newest), default=newest - 1) + 1)
     if lost:
         _go_down(store, lost, timeline.snapshot())
     for version in range(first, newest + 1):
         publish(store, timeline.snapshot(None if version == newest else version))
-    # Whoever committed meanwhile may have been overwritten on the way down.
+    # A version committed meanwhile may have been overwritten by the descent.
     return catch_up(store, timeline) if lost and timeline.latest_version() != newest else newest
 
 
 def _go_down(store: Store, lost: list[int], snapshot: Snapshot) -> None:
-    """Publish a snapshot, then delete the manifests beyond it; each state on the way is one that Spark can read."""
+    """Publish a snapshot, then delete the manifests above it; Spark can read each intermediate state."""
     top, content = lost[-1], manifest_bytes(store.root_uri, snapshot)
     for version in _steps_down(top, snapshot.version):
         store.put(manifest_path(version), content)
-        # The newest last: the distance to the one below it is not right before.
+        # The newest is deleted last: until then, its distance to the one below is not valid.
         store.delete(manifest_path(each) for each in lost if version < each < top)
         store.delete([manifest_path(top)])
         top = version
 
 
 def _steps_down(top: int, bottom: int) -> Iterator[int]:
-    """Return versions from below `top` down to `bottom`, each in a distance that Spark can read.
+    """Yield versions from below `top` down to `bottom`, at distances that Spark can read.
 
-    Spark takes the distance of the two newest manifests for its interval of compaction, which must divide the newest
-    one's number plus one.
+    Spark takes the distance of the two newest manifests as its compaction interval, which must divide the newest
+    version plus one.
     """
     while top > bottom:
         top -= next(step for step in range(top - bottom, 0, -1) if (top + 1) % step == 0)

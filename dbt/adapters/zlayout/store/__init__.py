@@ -1,4 +1,4 @@
-"""Files of one table: reading, atomic writing and listing; local, in a cloud or on a Hadoop file system."""
+"""The store of one table's files: reading, atomic writing and listing, locally, in a cloud or on Hadoop."""
 
 from dbt.adapters.zlayout.store.atomic_create_probe import check_create_if_absent
 from dbt.adapters.zlayout.store.opening import check_place, open_store, workers_can_write

@@ -1,4 +1,4 @@
-"""Trying out whether a place keeps the one promise that a commit rests on: a create fails where the file is there."""
+"""Atomic-create probe: tests that a store refuses to create a file that already exists, as commits require."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _lock = threading.Lock()
 
 
 def check_create_if_absent(store: Store) -> None:
-    """Create one file twice; the second time must fail and leave the first. A root is tried once in a process.
+    """Create one file twice; the second attempt must fail and keep the first. Probes each root once per process.
 
-    Local file systems are passed over: their hard links cannot overwrite, and say so where there are none. A service
-    behind a network may ignore the condition of a request and answer as if it had been met.
+    Local file systems are not probed: hard links never overwrite, and file systems without them report an error. A
+    service behind a network may ignore the condition of a request and answer as if it had been met.
 
     Args:
-        store: The place where a table is about to be made.
+        store: The store in which a table is about to be created.
 
     Raises:
-        UnsupportedError: The second create succeeded; two writers could take the same version.
-        StoreError: The place cannot be written at all.
+        UnsupportedError: The second create succeeded; two writers could commit the same version.
+        StoreError: The store cannot be written at all.
     """
     if store.local_path("") is not None or store.root_uri in _kept:
         return

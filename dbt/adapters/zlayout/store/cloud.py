@@ -1,4 +1,4 @@
-"""The store of object storage (S3, Google Cloud, Azure): a conditional put creates."""
+"""The store for object storage (S3, Google Cloud, Azure); creates files by conditional put."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.store.uri import escaped
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-# Hadoop's name of a scheme on the left, obstore's on the right.
+# Maps Hadoop's name of a scheme to obstore's.
 _OBSTORE_SCHEME = {"s3a": "s3"}
 _DELETE_BATCH = 1000
 
@@ -31,7 +31,7 @@ class CloudStore:
     """Files below a prefix of a bucket or container; credentials come from the environment.
 
     Args:
-        uri: Where the table lies, for example 's3a://bucket/warehouse/t', in Hadoop's or obstore's spelling.
+        uri: The location of the table, for example 's3a://bucket/warehouse/t', in Hadoop's or obstore's spelling.
         object_store: An open obstore store whose root is the table, instead of one opened from the URI.
     """
 
@@ -55,8 +55,8 @@ class CloudStore:
             return bytes(found.bytes())
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
-        """Return the last bytes of a file, or all of a smaller one."""
-        # The size is asked for first: Azure has no ranges that are counted from the end.
+        """Return the last bytes of a file, or the whole file if it is smaller."""
+        # Requests the size first, because Azure has no ranges relative to the end.
         size = self.stat(path).size_bytes
         start = max(0, size - most_bytes)
         if size == start:
@@ -65,12 +65,12 @@ class CloudStore:
             return bytes(obstore.get_range(self._objects, path, start=start, end=size))
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file only if none has this name."""
+        """Write a file unless it exists."""
         with _errors(path):
             obstore.put(self._objects, path, data, mode="create")
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, in one step replacing the one that may be there."""
+        """Write a file, atomically replacing an existing one."""
         with _errors(path):
             obstore.put(self._objects, path, data)
 
@@ -81,13 +81,13 @@ class CloudStore:
             local_file.unlink()
 
     def move(self, path: str, target: str) -> None:
-        """Let the service copy an object to another name, then delete the old one."""
+        """Copy an object to another name within the service, then delete the old one."""
         with _errors(path):
             obstore.copy(self._objects, path, target)
             obstore.delete(self._objects, path)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file has this name."""
+        """Return whether a file with this name exists."""
         try:
             self.stat(path)
         except FileMissingError:
@@ -110,8 +110,8 @@ class CloudStore:
             return _stored(obstore.head(self._objects, path))
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are missing already are passed over."""
-        # One by one where a batch fails: some services report a missing object as an error for the whole batch.
+        """Delete files; missing ones are ignored."""
+        # Deletes one by one if a batch fails: some services report one missing object as an error of the whole batch.
         pending = list(paths)
         for path in pending:
             check_inside(path)
@@ -129,11 +129,11 @@ class CloudStore:
         self.delete([file.path for file in self.list(prefix, recursive=True)])
 
     def local_path(self, path: str) -> None:  # noqa: ARG002 - the protocol's signature
-        """Return None: nothing here can be opened by a local path."""
+        """Return None: files in a cloud have no local path."""
         return
 
     def local_scratch(self) -> Path:
-        """Return a temporary folder of this machine, deleted with the store."""
+        """Return a temporary local folder, deleted with the store."""
         return self._scratch.path()
 
     def _delete_one(self, path: str) -> None:

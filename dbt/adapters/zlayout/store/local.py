@@ -1,4 +1,4 @@
-"""The store of a local (or mounted POSIX) file system: hard links create, renames replace."""
+"""The store for a local (or mounted POSIX) file system; creates by hard link and replaces by rename."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, Sto
 from dbt.adapters.zlayout.store.uri import escaped
 
 SCRATCH_FOLDER = ".zlayout/staging"
-# Gone meanwhile, a link to nothing, a loop of links.
+# Deleted meanwhile, a broken link, or a loop of links.
 _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 class LocalStore:
-    """Files below a folder of this machine.
+    """Files below a local folder.
 
-    Every write goes to a hidden file of `local_scratch` first, is flushed to the disk, and then gets its name.
+    Every write goes to a hidden file in `local_scratch` first, is flushed to disk, and then gets its name.
 
     Args:
         root: Absolute path of the folder; it need not exist yet.
@@ -45,13 +45,13 @@ class LocalStore:
             return file.read()
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
-        """Return the last bytes of a file, or all of a smaller one."""
+        """Return the last bytes of a file, or the whole file if it is smaller."""
         with _errors(path), self._opened(path) as (file, size_bytes):
             file.seek(max(0, size_bytes - most_bytes))
             return file.read()
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file only if none has this name."""
+        """Write a file unless it exists."""
         target = self._root / path
         with _errors(path), self._unfinished(data) as unfinished:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class LocalStore:
             _flush_folder(target.parent)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, in one step replacing the one that may be there."""
+        """Write a file, atomically replacing an existing one."""
         target = self._root / path
         with _errors(path), self._unfinished(data) as unfinished:
             if target.parent.parent != self._root or not self._put_with_folder(unfinished, target):
@@ -76,7 +76,7 @@ class LocalStore:
             _flush_folder(target.parent)
 
     def put_file(self, path: str, local_file: Path) -> None:
-        """Move a finished local file into place, replacing the one that may be there."""
+        """Move a finished local file into place, replacing an existing one."""
         target = self._root / path
         with _errors(path):
             _flush_file(local_file)
@@ -90,11 +90,11 @@ class LocalStore:
             _flush_folder(target.parent)
 
     def move(self, path: str, target: str) -> None:
-        """Give a finished file of this store another name, replacing the file that may have it."""
+        """Rename a finished file of this store, replacing an existing one."""
         self.put_file(target, self._root / path)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file (not a folder) has this name."""
+        """Return whether a file (not a folder) with this name exists."""
         with _errors(path):
             return (self._root / path).is_file()
 
@@ -112,7 +112,7 @@ class LocalStore:
         return StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are missing already, or that lie behind a linked folder, are passed over."""
+        """Delete files; missing files and files behind a linked folder are ignored."""
         within: dict[Path, bool] = {}
         for path in paths:
             check_inside(path)
@@ -124,20 +124,20 @@ class LocalStore:
                     (self._root / path).unlink()
 
     def delete_tree(self, prefix: str) -> None:
-        """Delete a folder with all that is in it ('' is the root); a missing one is passed over."""
+        """Delete a folder with all its content ('' is the root); a missing folder is ignored."""
         folder = self._root / prefix
-        # A file that another process deletes meanwhile is as good as deleted, so one more pass is made.
+        # Another process may delete a file of the folder meanwhile, so a second pass is made.
         for _ in range(2):
             with _errors(prefix), suppress(FileNotFoundError):
                 shutil.rmtree(folder)
                 return
 
     def local_path(self, path: str) -> Path:
-        """Return where a local program can open the file."""
+        """Return the local path of a file."""
         return self._root / path
 
     def local_scratch(self) -> Path:
-        """Return the existing folder for unfinished files."""
+        """Return the folder for unfinished files, which exists."""
         try:
             self._scratch.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -149,7 +149,7 @@ class LocalStore:
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[tuple[IO[bytes], int]]:
-        """Open a file; a pipe, which would have this process wait for whoever writes into it, is none."""
+        """Open a regular file; refuses pipes, on which reading would block until someone writes."""
         descriptor = os.open(self._root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
@@ -158,14 +158,14 @@ class LocalStore:
             yield file, status.st_size
 
     def _is_within(self, folder: Path) -> bool:
-        """Whether no link leads from the root to a folder: what lies behind one is somebody else's."""
+        """Return whether no link leads from the root to a folder: files behind a link belong to somebody else."""
         root = Path(os.path.realpath(self._root))
         return Path(os.path.realpath(folder)) == root / folder.relative_to(self._root)
 
     def _put_with_folder(self, unfinished: Path, target: Path) -> bool:
-        """Put the first file of a new folder into place together with the folder; false if the folder is there.
+        """Create a new folder together with its first file; return False if the folder exists.
 
-        Spark takes a table whose manifest folder is empty for an empty table.
+        Spark treats a table whose manifest folder is empty as an empty table.
         """
         if target.parent.exists():
             return False
@@ -184,7 +184,7 @@ class LocalStore:
     def _unfinished(self, data: bytes) -> Iterator[Path]:
         path = self.local_scratch() / f".{uuid.uuid4().hex}.tmp"
         try:
-            # open() and not tempfile: the file must get the mode that the umask gives every other file of the table.
+            # open() instead of tempfile: the umask must apply to this file as to all other files of the table.
             with path.open("xb") as file:
                 file.write(data)
                 file.flush()
@@ -207,7 +207,7 @@ class LocalStore:
 
 
 def folder_problem(folder: Path) -> str | None:
-    """Tell why nothing can be written into a folder, which need not exist yet; None where nothing speaks against it."""
+    """Return why nothing can be written into a folder, which need not exist yet; None if there is no known reason."""
     there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if not there.is_dir():
         return f"{there} is a file, not a folder"
@@ -215,7 +215,7 @@ def folder_problem(folder: Path) -> str | None:
 
 
 def _files_below(folder: str, relative: str, recursive: bool) -> Iterator[StoredFile]:
-    # Folders that vanish while they are listed were deleted by a cleaner or a drop: they have no files.
+    # Folders that vanish during the listing were deleted by a clean or a drop: they have no files.
     try:
         entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -228,7 +228,7 @@ def _files_below(folder: str, relative: str, recursive: bool) -> Iterator[Stored
                     yield from _files_below(entry.path, path, recursive)
                 continue
             try:
-                # A linked folder belongs to somebody else; what is found here may be deleted.
+                # Linked folders belong to somebody else, and listed files may be deleted.
                 if entry.is_symlink() and entry.is_dir():
                     continue
                 status = entry.stat()
@@ -246,7 +246,7 @@ def _flush_file(path: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    # The name of a file lives in its folder: without this a power cut may forget a commit that was reported done.
+    # The folder holds the names of its files: without this, a power failure may undo a commit that was reported done.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -262,5 +262,5 @@ def _errors(path: str) -> Iterator[None]:
         raise AlreadyExistsError(f"{path} is there already") from error
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise FileMissingError(f"{path}: no such file ({error})") from error
-    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+    except (OSError, ValueError) as error:  # names that no file can have raise ValueError
         raise StoreError(f"{path}: {error}") from error

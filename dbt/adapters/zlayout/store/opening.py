@@ -1,4 +1,4 @@
-"""From the location of a table to the store that keeps it."""
+"""Opening stores: from the location of a table to the store that holds it."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _hadoop_openers: list[Opener] = []
 
 
 def open_hadoop_with(opener: Opener) -> None:
-    """Say how this process opens Hadoop file systems, which takes a JVM: the engine does so beside a Spark driver.
+    """Register how this process opens Hadoop file systems, which needs a JVM; the engine does so in a Spark driver.
 
     Args:
-        opener: From a location to its store.
+        opener: Returns the store of a location.
     """
     _hadoop_openers[:] = [opener]
 
 
 def place_problem(location: str) -> str | None:
-    """Tell why no table can lie at a location, as far as its spelling goes; None where it can.
+    """Return why a location cannot hold a table, judging by its spelling only; None if it can.
 
     Args:
-        location: As `open_store` takes it.
+        location: As for `open_store`.
     """
     if has_login(location):
         return NO_LOGIN
@@ -74,12 +74,12 @@ def open_store(location: str) -> Store:
     """Open the store of a table.
 
     Args:
-        location: A path of this machine, taken literally; or a URI ('file:/x', 'file:///x', 's3://bucket/x',
-            'hdfs://namenode/x'), whose percent escapes are decoded, as in the location that Spark's catalog keeps.
+        location: A local path, taken literally; or a URI ('file:/x', 'file:///x', 's3://bucket/x',
+            'hdfs://namenode/x'), whose percent escapes are decoded, as in locations of Spark's catalog.
 
     Raises:
-        UnsupportedError: The scheme has no store that promises create-if-absent, or none in this process, or the path
-            is not absolute.
+        UnsupportedError: No store with create-if-absent exists for the scheme, or none in this process, or the path is
+            not absolute.
     """
     if (problem := place_problem(location)) is not None:
         raise UnsupportedError(f"location {without_login(location)!r} {problem}")
@@ -90,7 +90,7 @@ def open_store(location: str) -> Store:
     if scheme == "file":
         return LocalStore(Path(_path_of_file_uri(location)))
     if scheme in _CLOUD_SCHEMES:
-        # Imported here: it loads a native library that a local table never needs.
+        # Imported here because it loads a native library that local tables never need.
         from dbt.adapters.zlayout.store.cloud import CloudStore  # noqa: PLC0415
 
         return CloudStore(location)
@@ -100,14 +100,14 @@ def open_store(location: str) -> Store:
 
 
 def check_place(location: str) -> None:
-    """Check that tables can lie at a location, as far as that can be told without writing.
+    """Check that a location can hold tables, as far as possible without writing.
 
     Args:
-        location: As `open_store` takes it.
+        location: As for `open_store`.
 
     Raises:
-        UnsupportedError: Its spelling leads nowhere.
-        StoreError: It is a folder of this machine that cannot be written.
+        UnsupportedError: Its spelling is not valid.
+        StoreError: It is a local folder that cannot be written.
     """
     if (problem := place_problem(location)) is not None:
         raise UnsupportedError(f"location_root: {without_login(location)!r} {problem}")
@@ -124,15 +124,15 @@ def _is_remote(location: str) -> bool:
 
 
 def workers_can_write(store: Store) -> bool:
-    """Tell whether Spark's Python workers, which have no JVM, reach the files of a store.
+    """Return whether Spark's Python workers, which have no JVM, can access the files of a store.
 
-    Where they do not, rows are written by Spark's own writer, and the driver names the files.
+    If they cannot, Spark's own writer writes the rows, and the driver names the files.
     """
     return urlsplit(store.root_uri).scheme not in _HADOOP_SCHEMES
 
 
 def no_jvm(location: str) -> UnsupportedError:
-    """Return the error of a process that would need a Spark driver's JVM."""
+    """Return the error for a process that would need a Spark driver's JVM."""
     return UnsupportedError(
         f"location {location!r}: a Hadoop file system is reached through the JVM of a Spark driver, and this process "
         "has none (Spark's Python workers never have); start a Spark session first, and write such tables with "

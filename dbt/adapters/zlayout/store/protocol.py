@@ -1,4 +1,4 @@
-"""What the timeline, the index and the writers need of a place that keeps files."""
+"""The store protocol: what the timeline, the index and the writers need from a place that holds files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class StoredFile:
     Attributes:
         path: Relative to the root, '/'-separated, the real name (nothing is URI-escaped).
         size_bytes: Length of the file.
-        modified_ms: Time of the last change, milliseconds since the epoch.
+        modified_ms: Time of the last modification, milliseconds since the epoch.
     """
 
     path: str
@@ -27,12 +27,12 @@ class StoredFile:
 
 StoredFiles = list[StoredFile]
 
-# Metadata of a million files is some hundred megabytes; what is read whole and is larger was damaged.
+# Metadata of a million files takes some hundred megabytes; a larger file that is read whole must be damaged.
 MOST_BYTES_READ = 2 << 30
 
 
 def too_large(path: str, size_bytes: int) -> StoreError:
-    """The error of a file that is too large to be read into memory."""
+    """Return the error for a file that is too large to read into memory."""
     return StoreError(
         f"{path} has {size_bytes:,} bytes; no file of a table's metadata has more than {MOST_BYTES_READ:,}"
     )
@@ -41,8 +41,8 @@ def too_large(path: str, size_bytes: int) -> StoreError:
 class Store(Protocol):
     """The files below one root; every path is relative to it, '/'-separated and unescaped.
 
-    A reader never sees half a file: `create`, `put`, `put_file` and `move` make a file appear whole or not at all.
-    Failures that no method names are raised as `StoreError`.
+    Readers never see partial files: `create`, `put`, `put_file` and `move` make a file appear complete or not at all.
+    Failures that a method does not list are raised as `StoreError`.
     """
 
     @property
@@ -55,12 +55,12 @@ class Store(Protocol):
 
         Raises:
             FileMissingError: There is no such file.
-            StoreError: It is larger than `MOST_BYTES_READ`, or no regular file.
+            StoreError: It is larger than `MOST_BYTES_READ`, or is not a regular file.
         """
         ...
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
-        """Return the last bytes of a file, or all of a smaller one.
+        """Return the last bytes of a file, or the whole file if it is smaller.
 
         Raises:
             FileMissingError: There is no such file.
@@ -68,23 +68,23 @@ class Store(Protocol):
         ...
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file only if none has this name: of several writers exactly one succeeds.
+        """Write a file unless it exists; of several concurrent writers exactly one succeeds.
 
         Raises:
-            AlreadyExistsError: The file is there already; it is left as it is.
+            AlreadyExistsError: The file already exists; it is left unchanged.
         """
         ...
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, in one step replacing the one that may be there."""
+        """Write a file, atomically replacing an existing one."""
         ...
 
     def put_file(self, path: str, local_file: Path) -> None:
-        """Move a finished local file into place, replacing the one that may be there."""
+        """Move a finished local file into place, replacing an existing one."""
         ...
 
     def move(self, path: str, target: str) -> None:
-        """Give a finished file of this store another name, replacing the file that may have it.
+        """Rename a finished file of this store, replacing an existing one.
 
         Its bytes do not pass through this process.
 
@@ -94,15 +94,15 @@ class Store(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file (not a folder) has this name."""
+        """Return whether a file (not a folder) with this name exists."""
         ...
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
-        """List the files of a folder, sorted by path; a missing folder is empty, and linked ones are not entered.
+        """List the files of a folder, sorted by path; a missing folder is empty, and linked folders are not entered.
 
         Args:
             prefix: A folder; '' is the root.
-            recursive: Whether files of folders below it are listed too.
+            recursive: Whether to list files of folders below it as well.
         """
         ...
 
@@ -115,17 +115,17 @@ class Store(Protocol):
         ...
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are missing already are passed over."""
+        """Delete files; missing ones are ignored."""
         ...
 
     def delete_tree(self, prefix: str) -> None:
-        """Delete a folder with all that is in it ('' is the root); a missing one is passed over."""
+        """Delete a folder with all its content ('' is the root); a missing folder is ignored."""
         ...
 
     def local_path(self, path: str) -> Path | None:
-        """Return where a local program can open the file, or None where it cannot."""
+        """Return the local path of a file, or None if local programs cannot open it."""
         ...
 
     def local_scratch(self) -> Path:
-        """Return an existing local folder for unfinished files, on the store's own file system where that is local."""
+        """Return an existing local folder for unfinished files, on the store's own file system if that is local."""
         ...

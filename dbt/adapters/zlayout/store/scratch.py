@@ -1,4 +1,4 @@
-"""A temporary folder of this machine, for stores whose files lie elsewhere."""
+"""Local scratch: a temporary folder for stores whose files are elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class LocalScratch:
-    """A folder for unfinished files, made when it is first asked for and deleted with its owner."""
+    """A folder for unfinished files, created on first use and deleted with its owner."""
 
     def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None

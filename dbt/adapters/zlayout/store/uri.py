@@ -1,15 +1,15 @@
-"""Absolute URIs of files, in the spelling that Spark writes and reads back."""
+"""Absolute URIs of files, in the spelling that Spark writes and reads."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import quote
 
-# RFC 3986 path characters that java.net.URI leaves alone. All else, '%' and non-ASCII letters included, is written as
-# escaped UTF-8: `new Path(new URI(text))` decodes it to the real name. The name of a partition folder may itself hold
-# an escape (`k=a%2Fb`); its '%' becomes '%25', so that the decoded name is the one on disk.
+# RFC 3986 path characters that java.net.URI keeps. All others, including '%' and non-ASCII letters, are written as
+# escaped UTF-8: `new Path(new URI(text))` decodes them to the real name. The name of a partition folder may itself
+# contain an escape (`k=a%2Fb`); its '%' becomes '%25', so that the decoded name is the one on disk.
 _AUTHORITY = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)")
-# There, the name before '@' is the container and no user.
+# In these schemes, the name before '@' is the container and not a user.
 _WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^:@]*)(:\d*)?")
 _ESCAPED = re.compile(r"[^A-Za-z0-9/:@!$&'()*+,;=\-._~]")
@@ -34,7 +34,7 @@ def qualified(root_uri: str, relative_path: str) -> str:
 
 
 def escaped(path: str) -> str:
-    """Escape the characters of a path that may not stand in a URI.
+    """Escape the characters of a path that a URI may not contain.
 
     Args:
         path: Real names, '/'-separated.
@@ -43,7 +43,7 @@ def escaped(path: str) -> str:
 
 
 def has_login(location: str) -> bool:
-    """Tell whether a location holds login details, as 's3://key:secret@bucket/x' does."""
+    """Return whether a location contains login details, as 's3://key:secret@bucket/x' does."""
     match = _AUTHORITY.match(location)
     if match is None:
         return False
@@ -51,12 +51,12 @@ def has_login(location: str) -> bool:
     container, at, host = authority.rpartition("@")
     if at and scheme.lower() in _WITH_CONTAINER and ":" not in container:
         authority = host
-    # A secret may hold a slash, so that what follows it is no part of the authority.
+    # A secret may contain a slash, so that the part after it is not recognised as authority.
     return _HOST_AND_PORT.fullmatch(authority) is None
 
 
 def without_login(location: str) -> str:
-    """Return a location as it may be printed."""
+    """Return a location without login details, safe to print."""
     if not has_login(location):
         return location
     scheme, _, rest = location.partition("://")

@@ -1,4 +1,4 @@
-"""The log of versions: finding the newest, reading any, and appending one by create-if-absent."""
+"""The timeline: finds the newest version, reads any version, and appends one by create-if-absent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit, CommitHeader
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
 
-# So many versions are looked for one by one after the newest checkpoint; past them a listing is cheaper.
+# Number of versions to probe one by one after the newest checkpoint; beyond that a listing is cheaper.
 _PROBES = 4 * CHECKPOINT_EVERY
 
 
@@ -53,10 +53,10 @@ class Timeline:
         self._cached: _Cached | None = None
 
     def latest_version(self) -> int | None:
-        """Return the newest version, or None where there is none yet.
+        """Return the newest version, or None if there is none yet.
 
-        Looks from the newest checkpoint onward and does not list the history, unless the hint to that checkpoint is
-        missing, damaged or old.
+        Searches from the newest checkpoint on and does not list the history, unless the hint to that checkpoint is
+        missing, damaged or outdated.
         """
         known = self._recall()
         version = known.version if known else self._hinted_version()
@@ -113,7 +113,7 @@ class Timeline:
         """Return the versions, newest first, without their files.
 
         Args:
-            limit: At most so many; None for all.
+            limit: Most versions to return; None for all.
         """
         newest = self.latest_version()
         if newest is None:
@@ -123,20 +123,20 @@ class Timeline:
         return [CommitHeader.from_json(self.store.read(path), path) for path in paths]
 
     def append(self, commit: Commit, before: Snapshot | None) -> Snapshot:
-        """Write a log entry if nobody wrote that version, and a checkpoint when it is time.
+        """Write a log entry unless its version exists, and a checkpoint when one is due.
 
         Args:
             commit: The entry.
-            before: The snapshot of the version before it.
+            before: The snapshot of the previous version.
 
         Raises:
-            AlreadyExistsError: Another writer has that version.
-            StoreError: The store failed; whether the version is there is unknown.
+            AlreadyExistsError: Another writer has committed that version.
+            StoreError: The store failed; it is unknown whether the version exists.
         """
         self.store.create(log_path(commit.version), commit.to_json())
         snapshot = replay(before, [commit])
         try:
-            # What follows only makes reading cheaper: the version is committed whatever becomes of it.
+            # The version is committed; the rest only makes reading cheaper, so it may fail.
             if commit.version and commit.version % CHECKPOINT_EVERY == 0:
                 self.write_checkpoint(snapshot)
             self._cache(snapshot)
@@ -145,7 +145,7 @@ class Timeline:
         return snapshot
 
     def write_checkpoint(self, snapshot: Snapshot) -> None:
-        """Write a snapshot as a checkpoint and point the hint to it."""
+        """Write a snapshot as a checkpoint and update the hint to it."""
         self.store.put(checkpoint_path(snapshot.version), checkpoint_bytes(snapshot))
         self.store.put(CHECKPOINT_HINT, hint_bytes(snapshot.version))
 
@@ -200,7 +200,7 @@ class Timeline:
         return None
 
     def _read_checkpoint(self, version: int) -> Snapshot | None:
-        # A checkpoint is advice: one that cannot be read costs time, never the table.
+        # Checkpoints are optional: one that cannot be read costs time, but not the table.
         path = checkpoint_path(version)
         try:
             snapshot = snapshot_from_checkpoint(self.store.read(path), path)
@@ -212,7 +212,7 @@ class Timeline:
         self._cached = _Cached(snapshot, self.store.stat(log_path(snapshot.version)))
 
     def _recall(self) -> Snapshot | None:
-        # The folder may have been dropped and made again since: then the entry is another file.
+        # The folder may have been dropped and recreated since: then the entry is another file.
         known = self._cached
         if known is None:
             return None

@@ -1,1 +1,1 @@
-"""Statistics from Parquet footers, and from data where footers leave something open."""
+"""Statistics from Parquet footers, and from the data where footers are incomplete."""

@@ -1,4 +1,4 @@
-"""Statistics of a data file from its Parquet footer, row groups merged; what a footer does not prove stays unknown."""
+"""Footer statistics of a data file, merged over row groups; values that a footer does not prove are unknown."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 @dataclass(frozen=True)
 class ColumnFooter:
-    """One column of one file; None is unknown.
+    """The statistics of one column of one file; None means unknown.
 
     Attributes:
-        bounds: Smallest and largest value; also None when there is no value, which the counts then say.
+        bounds: Smallest and largest value; also None if there is no value, as the counts then show.
         null_count: Rows that are null.
         nan_count: Rows that are NaN; 0 for types without NaN.
-        value_count: Rows, nulls and NaN included.
+        value_count: Rows, including nulls and NaN.
     """
 
     bounds: Bounds | None
@@ -34,11 +34,11 @@ class ColumnFooter:
 
 @dataclass(frozen=True)
 class FooterStatistics:
-    """One file: plain values, small to pickle from a Spark task.
+    """The statistics of one file: plain values, small to pickle from a Spark task.
 
     Attributes:
         row_count: Rows of the file.
-        columns: One entry for each tracked column, in their order.
+        columns: One entry for each tracked column, in the same order.
     """
 
     row_count: int
@@ -56,7 +56,7 @@ def footer_statistics(
     Args:
         metadata: The file's footer.
         columns: Columns to read, with the table's types.
-        nan_counts: NaN of float columns, from whoever saw the values; footers do not tell.
+        nan_counts: NaN counts of float columns, from a writer that saw the values; footers do not have them.
     """
     leaves = file_leaves(metadata)
     positions = {path: number for number, (path, inside_list) in enumerate(leaves or ()) if not inside_list}
@@ -81,12 +81,12 @@ def footer_statistics(
 def footer_table(
     paths: Sequence[str], statistics: Sequence[FooterStatistics], columns: Sequence[TrackedColumn]
 ) -> pa.Table:
-    """Puts the statistics of many files into the form of the ``column_stats`` slice.
+    """Converts the statistics of many files to the form of the ``column_stats`` slice.
 
     Args:
         paths: The files, relative to the table.
-        statistics: One entry a file, over the same columns.
-        columns: What was read.
+        statistics: One entry per file, over the same columns.
+        columns: The columns that were read.
 
     Returns:
         ``path`` and one struct column for each tracked column.
@@ -96,12 +96,12 @@ def footer_table(
 
 
 def file_leaves(metadata: pq.FileMetaData) -> list[tuple[ColumnPath, bool]] | None:
-    """Path of each leaf and whether it is inside a list or a map; None when the file's schema has no Arrow form."""
+    """Returns the path of each leaf and whether it is inside a list or map; None if the schema has no Arrow form."""
     try:
         leaves = list(_leaves(metadata.schema.to_arrow_schema(), (), inside_list=False))
     except (pa.ArrowException, ValueError):
         return None
-    # The path that a footer spells joins names with dots and cannot tell `a.b` from a.b; the order of leaves can.
+    # Paths in a footer join names with dots, so `a.b` and a.b look the same there; the order of leaves is unambiguous.
     return leaves if len(leaves) == metadata.num_columns else None
 
 
@@ -118,7 +118,7 @@ def _leaves(fields: Iterable[pa.Field], prefix: ColumnPath, *, inside_list: bool
 
 
 def _resembles(path: ColumnPath, folded_paths: Iterable[ColumnPath]) -> bool:
-    """Whether the file has this name in another case or another shape, so that a reader may find something there."""
+    """Whether the file has this name in another case or shape, so that a reader may find values there."""
     folded = tuple(name.lower() for name in path)
     return any(folded[: len(each)] == each[: len(folded)] for each in folded_paths)
 
@@ -152,7 +152,7 @@ def _with_nan_count(found: ColumnFooter, nan_count: int | None, rules: WriterRul
 
 
 def _chunk(chunk: Any, decoder: Decoder | None, required: bool) -> tuple[int | None, Bounds | None]:
-    """Null count and bounds of one column chunk; statistics that contradict themselves are not believed at all."""
+    """Returns null count and bounds of one column chunk; contradictory statistics are ignored completely."""
     statistics = chunk.statistics
     if statistics is None:
         return (0 if required or not chunk.num_values else None), None
@@ -170,7 +170,7 @@ def _chunk(chunk: Any, decoder: Decoder | None, required: bool) -> tuple[int | N
 
 
 def _key(value: Any) -> Any:
-    """Strings by their UTF-8 bytes; Python's order of code points is the same, but says so less plainly."""
+    """Returns strings as UTF-8 bytes; Python's code point order is the same, but this states the order explicitly."""
     return value.encode() if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""What a file's footer leaves open, and what its data says of it."""
+"""Statistics from the data of a file, where its footer is incomplete."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 _JAVA_WRITER = "parquet-mr"
-# With spark.sql.parquet.int96TimestampConversion Spark moves such timestamps of other writers by the session's zone; no
-# zone was ever farther from UTC than 16 hours.
+# With spark.sql.parquet.int96TimestampConversion Spark shifts such timestamps of other writers by the session's zone;
+# no zone was ever farther from UTC than 16 hours.
 _ZONE_US = DAY_US
 _LARGEST = (1 << 63) - 1
 
@@ -32,22 +32,22 @@ _LARGEST = (1 << 63) - 1
 def open_columns(
     metadata: pq.FileMetaData, columns: Sequence[TrackedColumn], found: FooterStatistics
 ) -> tuple[TrackedColumn, ...]:
-    """The columns of which a footer does not tell everything, and the data would.
+    """Returns the columns whose statistics are incomplete in the footer but available from the data.
 
     Args:
         metadata: The file's footer.
         columns: Columns of the table.
-        found: What the footer says of them.
+        found: Their footer statistics.
     """
     incomplete = [each for each, entry in zip(columns, found.columns, strict=True) if not is_complete(entry)]
     return readable_columns(metadata, incomplete)
 
 
 def readable_columns(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]) -> tuple[TrackedColumn, ...]:
-    """The columns whose values in a file every Spark reads alike.
+    """Returns the columns whose values in a file all versions of Spark read alike.
 
-    Those that the file spells otherwise, or holds in a type that one version of Spark reads otherwise than another, are
-    not among them: they stay unknown.
+    Columns that the file spells differently, or stores in a type that versions of Spark read differently, are excluded:
+    they stay unknown.
     """
     leaves = _leaves_by_path(metadata)
     return tuple(
@@ -59,7 +59,7 @@ def readable_columns(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]
 
 
 def is_complete(entry: ColumnFooter) -> bool:
-    """Whether nothing of a column is open: counts are known, and bounds wherever there is a value."""
+    """Whether the statistics of a column are complete: counts are known, and so are bounds if there is a value."""
     if entry.null_count is None or entry.nan_count is None or entry.value_count is None:
         return False
     return entry.bounds is not None or entry.null_count + entry.nan_count == entry.value_count
@@ -71,13 +71,13 @@ def completed(
     found: FooterStatistics,
     seen: Mapping[ColumnPath, ColumnFooter],
 ) -> FooterStatistics:
-    """The statistics of a file with those that its data gave, as far as every reader sees the same data.
+    """Returns the statistics of a file completed from its data, for columns that every reader reads alike.
 
     Args:
         metadata: The file's footer.
         columns: Columns of the table.
-        found: What the footer says of them.
-        seen: What a full read says of some of them.
+        found: Their footer statistics.
+        seen: Statistics of some of them from a full read.
     """
     leaves = _leaves_by_path(metadata)
     rules = writer_rules(metadata.created_by or "", metadata.metadata or {})
@@ -94,7 +94,7 @@ def completed(
 
 
 def stats_of_values(values: pa.Array, column_type: pa.DataType) -> pa.StructArray:
-    """Statistics of some values as one row of `stats_type`; NaN and null are in no bound."""
+    """Returns the statistics of values as one row of `stats_type`; bounds exclude NaN and null."""
     values = values.cast(column_type)
     nan_count = 0
     numbers = values
@@ -113,7 +113,7 @@ def stats_of_values(values: pa.Array, column_type: pa.DataType) -> pa.StructArra
 
 
 def entries_of(stats: pa.StructArray) -> Iterator[ColumnFooter]:
-    """The rows of `stats_type` as plain values, bounds as a footer's are; texts that are no UTF-8 have no bounds."""
+    """Yields rows of `stats_type` as plain values like those of a footer; strings that are not UTF-8 have no bounds."""
     kind = stats.type.field("min").type
     lows, highs = (_plain(stats.field(side), kind) for side in ("min", "max"))
     counts = [stats.field(name).to_pylist() for name in ("null_count", "nan_count", "value_count")]
@@ -139,7 +139,7 @@ def _text(raw: bytes | None) -> str | None:
 
 
 def _times(bounds: Bounds, column: TrackedColumn, rules: WriterRules, created_by: str, *, int96: bool) -> Bounds | None:
-    """Bounds of dates and times that hold in whatever calendar and zone a reader takes them; others as they are."""
+    """Returns bounds of dates and times that hold in any calendar and zone that a reader may use; others unchanged."""
     is_date, is_time = pa.types.is_date32(column.type), pa.types.is_timestamp(column.type)
     if not (is_date or is_time):
         return bounds

@@ -1,4 +1,4 @@
-"""What the raw bounds of a Parquet footer mean as values of a table's column, and when they mean nothing."""
+"""Footer values: converts raw Parquet bounds to values of the table's column, or rejects those that prove nothing."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _WIDE = decimal.Context(prec=76)
 _SPARK_VERSION = b"org.apache.spark.version"
 _LEGACY_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _WRITER = re.compile(r"(parquet-cpp(?:-arrow)?|parquet-mr) version (\d+)\.(\d+)(?:\.(\d+))?")
-# Releases of parquet-java whose bounds tell of NaN; 1.18.0 leaves NaN out, and so may what comes after it.
+# Releases of parquet-java whose bounds reveal NaN; 1.18.0 excludes NaN from bounds, and later releases may, too.
 _FIRST_WITH_NAN, _LAST_WITH_NAN = (1, 10, 0), (1, 17, 0)
-# Before this day Spark may shift dates and times of files that do not say which calendar and zone rules wrote them.
+# Before this day Spark may shift dates and times of files that do not state the calendar and zone of their writer.
 FIRST_SAFE_DAY = -25567
 DAY_US = 86_400_000_000
 _FLOATS = {pa.float32(): ("FLOAT",), pa.float64(): ("FLOAT", "DOUBLE")}
@@ -28,7 +28,7 @@ _UNIT_NS = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
 
 @dataclass(frozen=True)
 class Bounds:
-    """Smallest and largest value of a chunk or a file, nulls and NaN left out.
+    """Smallest and largest value of a chunk or a file, without nulls and NaN.
 
     Attributes:
         minimum: As ``pyarrow.array`` takes it for the column's type: days, microseconds, Decimal, str …
@@ -48,13 +48,13 @@ Decoder = Callable[[Any, Any], Bounds | None]
 
 @dataclass(frozen=True)
 class WriterRules:
-    """What may be believed of a file, by who wrote it.
+    """Which statistics of a file are reliable, depending on its writer.
 
     Attributes:
         text_bounds: Whether bounds of strings and binary follow the order of unsigned bytes, or are wider.
-        text_exact: Whether this writer never cuts them.
+        text_exact: Whether this writer never truncates them.
         old_dates: Whether dates and times before 1900 are read as they are stored.
-        old_int96: Whether the same is true of the older timestamps of 96 bits.
+        old_int96: Whether the same holds for the older 96-bit timestamps.
         nan_drops_bounds: Whether a chunk of floats has bounds only if it has no NaN.
     """
 
@@ -66,7 +66,7 @@ class WriterRules:
 
 
 def writer_rules(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterRules:
-    """Judges a file by the ``created_by`` and the key-value metadata of its footer."""
+    """Returns the rules for a file with this ``created_by`` and key-value metadata in its footer."""
     match = _WRITER.search(created_by)
     writer, version = (match[1], tuple(int(part or 0) for part in match.groups()[1:])) if match else ("", (0, 0, 0))
     spark_match = re.match(rb"(\d+)\.(\d+)", key_values.get(_SPARK_VERSION, b""))
@@ -80,21 +80,21 @@ def writer_rules(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterRu
         old_dates=spark3 and todays_calendar,
         # Source: org.apache.spark.sql.execution.datasources.DataSourceUtils.int96RebaseSpec.
         old_int96=spark_version >= (3, 1) and todays_calendar,
-        # They compare with Double.compare, so NaN becomes the maximum, which is then no bound.
+        # These releases compare with Double.compare, so NaN becomes the maximum, and the bounds are then dropped.
         nan_drops_bounds=writer == "parquet-mr" and _FIRST_WITH_NAN <= version <= _LAST_WITH_NAN,
     )
 
 
 def bounds_decoder(leaf: pq.ColumnSchema, column_type: pa.DataType, rules: WriterRules) -> Decoder | None:
-    """How to read a chunk's raw minimum and maximum.
+    """Returns a decoder of a chunk's raw minimum and maximum.
 
     Args:
         leaf: The file's column.
-        column_type: The table's type of it, canonical.
-        rules: What to believe of the file.
+        column_type: The canonical type of the column in the table.
+        rules: The rules for the file.
 
     Returns:
-        A function of raw minimum and maximum, or None where this file's type says nothing about the table's type.
+        A function of raw minimum and maximum, or None if the file's type proves nothing about the table's type.
     """
     logical = json.loads(leaf.logical_type.to_json())
     kinds = pa.types

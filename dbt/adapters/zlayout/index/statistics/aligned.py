@@ -1,4 +1,4 @@
-"""Statistics lined up with the rows that pruning decides on: files, or partitions."""
+"""Statistics aligned with the files or partitions that pruning evaluates."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class AlignedStatistics:
     columns: Mapping[ColumnPath, ColumnBounds]
 
     def column(self, path: ColumnPath) -> ColumnBounds | None:
-        """The column's statistics; None where nothing at all is known of it."""
+        """Returns the column's statistics; None if nothing is known about it."""
         return self.columns.get(path)
 
 
 def bounds_of_stats(stats: pa.StructArray) -> ColumnBounds:
-    """Takes the struct of a slice apart; rows that are null become unknown."""
+    """Converts the struct of a slice to bounds; null rows become unknown."""
     low, high = stats.field("min"), stats.field("max")
     return ColumnBounds(
         type=low.type,
@@ -46,7 +46,7 @@ def bounds_of_stats(stats: pa.StructArray) -> ColumnBounds:
 
 
 def bounds_of_partition(values: PartitionValues, row_count: pa.Array) -> ColumnBounds:
-    """A partition column as statistics: every row of a file has the one value."""
+    """Returns a partition column as statistics: all rows of a file have the same value."""
     kind = values.values.type
     present = pc.is_valid(values.values)
     nan = pc.and_(present, pc.is_nan(values.values)) if pa.types.is_floating(kind) else pa.repeat(False, len(present))
@@ -60,7 +60,7 @@ def bounds_of_partition(values: PartitionValues, row_count: pa.Array) -> ColumnB
 
 
 def cast_stats(stats: pa.StructArray, column_type: pa.DataType) -> pa.StructArray:
-    """The statistics with bounds of another type; bounds that the type cannot hold exactly become unknown."""
+    """Converts the bounds to another type; bounds that the type cannot represent exactly become unknown."""
     if stats.type.field("min").type == column_type:
         return stats
     try:

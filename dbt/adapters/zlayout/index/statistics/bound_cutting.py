@@ -1,4 +1,4 @@
-"""Long strings and binary cut to short bounds that are still bounds."""
+"""Bound cutting: shortens bounds of long strings and binary so that they remain valid bounds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def cut_bounds(stats: pa.StructArray, limit: int = MAX_BOUND_BYTES) -> pa.StructArray:
-    """Cuts the bounds of one column's statistics; other types than string and binary stay as they are.
+    """Shortens the bounds of one column's statistics; types other than string and binary are unchanged.
 
     Args:
         stats: Array of `stats_type`.
-        limit: Bytes that a bound may have.
+        limit: Most bytes of a bound.
 
     Returns:
-        The same with no bound longer than the limit. A bound that was cut is no longer exact; a maximum that has
-        nothing above it within the limit becomes unknown.
+        The statistics with no bound longer than the limit. A shortened bound is no longer exact; a maximum that has no
+        upper bound within the limit becomes unknown.
     """
     kind = stats.type.field("min").type
     if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
@@ -37,12 +37,16 @@ def cut_bounds(stats: pa.StructArray, limit: int = MAX_BOUND_BYTES) -> pa.Struct
 
 
 def text_floor(value: str, limit: int) -> str:
-    """The longest prefix within the limit; it never cuts a code point in two."""
+    """Returns the longest prefix within the limit that does not split a code point."""
     return value.encode()[:limit].decode(errors="ignore")
 
 
 def text_ceiling(value: str, limit: int) -> str | None:
-    """A string within the limit that is above every string that starts as the value does; None if there is none."""
+    """Returns a string within the limit that is above every string that starts like the value; None if there is none.
+
+    >>> text_ceiling("Bonn am Rhein", limit=4), text_ceiling("né", limit=2)
+    ('Bono', 'o')
+    """
     prefix = text_floor(value, limit)
     while prefix:
         successor = _next_code_point(ord(prefix[-1]))
@@ -53,12 +57,12 @@ def text_ceiling(value: str, limit: int) -> str | None:
 
 
 def binary_floor(value: bytes, limit: int) -> bytes:
-    """The first bytes, up to the limit."""
+    """Returns the first bytes, up to the limit."""
     return value[:limit]
 
 
 def binary_ceiling(value: bytes, limit: int) -> bytes | None:
-    """Bytes within the limit that are above all that start as the value does; None if the prefix is all 0xFF."""
+    """Returns bytes within the limit above all that start like the value; None if the prefix is all 0xFF."""
     prefix = value[:limit].rstrip(b"\xff")
     return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else None
 
@@ -75,7 +79,7 @@ def _cut(
     too_long = pc.fill_null(pc.greater(pc.binary_length(bound), limit), False)
     if not pc.any(too_long).as_py():
         return bound, exact
-    # Bounds repeat over files (constant prefixes, defaults): each distinct one is cut once.
+    # Bounds repeat over files (constant prefixes, defaults), so each distinct one is cut only once.
     distinct = pc.unique(bound.filter(too_long))
     cut = pa.array([shorten(value, limit) for value in distinct.to_pylist()], bound.type)
     replaced = cut.take(pc.index_in(bound.filter(too_long), value_set=distinct))

@@ -1,4 +1,4 @@
-"""The form of column statistics in Arrow: one struct column a tracked column, their paths in the schema's metadata."""
+"""Column statistics in Arrow: one struct column per tracked column, with the column paths in the schema's metadata."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FORMAT = 1
 
 
 def stats_type(column_type: pa.DataType) -> pa.StructType:
-    """The struct for one column: ``min``, ``max``, whether each is exact, and the counts.
+    """Returns the struct type for one column: ``min``, ``max``, whether each is exact, and the counts.
 
-    ``min`` and ``max`` leave nulls and NaN out; null is unknown, or no value where the counts say so. ``value_count``
-    counts all rows, nulls and NaN included.
+    ``min`` and ``max`` exclude nulls and NaN; null means unknown, or no value if the counts say so. ``value_count``
+    counts all rows, including nulls and NaN.
     """
     return pa.struct(
         [
@@ -42,14 +42,14 @@ def column_stats_table(
     structs: Sequence[pa.StructArray],
     examined: pa.Array | None = None,
 ) -> pa.Table:
-    """A table of ``path``, ``examined`` and ``c0``, ``c1`` … for the columns, in their order.
+    """Returns a table of ``path``, ``examined`` and ``c0``, ``c1`` … for the columns, in their order.
 
     Args:
-        row_paths: One file path a row.
-        columns: What each struct column describes.
+        row_paths: One file path per row.
+        columns: The column that each struct describes.
         structs: Arrays of `stats_type`, as long as ``row_paths``.
-        examined: Whether the data of a file was read for what its footer leaves open, so that nobody need try again;
-            false for all where it is not given.
+        examined: Whether the data of a file was read to complete its footer statistics, so that this is not repeated;
+            false for all if it is not given.
     """
     flags = pa.repeat(False, len(row_paths)) if examined is None else pc.fill_null(examined, False)
     table = pa.table({"path": row_paths, EXAMINED: flags, **{f"c{i}": struct for i, struct in enumerate(structs)}})
@@ -57,16 +57,16 @@ def column_stats_table(
 
 
 def with_column_paths(table: pa.Table, columns: Sequence[ColumnPath]) -> pa.Table:
-    """The table with the paths of ``c0``, ``c1`` … in its metadata."""
+    """Returns the table with the paths of ``c0``, ``c1`` … in its metadata."""
     text = json.dumps({"format": _FORMAT, "columns": [list(path) for path in columns]})
     return table.replace_schema_metadata({_METADATA_KEY: text.encode()})
 
 
 def column_paths(schema: pa.Schema) -> dict[ColumnPath, str]:
-    """The struct column of each path.
+    """Returns the name of the struct column of each path.
 
     Raises:
-        CorruptError: The schema does not say, or says it in a format of another version.
+        CorruptError: The schema has no such metadata, or has it in another format.
     """
     try:
         stored = json.loads((schema.metadata or {})[_METADATA_KEY])

@@ -1,4 +1,4 @@
-"""A column as one array, whatever chunks it came in."""
+"""Chunked columns as single arrays."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import pyarrow as pa
 
 
 def contiguous(values: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """The same values without chunks."""
+    """Returns the values as one array without chunks."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

@@ -1,4 +1,4 @@
-"""Merging statistics of files into statistics of what holds them; associative, commutative, unknown stays unknown."""
+"""Merging of file statistics: associative and commutative; unknown values stay unknown."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def merge_statistics(stats: pa.StructArray, groups: Groups, group_count: int) ->
     Args:
         stats: Array of `stats_type`.
         groups: The group of each row, from 0.
-        group_count: Number of groups; one without rows becomes the neutral element (counts 0, no bounds).
+        group_count: Number of groups; a group without rows becomes the neutral element (counts 0, no bounds).
 
     Returns:
-        One row a group. A bound is known if every row of the group knows it or has no values; it is exact if a row
-        that has it is exact there. A count is known if all rows know it.
+        One row per group. A bound is known if it is known in every row of the group that has values; it is exact if it
+        is exact in a row that has it. A count is known if it is known in all rows.
     """
     without_values = _without_values(stats)
     low, low_exact = _extreme(stats, "min", without_values, groups, group_count)
@@ -34,14 +34,14 @@ def merge_statistics(stats: pa.StructArray, groups: Groups, group_count: int) ->
 
 
 def merge_counts(counts: pa.Array, groups: Groups, group_count: int) -> pa.Array:
-    """Sums per group; a null makes its group's sum null."""
+    """Sums counts per group; a null makes the sum of its group null."""
     sums = np.zeros(group_count, np.int64)
     np.add.at(sums, groups, pc.fill_null(counts, 0).to_numpy(zero_copy_only=False))
     return pa.array(sums, COUNT_TYPE, mask=_any_of(_is_null(counts), groups, group_count))
 
 
 def _without_values(stats: pa.StructArray) -> npt.NDArray[np.bool_]:
-    """Rows known to hold only nulls and NaN, where an absent bound hides nothing."""
+    """Returns which rows are known to hold only nulls and NaN, so that missing bounds are not unknown."""
     present = pc.subtract(stats.field("value_count"), pc.add(stats.field("null_count"), stats.field("nan_count")))
     known: npt.NDArray[np.bool_] = pc.fill_null(pc.equal(present, 0), False).to_numpy(zero_copy_only=False)
     return known
@@ -80,12 +80,12 @@ def _any_of(flags: npt.NDArray[np.bool_], groups: Groups, group_count: int) -> n
 
 
 def merge_known(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.Array) -> pa.Array:
-    """The same for rows of which some belong to no group, with null for groups that are not known.
+    """Merges statistics of rows that may belong to no group; groups that are not known become null.
 
     Args:
         stats: Statistics of n rows.
         groups: int64[n], -1 for none.
-        known: Of each group whether its rows tell all of it.
+        known: For each group, whether its rows describe it completely.
     """
     inside = np.flatnonzero(groups >= 0)
     merged = merge_statistics(fields_of(stats.take(pa.array(inside))), groups[inside], len(known))
@@ -93,5 +93,5 @@ def merge_known(stats: pa.StructArray, groups: npt.NDArray[np.int64], known: pa.
 
 
 def fields_of(stats: pa.StructArray) -> pa.StructArray:
-    """The struct with its own nulls pushed down into its fields."""
+    """Returns the struct with its own nulls pushed down into its fields."""
     return pa.StructArray.from_arrays(stats.flatten(), fields=list(stats.type))

@@ -1,4 +1,4 @@
-"""Rows numbered by the partition they belong to."""
+"""Partition groups: numbers rows by the partition that they belong to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Rows that share their values.
+    """Groups of rows with equal values.
 
     Attributes:
         group_of_row: The group of each row; groups are numbered by first appearance.
@@ -30,17 +30,17 @@ class RowGroups:
 
 
 def group_rows(columns: Sequence[pa.Array], row_count: int) -> RowGroups:
-    """Groups rows by equal values, nulls equal among themselves.
+    """Groups rows by equal values; nulls are equal to each other.
 
     Args:
-        columns: Partition columns as text; none puts all rows into one group.
+        columns: Partition columns as text; without columns all rows form one group.
         row_count: Length of each.
     """
     codes = np.zeros(row_count, np.int64)
     for column in columns:
         encoded = pc.dictionary_encode(column, null_encoding="encode")
         codes = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
-        # Renumbered each time, so that many columns do not overflow.
+        # Renumbered for each column, so that many columns do not overflow.
         codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
     _, first, group = np.unique(codes, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first)

@@ -1,4 +1,4 @@
-"""Folders of partitions: their names as Spark spells them, their values as Spark reads them."""
+"""Partition folders: names as Spark writes them, and values as Spark reads them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ _ESCAPE = re.compile("%([0-9a-fA-F]{2})")
 
 
 def escape_partition_value(text: str) -> str:
-    """Spells a column name or a value as part of a folder name."""
+    """Escapes a column name or value for a folder name."""
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def unescape_partition_value(text: str) -> str:
-    """Reads part of a folder name back; a ``%`` without two hex digits stands for itself."""
+    """Unescapes a part of a folder name; a ``%`` without two hex digits is kept as it is."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def partition_folder(values: Sequence[tuple[str, str | None]]) -> str:
-    """The folder of a partition, such as ``day=2024-01-01/city=a%2Fb``.
+    """Returns the folder of a partition.
 
     Args:
         values: Column and raw value, outermost first. Null and the empty string share a folder, as in Spark.
+
+    >>> partition_folder([("day", "2024-01-01"), ("city", "a/b")])
+    'day=2024-01-01/city=a%2Fb'
     """
     return "/".join(
         f"{escape_partition_value(column)}={escape_partition_value(value) if value else NULL_FOLDER}"
@@ -39,7 +42,7 @@ def partition_folder(values: Sequence[tuple[str, str | None]]) -> str:
 
 
 def parse_partition_folder(folder: str) -> tuple[tuple[str, str | None], ...]:
-    """Reads columns and raw values back from a folder.
+    """Reads columns and raw values from a folder.
 
     Raises:
         ValueError: A level is not of the form ``column=value``.
@@ -59,8 +62,8 @@ class PartitionValues:
     """Values of one partition column.
 
     Attributes:
-        values: Typed; null where the partition is null or the text is not understood.
-        known: False where the text is not understood: nothing may be concluded from the value then.
+        values: Typed; null if the partition is null or the text is not understood.
+        known: False if the text is not understood: then nothing may be concluded from the value.
     """
 
     values: pa.Array
@@ -70,13 +73,13 @@ class PartitionValues:
 def typed_partition_values(texts: pa.Array, column_type: pa.DataType, timezone: str | None = None) -> PartitionValues:
     """Casts the text of folder names to a column's type, as Spark does when it reads them.
 
-    Only the spellings that Spark itself writes are understood; whatever it might read besides (``1e3``, ``2024-1-1``)
-    is not known.
+    Only the formats that Spark itself writes are understood; others that it may read (``1e3``, ``2024-1-1``) are
+    unknown.
 
     Args:
         texts: Raw values, unescaped; null or the null folder's name for null.
         column_type: Arrow type of the column.
-        timezone: The session's time zone, in which timestamps with zone are spelled; without it they are not known.
+        timezone: The session's time zone, in which timestamps with zone are written; without it they are unknown.
     """
     nulls = pc.or_kleene(pc.is_null(texts), pc.fill_null(pc.equal(texts, NULL_FOLDER), True))
     texts = pc.if_else(nulls, pa.scalar(None, pa.string()), texts)
@@ -102,7 +105,7 @@ def _parser(column_type: pa.DataType, timezone: str | None) -> Callable[[pa.Arra
 
 
 def _matching(texts: pa.Array, pattern: str) -> pa.Array:
-    """The texts that match; null instead of the others."""
+    """Returns the texts that match; null in place of others."""
     return _only(texts, pc.match_substring_regex(texts, pattern))
 
 
@@ -133,7 +136,7 @@ def _floats(texts: pa.Array, column_type: pa.DataType) -> pa.Array:
 
 def _dates(texts: pa.Array) -> pa.Array:
     days = pc.strptime(_matching(texts, r"^\d{4}-\d\d-\d\d$"), "%Y-%m-%d", unit="s", error_is_null=True)
-    # strptime carries the 30th of February over into March.
+    # strptime accepts 30 February and returns a day in March.
     return _only(days.cast(pa.date32()), pc.equal(pc.strftime(days, "%Y-%m-%d"), texts))
 
 
@@ -149,7 +152,7 @@ def _timestamps(texts: pa.Array, column_type: pa.DataType, timezone: str | None)
         early, late = (
             pc.assume_timezone(local, timezone, ambiguous=side, nonexistent=side) for side in ("earliest", "latest")
         )
-    except pa.ArrowInvalid:  # a zone that Arrow does not know, such as an offset
+    except pa.ArrowInvalid:  # Arrow does not know the zone, such as an offset
         return pa.nulls(len(texts), column_type)
-    # A local time that the clocks repeat or leave out could be either.
+    # A local time that occurs twice or not at all is ambiguous.
     return _only(early, pc.equal(early, late)).cast(column_type)

@@ -1,4 +1,4 @@
-"""Column statistics of different files under one another, whatever columns each of them knows."""
+"""Stacking: combines column statistics of different files, whatever columns each of them has."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 
 
 def stacked(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of several tables of column statistics in one.
+    """Returns the rows of several tables of column statistics as one table.
 
     Args:
-        tables: As `footer_table` makes them, each of other files; where they disagree on a column's type, that of the
-            last one that has it counts.
+        tables: As returned by `footer_table`, each of other files; if they disagree on a column's type, that of the
+            last table that has the column is used.
 
     Returns:
-        One such table with all columns of all of them; what a table lacks is unknown of its files.
+        One such table with the columns of all tables; columns that a table lacks are unknown for its files.
     """
     names = [column_paths(each.schema) for each in tables]
     paths = list(dict.fromkeys(path for each in names for path in each))
@@ -51,12 +51,12 @@ def stacked(tables: Sequence[pa.Table]) -> pa.Table:
 def with_null_columns(
     column_stats: pa.Table, paths: pa.Array, row_counts: pa.Array, columns: Sequence[TrackedColumn]
 ) -> pa.Table:
-    """The same with columns of which every row of every file is null.
+    """Adds columns that are null in every row of every file.
 
     Args:
         column_stats: Statistics of some of the files.
         paths: All files.
-        row_counts: Rows of each.
+        row_counts: Rows of each file.
         columns: Columns that the files lack.
     """
     found = pc.index_in(paths, value_set=contiguous(column_stats.column("path")))

@@ -1,4 +1,4 @@
-"""Which leaves of a schema have statistics in the index, and in which type."""
+"""Tracked columns: the leaves of a schema that have statistics in the index, and their types."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class TrackedColumn:
     """A leaf with statistics.
 
     Attributes:
-        path: Where it is; never inside a list or a map.
+        path: The path of the leaf; never inside a list or a map.
         type: The Arrow type of its values in the table, see `canonical_type`.
-        absent_is_null: Whether rows of a file that lacks the column read as null. False for a column that got a default
-            after the file was written: Spark then fills in the default.
+        absent_is_null: Whether rows of a file without the column are read as null. False for a column that got a
+            default after the file was written: Spark then fills in the default.
     """
 
     path: ColumnPath
@@ -29,7 +29,7 @@ class TrackedColumn:
 
 
 def canonical_type(column_type: pa.DataType) -> pa.DataType:
-    """The one Arrow type for each Spark type: plain strings and binary, timestamps in microseconds."""
+    """Returns the Arrow type that represents each Spark type: plain strings and binary, timestamps in microseconds."""
     kinds = pa.types
     if kinds.is_dictionary(column_type):
         return canonical_type(column_type.value_type)
@@ -43,7 +43,7 @@ def canonical_type(column_type: pa.DataType) -> pa.DataType:
 
 
 def schema_leaves(schema: pa.Schema) -> list[tuple[ColumnPath, pa.DataType]]:
-    """Leaves that are not inside a list or a map, depth first, as columns of the schema or fields of its structs."""
+    """Returns the leaves that are not inside a list or a map, depth first."""
     return list(_leaves(schema, ()))
 
 
@@ -55,15 +55,16 @@ def tracked_columns(
     *,
     defaulted: Collection[ColumnPath] = (),
 ) -> tuple[TrackedColumn, ...]:
-    """Chooses the leaves to track.
+    """Selects the leaves to track.
 
     Args:
-        schema: Columns of the table; partition columns may be among them.
-        stats_columns: The first so many orderable leaves, or these columns (paths, or names such as ``a.b``); a struct
-            stands for all its leaves. Names that the schema lacks, and leaves without an order, are passed over.
-        keys: Clustering keys; they are tracked always.
+        schema: Columns of the table; may include partition columns.
+        stats_columns: A number of orderable leaves, counted from the start of the schema, or a list of columns (paths,
+            or names such as ``a.b``); a struct selects all its leaves. Names that the schema lacks and leaves without
+            an order are skipped.
+        keys: Clustering keys; they are always tracked.
         partition_by: Partition columns; they are not tracked, as their values come from the path.
-        defaulted: Columns that Spark fills with a default where a file lacks them.
+        defaulted: Columns that Spark fills with a default if a file lacks them.
 
     Returns:
         The keys first, then the others in the order of the schema.

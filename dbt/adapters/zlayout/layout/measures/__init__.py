@@ -1,1 +1,1 @@
-"""How well files are laid out: overlap, depth and cost, measured from statistics."""
+"""Layout measures: overlap, depth and cost, computed from statistics."""

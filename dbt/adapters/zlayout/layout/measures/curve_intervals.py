@@ -1,4 +1,4 @@
-"""The interval of the curve that each file's rows lie in."""
+"""Curve intervals: the interval of the curve that contains each file's rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _BOUNDED_BY_CORNERS = ("zorder", "linear")
 def curve_intervals(
     model: CurveModel, keys: Sequence[Facts]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Where on the curve the rows of n files can lie.
+    """Returns the curve intervals of n files.
 
-    A position on a z-order or a linear curve rises with each key, so the corners of a box bound those of its rows.
+    A position on a z-order or linear curve increases with each key, so the corners of a box bound those of its rows.
 
     Args:
         model: The curve.
-        keys: What is believed of each of its keys.
+        keys: The validated statistics of each key.
 
     Returns:
-        Ranks of the lowest and of the highest position, int64[n] each; None for a curve that corners do not bound.
+        Ranks of the lowest and the highest position, int64[n] each; None for a curve that corners do not bound.
     """
     if model.curve not in _BOUNDED_BY_CORNERS or not keys:
         return None
@@ -41,14 +41,14 @@ def curve_intervals(
 
 
 def _lowest(key: Facts) -> pa.Array:
-    """The smallest value, null where it is unknown: null comes before all others."""
+    """Returns the smallest value; null, which sorts first, where it is unknown."""
     only_nan = ~key.may_be_number & key.may_be_nan
     low = pc.if_else(pa.array(only_nan), _nan(key), key.minimum) if only_nan.any() else key.minimum
     return pc.if_else(pa.array(key.may_be_null), pa.scalar(None, low.type), low)
 
 
 def _highest(key: Facts) -> pa.Array:
-    """The largest value; NaN comes after all others."""
+    """Returns the largest value; NaN sorts last."""
     return pc.if_else(pa.array(key.may_be_nan), _nan(key), key.maximum) if key.may_be_nan.any() else key.maximum
 
 

@@ -1,6 +1,6 @@
-"""Overlap: how many files share values with a file, and how deep they lie on each other.
+"""Overlap: how many files share values with a file, and how many files cover the same point.
 
-Source: Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` for the figures of one column, and for the histogram's buckets.
+Source: Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` for the figures of one column and for the histogram's buckets.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from dbt.adapters.zlayout.layout.measures.spans import ranked
 Counts = npt.NDArray[np.int64]
 Ranks = npt.NDArray[np.int64]
 
-# All pairs of 4,096 files.
+# The number of pairs among 4,096 files.
 _MOST_PAIRS = 1 << 23
 _PAIRS_AT_ONCE = 1 << 20
 _PROBES = 512
 _PROBES_AT_ONCE = 64
 LAST_SINGLE_BUCKET = 16
 _SLACK = 1e-9
-# Of a normal distribution, two-sided.
+# Two-sided 95 % of a normal distribution.
 _DEVIATIONS_OF_95_PERCENT = 1.96
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """How files lie on each other.
+    """How files overlap.
 
     Attributes:
-        average_overlaps: Other files that share values with a file, on average over the files.
-        average_depth: Files that lie on each other where a file is, itself included, on average; 1.0 is best, 0.0 is no
-            files.
-        depth_histogram: Number of files by depth: 0 … 16 each by itself, then up to 32, 64, 128 …
-        measured_files: Files that the figures are of; fewer than there are where these are a sample.
-        depth_error: By how much the averages may be off, with about 95 % confidence; 0.0 where all files are measured.
+        average_overlaps: Average number of other files that share values with a file.
+        average_depth: Average number of files, itself included, that overlap at a file; 1.0 is best, 0.0 means there
+            are no files.
+        depth_histogram: Number of files by depth: 0 … 16 individually, then up to 32, 64, 128 …
+        measured_files: Number of files measured; less than the number of files if a sample was used.
+        depth_error: Error of the averages with about 95 % confidence; 0.0 if all files were measured.
     """
 
     average_overlaps: float
@@ -48,33 +48,33 @@ class Overlap:
     depth_error: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values; the histogram's buckets are spelled as Snowflake does."""
+        """Returns plain values; histogram buckets are spelled as in Snowflake."""
         return {**vars(self), "depth_histogram": {f"{top:05}": count for top, count in self.depth_histogram.items()}}
 
 
 def interval_overlap(low: Ranks, high: Ranks, partition: Ranks) -> Overlap:
-    """The overlap along one column, exact.
+    """Returns the exact overlap along one column.
 
     The depth of a file is the largest number of files that share one value within its span.
 
     Args:
         low: int64[n], ranks from 0 on; memory grows with the highest.
-        high: int64[n], none below its ``low``.
-        partition: int64[n], numbers from 0 on; files of different partitions share nothing.
+        high: int64[n], each at least ``low``.
+        partition: int64[n], numbers from 0 on; files of different partitions do not overlap.
     """
     low, high = _apart(low, high, partition)
     return _overlap(_meeting(low, high), _depths(low, high), len(low))
 
 
 def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks) -> Overlap:
-    """The overlap of boxes over several columns.
+    """Returns the overlap of boxes over several columns.
 
-    The depth of a file is the number of files whose boxes meet its box, itself included. Exact for up to 4,096 files,
-    and for more as long as some column leaves no more pairs than these have; else of 512 files against all, spread over
-    narrow and wide ones.
+    The depth of a file is the number of files whose boxes intersect its box, itself included. The result is exact for
+    up to 4,096 files, and for more if some column alone leaves no more pairs than 4,096 files have. Otherwise 512 files
+    are compared with all, sampled across narrow and wide files.
 
     Args:
-        lows: Per column as for `interval_overlap`; without columns all files of a partition meet.
+        lows: Per column as for `interval_overlap`; without columns, all files of a partition overlap.
         highs: Likewise.
         partition: int64[n].
     """
@@ -90,7 +90,7 @@ def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks)
     if along[best].sum() // 2 <= _MOST_PAIRS:
         meeting = _counted_pairs(parted[best], others)
     else:
-        # In the order of what they would meet were columns independent, so that the sample has its share of each kind.
+        # Sorts by the expected overlaps if columns were independent, so that the sample represents files of each kind.
         order = np.argsort(sum(np.log1p(each) for each in along), kind="stable")
         probes = order[((np.arange(_PROBES) + 0.5) * (count / _PROBES)).astype(np.int64)]
         meeting = _met_by(probes, parted)
@@ -103,13 +103,15 @@ def overlap_depth(
     unknown: npt.NDArray[np.bool_],
     partition: npt.NDArray[np.int64],
 ) -> float:
-    """Average number of files, itself included, whose boxes over all keys meet the box of a file, see `box_overlap`.
+    """Returns the average number of files, itself included, whose boxes over all keys intersect a file's box.
+
+    See `box_overlap`.
 
     Args:
         lows: Per key the smallest value of each file, comparable[n].
-        highs: Per key the largest.
-        unknown: bool[n]; files without bounds, which meet every file of their partition.
-        partition: int64[n]; files of different partitions share nothing.
+        highs: Per key the largest value.
+        unknown: bool[n]; files without bounds, which overlap every file of their partition.
+        partition: int64[n]; files of different partitions do not overlap.
 
     Returns:
         1.0 … n, and 0.0 without files.
@@ -120,7 +122,7 @@ def overlap_depth(
 def ranks_of(
     lows: Sequence[npt.NDArray[Any]], highs: Sequence[npt.NDArray[Any]], unknown: npt.NDArray[np.bool_]
 ) -> tuple[list[Ranks], list[Ranks]]:
-    """Bounds as ranks from 0 on, per key; those of a file without bounds reach over all others.
+    """Returns bounds as ranks from 0 on, per key; files without bounds span all others.
 
     Args:
         lows: As for `overlap_depth`.
@@ -137,16 +139,16 @@ def ranks_of(
 
 
 def is_deeper(lows: Sequence[Ranks], highs: Sequence[Ranks], gone: Ranks, came: Ranks) -> bool:
-    """Whether files lie deeper on each other when some of them give way to others, with the same rows in both.
+    """Whether files overlap more deeply after some are replaced by others with the same rows.
 
-    The depth of a file that goes counts as often as that of one in its place: that there are fewer files alone makes no
-    average worse.
+    The depth of each removed file counts as much as that of a file in its place, so that having fewer files does not by
+    itself make the average worse.
 
     Args:
-        lows: Per column as for `interval_overlap`, of all files of one partition, those that come included.
+        lows: Per column as for `interval_overlap`, of all files of one partition, including the new ones.
         highs: Likewise.
-        gone: Positions of those that go.
-        came: Positions of those that come.
+        gone: Positions of the removed files.
+        came: Positions of the new files.
     """
     stay = np.ones(len(lows[0]), bool)
     stay[gone] = stay[came] = False
@@ -158,7 +160,7 @@ def is_deeper(lows: Sequence[Ranks], highs: Sequence[Ranks], gone: Ranks, came: 
 
 
 def _meetings(lows: Sequence[Ranks], highs: Sequence[Ranks], some: Ranks, others: Ranks) -> int:
-    """How often a box of some meets a box of others."""
+    """Returns how often a box of ``some`` intersects a box of ``others``."""
     found = 0
     at_once = max(1, _PAIRS_AT_ONCE // max(1, len(others)))
     for start in range(0, len(some), at_once):
@@ -175,7 +177,7 @@ def _meetings(lows: Sequence[Ranks], highs: Sequence[Ranks], some: Ranks, others
 
 
 def depth_histogram(depths: Counts) -> dict[int, int]:
-    """Counts depths by the top of their bucket: 0 … 16, then 32, 64 … as far as there are any."""
+    """Counts depths by the top of their bucket: 0 … 16, then 32, 64 … up to the greatest depth."""
     deepest = int(depths.max(initial=0))
     tops = list(range(LAST_SINGLE_BUCKET + 1))
     while tops[-1] < deepest:
@@ -190,14 +192,14 @@ def _overlap(overlaps: Counts, depths: Counts, count: int) -> Overlap:
         return Overlap(0.0, 0.0, depth_histogram(depths), 0)
     error = 0.0
     if measured < count:
-        # Of a sample that is spread over an order, what varies is the step from one to the next.
+        # For a systematic sample of an ordered list, the variance is estimated from the differences of neighbours.
         variance = float(np.square(np.diff(depths)).sum()) / (2 * (measured - 1))
         error = _DEVIATIONS_OF_95_PERCENT * float(np.sqrt(variance * (1 - measured / count) / measured))
     return Overlap(float(overlaps.mean()), float(depths.mean()), depth_histogram(depths), measured, error)
 
 
 def _apart(low: Ranks, high: Ranks, partition: Ranks) -> tuple[Ranks, Ranks]:
-    """The spans with those of each partition beyond those of the one before, by ranks as low as they can be."""
+    """Returns spans in which each partition lies above the previous one, with the lowest possible ranks."""
     if not partition.any():
         return low, high
     offset = partition * (int(high.max()) + 1)
@@ -206,7 +208,7 @@ def _apart(low: Ranks, high: Ranks, partition: Ranks) -> tuple[Ranks, Ranks]:
 
 
 def _begun_and_ended(low: Ranks, high: Ranks) -> tuple[Counts, Counts]:
-    """For each rank how many spans have begun with it, and how many have ended before it."""
+    """Returns for each rank how many spans start at or before it, and how many end before it."""
     size = int(high.max(initial=0)) + 1
     begun = np.cumsum(np.bincount(low, minlength=size))
     ended = np.cumsum(np.bincount(high + 1, minlength=size + 1))[:-1]
@@ -214,19 +216,19 @@ def _begun_and_ended(low: Ranks, high: Ranks) -> tuple[Counts, Counts]:
 
 
 def _meeting(low: Ranks, high: Ranks) -> Counts:
-    """How many other files each one's span meets: all but those that end before it and those that begin after it."""
+    """Returns how many other spans each span intersects: all except those that end before it or start after it."""
     begun, ended = _begun_and_ended(low, high)
     return (begun[high] - ended[low] - 1).astype(np.int64)
 
 
 def _depths(low: Ranks, high: Ranks) -> Counts:
-    """The most files that share one rank of each span."""
+    """Returns the largest number of files that share one rank within each span."""
     begun, ended = _begun_and_ended(low, high)
     return _range_maxima((begun - ended).astype(np.int64), low, high)
 
 
 def _range_maxima(values: Counts, first: Ranks, last: Ranks) -> Counts:
-    """The largest value of each range, ends included, from maxima over all stretches of a power of two."""
+    """Returns the largest value of each range, ends included, from maxima over windows of power-of-two length."""
     level = np.frexp((last - first + 1).astype(np.float64))[1] - 1
     found = np.empty(len(first), np.int64)
     width, maxima = 1, values
@@ -239,7 +241,7 @@ def _range_maxima(values: Counts, first: Ranks, last: Ranks) -> Counts:
 
 
 def _counted_pairs(along: tuple[Ranks, Ranks], others: Sequence[tuple[Ranks, Ranks]]) -> Counts:
-    """How many other boxes each box meets, from the pairs that meet along one column."""
+    """Returns how many other boxes each box intersects, from the pairs that intersect along one column."""
     order = np.argsort(along[0], kind="stable")
     low, high = along[0][order], along[1][order]
     met_later = np.searchsorted(low, high, side="right") - np.arange(len(order)) - 1
@@ -259,14 +261,14 @@ def _counted_pairs(along: tuple[Ranks, Ranks], others: Sequence[tuple[Ranks, Ran
 
 
 def _batches(sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of positions whose sizes add up to about `_PAIRS_AT_ONCE`."""
+    """Yields ranges of positions whose sizes add up to about `_PAIRS_AT_ONCE`."""
     batch = np.cumsum(sizes) // _PAIRS_AT_ONCE
     starts = np.flatnonzero(np.diff(batch, prepend=-1)).tolist()
     yield from zip(starts, [*starts[1:], len(sizes)], strict=True)
 
 
 def _met_by(probes: npt.NDArray[np.int64], sides: Sequence[tuple[Ranks, Ranks]]) -> Counts:
-    """How many other boxes each of some boxes meets."""
+    """Returns how many other boxes each of some boxes intersects."""
     sides = [(low.astype(np.int32), high.astype(np.int32)) for low, high in sides]
     counts = []
     for start in range(0, len(probes), _PROBES_AT_ONCE):

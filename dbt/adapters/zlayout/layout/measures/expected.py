@@ -1,4 +1,4 @@
-"""How many files a random condition reads, from what the files cover of each column."""
+"""Expected reads: how many files a random condition reads, from the range of rows that each file covers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Shares = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RowRanges:
-    """The rows among which a file's values lie, when all rows are ordered by one column.
+    """The range of rows that contains a file's values when all rows are sorted by one column.
 
     Attributes:
         start: float64[n], 0 … 1: the share of rows below the file's smallest value.
-        end: float64[n], 0 … 1: the share of rows up to its largest, ``start`` or more; both are 0 for a file without
-            values.
+        end: float64[n], 0 … 1: the share of rows up to its largest value, at least ``start``; both are 0 for a file
+            without values.
         has_values: bool[n].
     """
 
@@ -35,10 +35,10 @@ class RowRanges:
 
 
 def row_ranges(spans: Spans, row_count: npt.NDArray[np.int64]) -> RowRanges:
-    """Spreads the rows of each file evenly over the values of its span, and orders all by value.
+    """Spreads the rows of each file evenly over the values of its span, and sorts all by value.
 
-    Files that are narrow follow the table's distribution by themselves. Of whole numbers and days each value has its
-    share; of other types a single value has none, unless a file holds nothing else.
+    Narrow files reproduce the table's distribution without further information. For whole numbers and days each value
+    has a share of the rows; for other types a single value has none, unless a file holds nothing else.
 
     Args:
         spans: Of n files.
@@ -48,11 +48,11 @@ def row_ranges(spans: Spans, row_count: npt.NDArray[np.int64]) -> RowRanges:
     bounds = spans.bound_count
     if not bounds:
         return RowRanges(np.zeros(len(has_values)), has_values.astype(np.float64), has_values)
-    # A cell for each bound, and one for what lies between it and the next.
+    # One cell for each bound, and one for the gap between it and the next.
     mass = np.zeros(2 * bounds - 1)
     single = 1.0 if spans.countable else 0.0
     mass[0::2] = single
-    # The narrowest stretch and all of the column must fit one float's digits.
+    # The ratio of the narrowest gap to the whole column must fit into a float's precision.
     mass[1::2] = np.maximum(spans.steps, _NARROWEST * spans.steps.sum()) - single
     first = 2 * (np.clip(spans.low, 1, bounds) - 1)
     last = 2 * (np.clip(spans.high, 1, bounds) - 1)
@@ -62,7 +62,7 @@ def row_ranges(spans: Spans, row_count: npt.NDArray[np.int64]) -> RowRanges:
     density = np.divide(rows, upto[last + 1] - upto[first], out=np.zeros_like(rows), where=spread)
     begun = np.bincount(first, density, len(upto)) - np.bincount(last + 1, density, len(upto))
     files_there = np.cumsum(np.bincount(first, spread, len(upto)) - np.bincount(last + 1, spread, len(upto)))[:-1]
-    # Where no file is there are no rows, whatever rounding has left over.
+    # Cells that no file covers have no rows, whatever rounding has left there.
     held = np.where(files_there > 0, np.maximum(np.cumsum(begun)[:-1], 0) * mass, 0) + np.bincount(
         first, np.where(spread, 0, rows), len(mass)
     )
@@ -77,10 +77,10 @@ def row_ranges(spans: Spans, row_count: npt.NDArray[np.int64]) -> RowRanges:
 
 
 def files_of_a_range(columns: Sequence[RowRanges], fraction: float) -> float:
-    """How many files a random box reads, on average.
+    """Returns how many files a random box reads on average.
 
-    The box asks of each column, independently of the others, for a range that holds a share of the rows and lies
-    anywhere with equal chance. It says nothing of partitions, and no null matches it.
+    For each column the box has an independent range that holds a given share of the rows, at a uniformly random
+    position. It has no condition on partitions, and nulls never match.
 
     Args:
         columns: Of n files each; one column or more.
@@ -88,7 +88,7 @@ def files_of_a_range(columns: Sequence[RowRanges], fraction: float) -> float:
     """
     chances = np.ones(len(columns[0].start))
     for each in columns:
-        # A range begins at most so far before the file, and at the latest where the file ends.
+        # A range that reads the file starts at most ``fraction`` before it, and at the latest where the file ends.
         earliest = np.maximum(each.start - fraction, 0.0)
         latest = np.minimum(each.end, 1.0 - fraction)
         chances *= np.where(each.has_values, np.clip((latest - earliest) / (1.0 - fraction), 0.0, 1.0), 0.0)
@@ -96,10 +96,11 @@ def files_of_a_range(columns: Sequence[RowRanges], fraction: float) -> float:
 
 
 def files_of_a_row(columns: Sequence[RowRanges], row_count: npt.NDArray[np.int64]) -> float:
-    """How many files are read by equality with the values that a random row has in all of some columns, on average.
+    """Returns how many files are read on average by equality with the values of a random row in all columns.
 
-    Where a row lies in its file is taken to be independent from column to column. Of more than 256 files, the rows of
-    256 are looked at, spread evenly over all rows; of fewer, but 16 or more, once these have met two million files.
+    The position of a row within its file is assumed to be independent between columns. If there are more than 256
+    files, rows of 256 files are sampled, spread evenly over all rows. The sample stops early, at the earliest after a
+    sixteenth of it, once its rows have met two million files.
 
     Args:
         columns: Of n files each; one column or more.
@@ -116,7 +117,7 @@ def files_of_a_row(columns: Sequence[RowRanges], row_count: npt.NDArray[np.int64
     expected = drawn = 0.0
     pairs = 0
     for start in range(_BATCHES):
-        # Each batch is spread over all rows, so that some of them stand for all.
+        # Each batch is spread over all rows, so that a few batches represent all.
         chunk = probes[start::_BATCHES]
         meets = np.logical_and.reduce(
             [(each.start < each.end[chunk, None]) & (each.end > each.start[chunk, None]) for each in columns], axis=0

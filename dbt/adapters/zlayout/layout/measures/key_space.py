@@ -1,7 +1,7 @@
-"""Where files lie in the space of the keys, each key measured by the share of the table's rows up to a value.
+"""Key space: the position of files when each key is measured by the share of the table's rows up to a value.
 
-On that scale a file's extent along a key is the share of point queries on the key that read the file, when constants
-are drawn from the rows. Rows are taken to lie evenly between a file's bounds.
+On that scale a file's extent along a key is the share of point queries on the key that read the file, if constants are
+drawn from the rows. Rows are assumed to be spread evenly between a file's bounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORD_BYTES = 8
 
 @dataclass(frozen=True, eq=False)
 class KeyBounds:
-    """Smallest and largest value of one key in each of n files.
+    """The smallest and largest value of one key in each of n files.
 
     Attributes:
         low: n values; null where unknown, or where a file has no value.
@@ -35,16 +35,16 @@ class KeyBounds:
 
     @property
     def unknown(self) -> npt.NDArray[np.bool_]:
-        """bool[n], files of which nothing is known: they may hold any value."""
+        """bool[n], files without known bounds: they may hold any value."""
         found: npt.NDArray[np.bool_] = (self.low.nulls | self.high.nulls) & ~self.empty
         return found
 
     def take(self, files: npt.NDArray[Any]) -> KeyBounds:
-        """The bounds of some files, by position or mask."""
+        """Returns the bounds of some files, by position or mask."""
         return KeyBounds(_taken(self.low, files), _taken(self.high, files), self.empty[files])
 
     def plus(self, more: KeyBounds) -> KeyBounds:
-        """The bounds of these files and others."""
+        """Returns the bounds of these files followed by those of others."""
         return KeyBounds(
             _joined(self.low, more.low), _joined(self.high, more.high), np.concatenate([self.empty, more.empty])
         )
@@ -70,13 +70,13 @@ class Boxes:
 
 
 def boxes_of(keys: Sequence[KeyBounds], rows: npt.NDArray[np.int64], marks: Sequence[Comparable] = ()) -> Boxes:
-    """Places files.
+    """Places files in the key space.
 
     Args:
         keys: The bounds of each key, for n files.
         rows: int64[n], rows of each file.
-        marks: For each key values between which equally many rows lay once, such as the boundaries of a stored curve;
-            between them rows are spread better than by distance. None at all, or one for each key.
+        marks: For each key, values that once divided the rows into equal parts, such as the boundaries of a stored
+            curve; they describe the distribution of rows better than distances do. None at all, or one for each key.
     """
     count = len(rows)
     low, high = np.zeros((len(keys), count)), np.ones((len(keys), count))
@@ -90,10 +90,10 @@ def boxes_of(keys: Sequence[KeyBounds], rows: npt.NDArray[np.int64], marks: Sequ
 
 
 def fullest_bucket(key: KeyBounds, rows: npt.NDArray[np.int64], marks: Comparable) -> float:
-    """The share of the rows that lie between two neighbouring marks, at most; what lies beyond the marks counts, too.
+    """Returns the largest share of rows between two neighbouring marks; the ranges beyond the marks count, too.
 
-    Marks that once parted the rows evenly cannot part those of one bucket. Files that hold a single value are left out:
-    no marks could part them.
+    Marks that once divided the rows evenly cannot divide those of one bucket. Files with a single value are excluded:
+    no marks could divide them.
 
     Args:
         key: The bounds of n files.
@@ -124,12 +124,12 @@ def _before(values: Floats) -> Floats:
 
 
 def _coordinates(key: KeyBounds, marks: Comparable | None) -> tuple[Floats, Floats]:
-    """Positions of both bounds on a line where distance stands for rows."""
+    """Returns the positions of both bounds on a line where distance represents rows."""
     low, high = _numbers(key.low.values), _numbers(key.high.values)
     known = ~(key.unknown | key.empty)
     if marks is None or len(marks) < 2 or not known.any() or marks.values.dtype.kind != key.low.values.dtype.kind:
         return low, high
-    # What lies beyond the marks came later: it is one more step at either end, however far it goes.
+    # Values beyond the marks were added later: they form one more step at either end, however far they extend.
     inner = np.unique(_numbers(marks.values))
     ends = min(inner[0], low[known].min()), max(inner[-1], high[known].max())
     knots = np.concatenate([ends[:1], inner, ends[1:]])
@@ -139,7 +139,7 @@ def _coordinates(key: KeyBounds, marks: Comparable | None) -> tuple[Floats, Floa
 
 
 def _mass(low: Floats, high: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """The share of rows below each low end, and up to each high end."""
+    """Returns the share of rows below each low end, and up to each high end."""
     if not len(rows) or not rows.sum():
         return np.zeros(len(rows)), np.ones(len(rows))
     grid = np.unique(np.concatenate([low, high]))
@@ -158,7 +158,7 @@ def _mass(low: Floats, high: Floats, rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _numbers(values: npt.NDArray[Any]) -> Floats:
-    """Values of a `Comparable` as numbers of the same order; texts by their first eight bytes."""
+    """Returns the values of a `Comparable` as numbers in the same order; strings by their first eight bytes."""
     if values.dtype.kind != "S":
         return values.astype(np.float64)
     padded = values.astype(f"S{max(_WORD_BYTES, values.dtype.itemsize)}")

@@ -1,4 +1,4 @@
-"""How well files are laid out for some columns, from their statistics alone."""
+"""Clustering measures: how well files are laid out for some columns, from statistics alone."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
 from dbt.adapters.zlayout.pruning.statistics.some_files import SomeStatistics
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-# By name of a random condition, the share of the rows that it asks for in each column.
+# By name of a random range condition, the share of rows that it selects in each column.
 _RANGES: Mapping[str, float] = {"range_1_percent": 0.01, "range_10_percent": 0.1}
 
 
 @dataclass(frozen=True)
 class ColumnClustering:
-    """How files are laid out for one column.
+    """How well files are laid out for one column.
 
     Attributes:
-        column: As a setting spells it.
-        constant_files: Files whose rows are all alike in the column: one value, or all null.
-        unknown_files: Files with a bound that is unknown; they overlap all that may lie on that side.
+        column: As spelled in settings.
+        constant_files: Files in which all rows have the same value in the column, or are all null.
+        unknown_files: Files with an unknown bound; they overlap everything on that side.
         overlap: Along the column, exact. The depth of a file is the largest number of files that share one value of it.
-        expected_files: How many files a random condition on the column reads, by its kind: ``point`` is equality with
-            the value of a random row, ``range_1_percent`` and ``range_10_percent`` ask for so many of the rows.
+        expected_files: How many files a random condition on the column reads, by kind: ``point`` is equality with the
+            value of a random row, ``range_1_percent`` and ``range_10_percent`` select that share of the rows.
     """
 
     column: str
@@ -45,7 +45,7 @@ class ColumnClustering:
     expected_files: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Returns plain values."""
         overlap = self.overlap.to_dict()
         return {
             "column": self.column,
@@ -58,22 +58,22 @@ class ColumnClustering:
 
 @dataclass(frozen=True)
 class Clustering:
-    """How files are laid out for some columns. Files without rows count, but are not measured.
+    """How well files are laid out for some columns. Files without rows are counted, but not measured.
 
     Attributes:
-        columns: As a setting spells them.
+        columns: As spelled in settings.
         files: Number of files.
         rows: Their rows.
         bytes: Their size.
-        partitions: Partitions that have files, 1 for a table without partitions; files of different ones share nothing.
-        constant_files: Files whose rows are all alike in every one of the columns; no clustering betters these.
-        overlap: Of the boxes over all columns. The depth of a file is the number of files whose boxes meet its box,
-            itself included, as in the ``overlap_depth`` of a run.
-        expected_files: How many files a random condition on all columns together reads, by its kind: ``point`` is
-            equality with the values of a random row, the ranges of the columns are drawn independently.
-        by_column: One entry a column.
-        curve_intervals: The overlap of the files' intervals on the stored curve; None where the columns are not its
-            keys, or bounds do not tell the intervals.
+        partitions: Partitions that have files, 1 for a table without partitions; different ones do not overlap.
+        constant_files: Files in which all rows are equal in every one of the columns; clustering cannot improve these.
+        overlap: Of the boxes over all columns. The depth of a file is the number of files whose boxes intersect its
+            box, itself included, as in the ``overlap_depth`` of a run.
+        expected_files: How many files a random condition on all columns together reads, by kind: ``point`` is equality
+            with the values of a random row, the ranges of the columns are drawn independently.
+        by_column: One entry per column.
+        curve_intervals: The overlap of the files' intervals on the stored curve; None if the columns are not its keys,
+            or if bounds do not determine the intervals.
     """
 
     columns: tuple[str, ...]
@@ -89,34 +89,34 @@ class Clustering:
 
     @property
     def average_overlaps(self) -> float:
-        """Other files whose boxes over all columns meet a file's, on average."""
+        """Average number of other files whose boxes over all columns intersect a file's box."""
         return self.overlap.average_overlaps
 
     @property
     def average_depth(self) -> float:
-        """Files whose boxes over all columns meet a file's, itself included, on average; 1.0 is best."""
+        """Average number of files, itself included, whose boxes intersect the box of a file; 1.0 is best."""
         return self.overlap.average_depth
 
     @property
     def depth_histogram(self) -> Mapping[int, int]:
-        """Files by the depth of their boxes, see `Overlap`."""
+        """Number of files by the depth of their boxes, see `Overlap`."""
         return self.overlap.depth_histogram
 
     @property
     def curve_interval_depth(self) -> float | None:
-        """Files that share one place of the curve with a file, at most, on average."""
+        """Average over the files of the largest number of files that share one position of the curve with a file."""
         return None if self.curve_intervals is None else self.curve_intervals.average_depth
 
     def column(self, name: str) -> ColumnClustering:
-        """The figures of one of the columns.
+        """Returns the figures of one of the columns.
 
         Raises:
-            KeyError: It is none of ``columns``.
+            KeyError: It is not one of ``columns``.
         """
         return {each.column: each for each in self.by_column}[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON; docs/clustering.md has the schema."""
+        """Returns plain values, for JSON; docs/clustering.md has the schema."""
         return {
             "columns": list(self.columns),
             "files": self.files,
@@ -139,14 +139,14 @@ def clustering_of(
     partition_of_file: npt.NDArray[np.int64],
     model: CurveModel | None = None,
 ) -> Clustering:
-    """Measures files.
+    """Measures the layout of files.
 
     Args:
-        files: n of them.
+        files: n files.
         statistics: Of these files.
-        types: The columns to look at, one or more, and their types in the table.
+        types: The columns to measure, one or more, and their types in the table.
         partition_of_file: int64[n].
-        model: The curve that the files lie on; None leaves the intervals on it out.
+        model: The curve of the files; None omits the curve intervals.
     """
     row_count = files.column("row_count").to_numpy()
     with_rows = np.flatnonzero(row_count > 0)

@@ -1,4 +1,4 @@
-"""The stretch of a column that each file covers, as ranks among the bounds of all files."""
+"""Spans: the range of a column that each file covers, as ranks among the bounds of all files."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
 from dbt.adapters.zlayout.pruning.statistics.validation import Counts, Facts, counts_contradict, facts_of, row_counts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
-# Bytes that a float64 holds exactly.
+# Number of bytes that a float64 can represent exactly.
 _TEXT_DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """What n files cover of one column.
+    """The ranges of one column that n files cover.
 
-    The m different bounds of all files have the ranks 1 … m. 0 stands for null, which comes first, and m + 1 for NaN,
-    which comes last. A file without any value lies at one of these; beside values, nulls and NaN widen nothing. A bound
-    that is unknown lies beyond all others: 0 below, m + 1 above. Texts that differ only in NUL bytes at their end are
-    equal.
+    The m distinct bounds of all files have the ranks 1 … m. Rank 0 stands for null, which sorts first, and m + 1 for
+    NaN, which sorts last. A file without values lies at one of these; in a file with values, nulls and NaN do not widen
+    the span. An unknown bound lies beyond all others: 0 below, m + 1 above. Strings that differ only in trailing NUL
+    bytes are equal.
 
     Attributes:
         low: int64[n], rank of the smallest value.
-        high: int64[n], rank of the largest.
-        constant: bool[n], whether all rows of the file are known to be alike: one value, all null, or all NaN.
-        unknown: bool[n], whether a bound is unknown where there may be values.
-        steps: float64[m - 1], how far two neighbours among the bounds are apart, finite: in values where they can be
-            counted (1 for consecutive integers or days), else on a scale of the column's own.
+        high: int64[n], rank of the largest value.
+        constant: bool[n], whether all rows of the file are known to be equal: one value, all null, or all NaN.
+        unknown: bool[n], whether a bound is unknown although there may be values.
+        steps: float64[m - 1], distances of neighbouring bounds, finite: in values if they can be counted (1 for
+            consecutive integers or days), else on a scale specific to the column.
         countable: Whether the column's values are whole numbers of some unit.
         bound_count: m.
     """
@@ -57,7 +57,7 @@ class Spans:
 
 
 def believed(statistics: Statistics, types: Mapping[ColumnPath, pa.DataType]) -> dict[ColumnPath, Facts | None]:
-    """What is believed of columns, as in pruning; None where nothing is.
+    """Returns the validated statistics of columns, as in pruning; None for a column without any.
 
     Args:
         statistics: Of n files.
@@ -74,11 +74,11 @@ def believed(statistics: Statistics, types: Mapping[ColumnPath, pa.DataType]) ->
 
 
 def spans_of(facts: Facts | None, column_type: pa.DataType, file_count: int) -> Spans:
-    """The spans of one column.
+    """Returns the spans of one column.
 
     Args:
-        facts: Of n files; None where nothing is known of any.
-        column_type: Its type.
+        facts: Of n files; None if nothing is known about any.
+        column_type: The column's type.
         file_count: n.
     """
     if facts is None:
@@ -108,7 +108,7 @@ def spans_of(facts: Facts | None, column_type: pa.DataType, file_count: int) -> 
 
 
 def ranked(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """The distinct values of two arrays, rising, and the places among them: of ``low``, then of ``high``."""
+    """Returns the distinct values of two arrays, ascending, and the positions among them of ``low``, then ``high``."""
     distinct, positions = np.unique(np.concatenate([low, high]), return_inverse=True)
     return distinct, positions.reshape(-1).astype(np.int64)
 
@@ -119,12 +119,12 @@ def _steps(distinct: npt.NDArray[Any], column_type: pa.DataType) -> npt.NDArray[
     if pa.types.is_floating(column_type):
         largest = np.finfo(np.float64).max / 4
         return np.diff(np.clip(floats_of(distinct), -largest, largest))
-    # Unsigned, so that the distance of the farthest integers does not overflow.
+    # Unsigned, so that the distance between extreme integers does not overflow.
     return np.diff(distinct.view(np.uint64)).astype(np.float64)
 
 
 def _numbers_of_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Numbers in the order of texts: the bytes that follow what all of them begin with, as digits."""
+    """Returns numbers in the order of strings: the bytes after the common prefix of all, as digits."""
     digits = np.ascontiguousarray(texts).view(np.uint8).reshape(len(texts), texts.dtype.itemsize)
     differing = np.flatnonzero((digits != digits[:1]).any(axis=0))
     start = int(differing[0]) if len(differing) else 0

@@ -1,1 +1,1 @@
-"""What clustering and compaction rewrite: groups of files, chosen from statistics within a budget."""
+"""Rewrite plans for clustering and compaction: groups of files, chosen from statistics within a budget."""

@@ -1,4 +1,4 @@
-"""A plan of clustering as people, programs and the timeline see it: groups, and the layout before and after."""
+"""Cluster plan: the groups to rewrite and the layout before and after, for people, programs and the timeline."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from dbt.adapters.zlayout.timeline.files.paths import data_paths
 
 @dataclass(frozen=True)
 class LayoutState:
-    """A layout in three numbers.
+    """A layout in three figures.
 
     Attributes:
-        files: Data files.
-        depth: Files that share a point of the key space, on average over the files; 1.0 is best. See `overlap_depth`.
-        files_read: Files that a point query on one of the keys reads, on average over constants and weighted keys.
+        files: Number of data files.
+        depth: Average number of files that share a point of the key space; 1.0 is best. See `overlap_depth`.
+        files_read: Average number of files that a point query on one of the keys reads, over constants and weighted
+            keys.
     """
 
     files: int
@@ -37,13 +38,13 @@ class PlannedGroup:
     """Files that are rewritten together.
 
     Attributes:
-        partition: As in the names of its folders; empty for a table without partitions.
+        partition: As in the folder names; empty for a table without partitions.
         paths: The files.
         rows: Their rows.
         size_bytes: Their size.
-        reason: 'overlap', 'small', 'large' or 'all'; 'partition_by' where all files go to other folders.
-        files_after: How many files come of them.
-        saves: Share of the bytes that queries read of them which is saved; None where that was no reason.
+        reason: 'overlap', 'small', 'large' or 'all'; 'partition_by' if all files move to other folders.
+        files_after: Number of files that replace them.
+        saves: Share of the bytes read by queries that the rewrite saves; None if that was not the reason.
     """
 
     partition: str
@@ -55,18 +56,18 @@ class PlannedGroup:
     saves: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Returns plain values."""
         return {**vars(self), "paths": list(self.paths)}
 
 
 @dataclass(frozen=True)
 class LeftGroup:
-    """A group that stays as it is after all.
+    """A group that was not rewritten.
 
     Attributes:
-        partition: As in the names of its folders; empty for a table without partitions.
-        files: How many files it has.
-        reason: Why.
+        partition: As in the folder names; empty for a table without partitions.
+        files: Number of files.
+        reason: Why it is left as it is.
     """
 
     partition: str
@@ -79,13 +80,13 @@ class ClusterPlan:
     """What a clustering run would do.
 
     Attributes:
-        version: Of the table that was looked at.
+        version: The table version that was examined.
         groups: In the order of their rewrite.
         before: The layout now.
         after: The layout that a sample of the keys predicts.
-        resampled: Keys whose stored boundaries no longer fit the data, which therefore get new ones.
-        files_with_logs: Files that were not looked at, since there are logs to their rows.
-        groups_failed: Groups that would be worth it, but whose keys cannot be read.
+        resampled: Keys whose stored boundaries no longer fit the data and are therefore replaced.
+        files_with_logs: Files that were not considered because logs change their rows.
+        groups_failed: Groups that would be worth rewriting, but whose keys cannot be read.
     """
 
     version: int
@@ -98,21 +99,21 @@ class ClusterPlan:
 
     @property
     def bytes_rewritten(self) -> int:
-        """Size of the files that would be rewritten."""
+        """Size of the files to rewrite."""
         return sum(each.size_bytes for each in self.groups)
 
     @property
     def files_removed(self) -> int:
-        """How many files would be rewritten."""
+        """Number of files to rewrite."""
         return sum(len(each.paths) for each in self.groups)
 
     @property
     def files_added(self) -> int:
-        """How many files would come of them."""
+        """Number of files that replace them."""
         return sum(each.files_after for each in self.groups)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values; the paths of each group included."""
+        """Returns plain values, including the paths of each group."""
         return {
             "version": self.version,
             "bytes_rewritten": self.bytes_rewritten,
@@ -139,7 +140,7 @@ def layout_state(
         keys: Bounds of each key, for n files.
         rows: int64[n].
         partition: int64[n], number of each file's partition.
-        model: Weighs the keys.
+        model: The weights of the keys.
         marks: As for `boxes_of`.
     """
     count = len(rows)
@@ -151,12 +152,12 @@ def layout_state(
 
 
 def deepens(keys: Sequence[KeyBounds], gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
-    """Whether the files of a partition lie deeper on each other when some give way to others, see `is_deeper`.
+    """Whether the files of a partition overlap more deeply after some are replaced, see `is_deeper`.
 
     Args:
         keys: Bounds of each key, for n files.
-        gone: bool[n], files that go.
-        came: Bounds of each key, for the files that come.
+        gone: bool[n], files that are removed.
+        came: Bounds of each key, for the new files.
     """
     all_keys = [key.plus(more) for key, more in zip(keys, came, strict=True)]
     lows, highs = ranks_of(*bounds_of(all_keys))
@@ -166,13 +167,13 @@ def deepens(keys: Sequence[KeyBounds], gone: npt.NDArray[np.bool_], came: Sequen
 def bounds_of(
     keys: Sequence[KeyBounds],
 ) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
-    """Smallest and largest values per key, and the files of which one is unknown, as `overlap_depth` wants them."""
+    """Returns smallest and largest values per key, and the files with an unknown one, as `overlap_depth` takes them."""
     unknown = np.logical_or.reduce([key.low.nulls | key.high.nulls for key in keys])
     return [key.low.values for key in keys], [key.high.values for key in keys], unknown
 
 
 def scheduled_groups(raw: Sequence[Mapping[str, Any]]) -> tuple[PlannedGroup, ...]:
-    """The groups of `PlannedGroup.to_dict`; a plan that is damaged holds none."""
+    """Reads the groups written by `PlannedGroup.to_dict`; a damaged plan has no groups."""
     try:
         return tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
     except (KeyError, TypeError, CorruptError):

@@ -1,4 +1,4 @@
-"""Which file slices a compaction merges: the ones a strategy puts first, within a budget."""
+"""Compaction plan: the file slices to merge, ordered by a strategy, within a budget."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
 
 @dataclass(frozen=True)
 class Worth:
-    """From when on the merge of a slice pays, for compactions that nobody asked for.
+    """Thresholds above which merging a slice pays off, for automatic compactions.
 
     Attributes:
-        min_log_ratio: Bytes of logs for each byte of base file from which on base and logs become a new base file.
-        max_logs: A slice below that ratio with more logs than this gets its logs merged into one.
+        min_log_ratio: Log bytes per byte of base file from which on base and logs are merged into a new base file.
+        max_logs: Below that ratio, a slice with more logs than this gets its logs merged into one.
     """
 
     min_log_ratio: float
@@ -36,15 +36,15 @@ class Worth:
 
 @dataclass(frozen=True)
 class CompactionOperation:
-    """One file slice whose logs and base become one file.
+    """The merge of one file slice: its base and logs become one file.
 
     Attributes:
         partition: Column and raw value, outermost first.
         group: The file group.
         base: The base file, or None.
         logs: Log files, oldest first.
-        logs_only: Whether its logs become one log, and the base stays.
-        size_bytes: Of all that it reads.
+        logs_only: Whether only the logs are merged into one, and the base stays.
+        size_bytes: Size of all files that it reads.
         deletes: Files of kept deletes.
     """
 
@@ -58,7 +58,7 @@ class CompactionOperation:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that it replaces."""
+        """The files that the merge replaces."""
         if self.logs_only:
             return self.logs
         return (*(() if self.base is None else (self.base,)), *self.changes)
@@ -69,13 +69,13 @@ class CompactionOperation:
         return (*self.logs, *self.deletes)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for the plan on the timeline."""
+        """Returns plain values, for the plan on the timeline."""
         lists = {"logs": list(self.logs), "deletes": list(self.deletes)}
         return {**vars(self), "partition": [list(pair) for pair in self.partition], **lists}
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> CompactionOperation:
-        """From what `to_dict` gave."""
+        """Reads what `to_dict` returned."""
         partition = tuple((str(name), value) for name, value in told["partition"])
         return cls(
             **{**told, "partition": partition, "logs": tuple(told["logs"]), "deletes": tuple(told.get("deletes", ()))}
@@ -83,7 +83,7 @@ class CompactionOperation:
 
 
 def is_due(unplanned_commits: int, every: int) -> bool:
-    """Whether it is time to look for slices to merge: after every so many commits whose logs wait."""
+    """Whether a compaction is due: after every ``every`` commits whose logs are not in a plan yet."""
     return unplanned_commits > 0 and unplanned_commits % every == 0
 
 
@@ -96,15 +96,15 @@ def choose(
     logs_only: bool = False,
     worth: Worth | None = None,
 ) -> list[CompactionOperation]:
-    """The slices to merge, most wanted first.
+    """Returns the merges to run, most urgent first.
 
     Args:
-        slices: Those with logs.
-        strategy: What comes first.
-        taken: File groups that a plan has already.
-        max_bytes: Most bytes to read; the first slice is taken in any case. None for no limit.
-        logs_only: Merge logs into one and leave the base: slices of one log are done already.
-        worth: Take only slices of which the merge pays; None for all.
+        slices: Slices with logs.
+        strategy: The order of the slices.
+        taken: File groups that are already in a plan.
+        max_bytes: Most bytes to read; the first slice is always taken. None for no limit.
+        logs_only: Merges logs into one and keeps the base; slices with one log need nothing.
+        worth: Takes only slices whose merge pays off; None for all.
     """
     free = sorted(
         (each for each in slices if each.group not in taken), key=lambda each: (_FIRST[strategy](each), each.group)
@@ -127,10 +127,10 @@ def _paying(each: FileSlice, worth: Worth) -> CompactionOperation | None:
 
 
 def _without_giants(logs: Sequence[DataFile]) -> tuple[DataFile, ...]:
-    """The logs but for those that are larger than all smaller ones together, oldest first.
+    """Returns the logs without those that are larger than all smaller ones together, oldest first.
 
-    What is left out was merged before. Merged again with each batch of small logs, a log that grows would be written
-    over and over.
+    The large logs are results of earlier merges. Merging them again with each batch of small logs would rewrite the
+    same rows over and over.
     """
     by_size = sorted(logs, key=lambda log: (log.size_bytes, log.path))
     smaller = list(itertools.accumulate((log.size_bytes for log in by_size), initial=0))
@@ -162,7 +162,7 @@ def _logs_alone(each: FileSlice, logs: Sequence[DataFile]) -> CompactionOperatio
 def still_whole(
     operations: Iterable[CompactionOperation], live: Collection[str]
 ) -> tuple[list[CompactionOperation], list[CompactionOperation]]:
-    """Parts the operations whose files are all there from those that somebody has replaced since."""
+    """Splits operations into those whose files are all still live and those with files replaced since."""
     whole: list[CompactionOperation] = []
     stale: list[CompactionOperation] = []
     for each in operations:
@@ -171,12 +171,12 @@ def still_whole(
 
 
 def groups_of(plans: Iterable[Mapping[str, Any]]) -> set[str]:
-    """File groups that plans on the timeline have taken."""
+    """Returns the file groups in plans on the timeline."""
     return {each.group for plan in plans for each in operations_of(plan)}
 
 
 def operations_of(plan: Mapping[str, Any]) -> list[CompactionOperation]:
-    """The operations of a plan on the timeline; one that is damaged holds nothing."""
+    """Returns the operations of a plan on the timeline; a damaged plan has none."""
     try:
         found = [CompactionOperation.from_dict(told) for told in plan.get("operations", ())]
         for each in found:

@@ -1,4 +1,4 @@
-"""What a clustering run rewrites: groups of files, chosen from the index alone, within a budget."""
+"""File group selection for clustering: groups of files to rewrite, chosen from the index alone, within a budget."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dbt.adapters.zlayout.layout.plans.packing import large_file_groups, small_f
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The files of a table, as a plan sees them.
+    """The files of a table as planning sees them.
 
     Attributes:
-        boxes: Where n files lie.
+        boxes: The position of n files in the key space.
         size_bytes: int64[n].
         partition: int64[n], number of each file's partition.
         eligible: bool[n], files that may be rewritten.
-        as_built: bool[n], files that the last build cut for the size that is still wanted: that they came out smaller
-            or larger is no reason to rewrite them, unless limits are set. None for no file.
+        as_built: bool[n], files that the last build cut for the current target size: that they came out smaller or
+            larger is no reason to rewrite them, unless limits are set. None for no file.
     """
 
     boxes: Boxes
@@ -35,7 +35,7 @@ class Candidates:
     as_built: npt.NDArray[np.bool_] | None = None
 
     def partitions(self, without: npt.NDArray[np.bool_] | None = None) -> Iterator[npt.NDArray[np.int64]]:
-        """Positions of the files that may be rewritten, partition by partition."""
+        """Returns the positions of the eligible files, partition by partition."""
         wanted = self.eligible if without is None else self.eligible & ~without
         files = np.flatnonzero(wanted)
         ordered = files[np.argsort(self.partition[files], kind="stable")]
@@ -44,15 +44,15 @@ class Candidates:
 
 
 def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringConfig) -> list[FileGroup]:
-    """Chooses what to rewrite: overlapping files by gain, then files of a wrong size, as far as the budget goes.
+    """Chooses the groups to rewrite: overlapping files by gain, then files of a wrong size, within the budget.
 
     Args:
         candidates: The files.
-        model: Weighs reading; says which size is wanted, and which is too large.
-        wanted: What is worth it.
+        model: Weights reads; has the target size and the largest size of a file.
+        wanted: What is worth rewriting.
 
     Returns:
-        Groups without a file in common, in the order in which they should be rewritten.
+        Disjoint groups, in the order in which they should be rewritten.
     """
     sizes = candidates.size_bytes
     if wanted.rewrite_all:
@@ -62,7 +62,7 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
             for group in whole_groups(candidates.boxes, sizes, files, max_group_bytes=wanted.max_group_bytes)
         ]
         return _affordable(every, sizes, wanted.max_bytes)
-    # Who sets a limit means all files.
+    # Explicit limits apply to all files, including those of the last build.
     not_small = candidates.as_built if wanted.min_file_bytes is None else None
     not_large = candidates.as_built if wanted.max_file_bytes is None else None
     chosen = overlapping_groups(candidates.boxes, sizes, list(candidates.partitions()), model, wanted, not_large)
@@ -94,7 +94,7 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
 def _affordable(
     groups: Sequence[FileGroup], size_bytes: npt.NDArray[np.int64], max_bytes: int | None
 ) -> list[FileGroup]:
-    """Groups in their order, without those that the budget has no room for."""
+    """Returns the groups in order, without those that do not fit into the budget."""
     found, spent = [], 0
     for group in groups:
         total = int(size_bytes[group.files].sum())

@@ -1,4 +1,4 @@
-"""What becomes of files that are cut anew, from a sample of their keys, before a byte is written."""
+"""Forecast: the files that a rewrite would produce, from a sample of the keys, before anything is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.layout.measures.key_space import KeyBounds
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """The files that will take the place of a group.
+    """The files that would replace a group.
 
     Attributes:
         bounds: Of each key, for n files.
@@ -36,13 +36,13 @@ class Forecast:
 def forecast(
     sample: pa.Table, model: CurveModel, partition_key: PartitionKey, total_rows: int, total_bytes: int
 ) -> Forecast:
-    """Cuts a sample as the rows will be cut.
+    """Cuts a sample as the rows would be cut.
 
     Args:
-        sample: One column a key; at least one row.
+        sample: One column per key; at least one row.
         model: With cuts for the group.
-        partition_key: The partition that the rows lie in; () for a table without partitions.
-        total_rows: Rows that the sample stands for.
+        partition_key: The partition of the rows; () for a table without partitions.
+        total_rows: Rows that the sample represents.
         total_bytes: Their size in files.
     """
     file = model.place(sample.columns, partition_key or None).file
@@ -55,7 +55,7 @@ def forecast(
 
 
 def _bounds(key: Comparable, file: npt.NDArray[Any], parts: npt.NDArray[np.int64]) -> KeyBounds:
-    """Smallest and largest value of each file, once for each of the parts that its rows are dealt to."""
+    """Returns the smallest and largest value of each file, repeated for each part that shares its rows."""
     count = len(parts)
     filled = np.flatnonzero(~key.nulls)
     ordered = filled[np.lexsort((key.values[filled], file[filled]))]

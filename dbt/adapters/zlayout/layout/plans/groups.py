@@ -1,10 +1,10 @@
-"""Which files to rewrite together: the groups that lower the cost of reading most for the bytes they take.
+"""Overlapping groups: selects the files whose joint rewrite lowers the read cost most for the bytes it takes.
 
-The space of the keys is halved again and again. Of the files inside each part, those that queries read most for their
-size come first: each beginning of that order is a group that could be rewritten, from the appended files that lie
-across a good layout to all files of the part. Groups in disjoint parts are chosen so that the gain of all is greatest;
-where bytes are limited, each byte gets a price, which is raised until what is chosen can be afforded (a Lagrange
-multiplier, as in H. Everett, Operations Research 11(3), 1963).
+The key space is halved recursively. The files inside each part are sorted by how often queries read them. Each prefix
+of that order is a group that could be rewritten, from newly appended files that cut across a good layout to all files
+of the part. Groups in disjoint parts are chosen so that their total gain is greatest. If bytes are limited, each byte
+gets a price, which is adjusted until the chosen groups fit the budget (a Lagrange multiplier, as in H. Everett,
+Operations Research 11(3), 1963).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class FileGroup:
 
     Attributes:
         files: Positions of the files.
-        gain: Bytes that a query reads less, by the least cost that the group could have.
-        cost: Bytes that a query reads of them now.
+        gain: Bytes per query that the rewrite saves, at the least cost that the group could have.
+        cost: Bytes that a query reads of the files now.
         reason: 'overlap', 'small', 'large' or 'all'.
     """
 
@@ -47,7 +47,7 @@ class FileGroup:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A part of the space: the groups that lie in it, and its halves."""
+    """A part of the key space: the groups that lie in it, and its halves."""
 
     order: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ class _Part:
     halves: tuple[_Part, ...]
 
     def best(self, price: float, min_gain: float) -> tuple[float, list[tuple[_Part, int]]]:
-        """The most that can be won in here at a price for each byte, and the groups that win it."""
+        """Returns the largest net gain inside this part at a price per byte, and the groups that achieve it."""
         apart = [half.best(price, min_gain) for half in self.halves]
         worth, chosen = sum(each[0] for each in apart), [group for each in apart for group in each[1]]
         if len(self.ends):
@@ -81,15 +81,16 @@ def overlapping_groups(
     wanted: ReclusteringConfig,
     keep_size: npt.NDArray[np.bool_] | None = None,
 ) -> list[FileGroup]:
-    """The groups that are worth their bytes, most gain for a byte first; none spans two partitions.
+    """Returns the groups that are worth rewriting, most gain per byte first; none spans two partitions.
 
     Args:
         boxes: Of all files.
         size_bytes: int64[n], of all files.
         partitions: Positions of each partition's files.
-        model: Weighs reading.
-        wanted: Of it ``min_gain``, which each file of a group must pay of its cost, ``max_group_bytes`` and the budget.
-        keep_size: bool[n], files whose size is no reason to part them; None for no file.
+        model: Weights reads.
+        wanted: Uses ``min_gain``, the share of its cost that each file of a group must save, ``max_group_bytes`` and
+            the budget.
+        keep_size: bool[n], files whose size is no reason to split them; None for no file.
     """
     if not model.weights:
         return []
@@ -182,10 +183,10 @@ def _half(low: Floats, high: Floats, key: int, *, left: bool) -> tuple[Floats, F
 
 
 def _steps(share: Floats) -> npt.NDArray[np.int64]:
-    """1, 2, 3, 4, 6 … files, and as many as come before the share of queries that read a file drops sharply.
+    """Returns 1, 2, 3, 4, 6 … files, and each number of files after which the share of queries drops sharply.
 
     Args:
-        share: float64[n], falling.
+        share: float64[n], descending.
     """
     count = len(share)
     wanted = int(np.ceil(np.log(max(2, count)) / np.log(_STEP))) + 1

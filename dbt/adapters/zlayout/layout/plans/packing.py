@@ -1,4 +1,4 @@
-"""Files whose size is wrong: small ones to put together with their neighbours, and large ones to part."""
+"""Packing of files with a wrong size: combines small files with their neighbours and splits large ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BITS = 16
 
 
 def in_curve_order(boxes: Boxes, files: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Files in the order of their centres along a z-order of the space; as they come in a table without keys.
+    """Sorts files by the z-order position of their centres; keeps the order in a table without keys.
 
     Args:
         boxes: Of all files.
@@ -40,19 +40,19 @@ def small_file_groups(
     min_input_files: int,
     as_built: npt.NDArray[np.bool_] | None = None,
 ) -> Iterator[FileGroup]:
-    """Runs of small neighbours of one partition, each about one file of the wanted size.
+    """Yields runs of small neighbours of one partition, each about one file of the target size.
 
-    A run is worth while if it has many files, or fills a file, and at most half as many files come of it: what comes of
-    it is never packed again for its own sake. Files of the last build join others that are small, but are no reason:
-    they were cut for this size.
+    A run is worth rewriting if it has many files or fills a file, and if it becomes at most half as many files: so the
+    result of packing is never packed again by itself. Files of the last build join runs of other small files, but do
+    not start one, because they were cut for this size.
 
     Args:
         boxes: Of all files.
         size_bytes: int64[n], of all files.
         files: Positions of the partition's files.
-        min_file_bytes: A file below this is small.
-        target_bytes: Wanted size of a file.
-        min_input_files: So many files are worth it even if they fill no file.
+        min_file_bytes: Files below this size are small.
+        target_bytes: Target size of a file.
+        min_input_files: Number of files from which on a run is worth it even if it does not fill a file.
         as_built: bool[n], files of the last build; None for no file.
     """
     small = in_curve_order(boxes, files[size_bytes[files] < min_file_bytes])
@@ -72,12 +72,12 @@ def small_file_groups(
 def large_file_groups(
     size_bytes: npt.NDArray[np.int64], files: npt.NDArray[np.int64], *, max_file_bytes: int
 ) -> Iterator[FileGroup]:
-    """Each file that is too large, to be parted by itself.
+    """Yields each file that is too large as a group of its own.
 
     Args:
         size_bytes: int64[n], of all files.
         files: Positions of the partition's files.
-        max_file_bytes: A file above this is too large.
+        max_file_bytes: Files above this size are too large.
     """
     for file in files[size_bytes[files] > max_file_bytes]:
         yield FileGroup(np.array([file]), 0.0, 0.0, "large")
@@ -86,7 +86,7 @@ def large_file_groups(
 def whole_groups(
     boxes: Boxes, size_bytes: npt.NDArray[np.int64], files: npt.NDArray[np.int64], *, max_group_bytes: int
 ) -> Iterator[FileGroup]:
-    """All files of one partition, in runs along the curve of at most so many bytes.
+    """Yields all files of one partition, in runs along the curve with a limited size.
 
     Args:
         boxes: Of all files.

@@ -1,4 +1,4 @@
-"""Images: what bounds of a column prove about a function of it, one rule a function, each with its proof."""
+"""Bound propagation: from bounds of a column to bounds of a function of it, one rule per function with its proof."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def image(function: Function, facts: Facts) -> Facts | None:
 
     Args:
         function: f.
-        facts: Of x, one entry a file.
+        facts: About x, one entry per file.
 
     Returns:
-        Facts about f(x); None where the rule of f says nothing for this type.
+        Facts about f(x); None if f has no rule for this type.
 
     Raises:
         pyarrow.ArrowException: Arrow has no such operation for these values.

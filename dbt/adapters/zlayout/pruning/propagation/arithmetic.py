@@ -1,4 +1,4 @@
-"""Sums, products, quotients, signs and remainders with constants."""
+"""Bound propagation for arithmetic with constants: sums, products, quotients, signs and remainders."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 
 def plus(function: Plus, facts: Facts) -> Facts | None:
-    """``x + k`` rises. Integers: while it does not overflow. Floats: everywhere, since rounding keeps the order."""
+    """``x + k`` is increasing: for integers unless it overflows, for floats always, since rounding keeps order."""
     kind = facts.minimum.type
     if kind != function.type and not pa.types.is_decimal128(kind):
         return None
     if pa.types.is_floating(kind):
-        # A finite k makes NaN of nothing but NaN, and an overflow is an infinity, in its place in the order.
+        # A finite k turns only NaN into NaN, and overflow gives an infinity, which is in its place in the order.
         return monotone(facts, lambda side: _float(side, np.add, function.amount), total=True)
     if pa.types.is_decimal128(kind):
         return monotone(facts, lambda side: decimal_sum(side, Decimal(function.amount), function.type), total=False)
     amount = int(function.amount)
-    # In two steps: ``x - k`` of the least integer k adds more than an integer of 64 bits holds.
+    # Adds in two steps: ``x - k`` for the least integer k adds more than a 64-bit integer can hold.
     half, rest = amount // 2, amount - amount // 2
     lowest, highest = integer_limits(kind)
 
@@ -42,7 +42,7 @@ def plus(function: Plus, facts: Facts) -> Facts | None:
 
 
 def times(function: Times, facts: Facts) -> Facts | None:
-    """``x * k`` rises for k > 0 and falls for k < 0; overflow as in `plus`."""
+    """``x * k`` is increasing for k > 0 and decreasing for k < 0; overflow is handled as in `plus`."""
     kind, factor = facts.minimum.type, function.factor
     falling = factor < 0
     if pa.types.is_decimal128(kind):
@@ -52,7 +52,7 @@ def times(function: Times, facts: Facts) -> Facts | None:
     if kind != function.type or factor == 0:
         return None
     if pa.types.is_floating(kind):
-        # Infinity times a finite k that is not 0 is no NaN.
+        # Infinity times a finite nonzero k is not NaN.
         return monotone(facts, lambda side: _float(side, np.multiply, factor), total=True, falling=falling)
     lowest, highest = integer_limits(kind)
     ends = sorted((_towards_zero(lowest, int(factor)), _towards_zero(highest, int(factor))))
@@ -66,7 +66,7 @@ def times(function: Times, facts: Facts) -> Facts | None:
 
 
 def over(function: Over, facts: Facts) -> Facts | None:
-    """``x / k`` rises for k > 0 and falls for k < 0; ``x div k`` too, as cutting off decimals keeps the order."""
+    """``x / k`` is increasing for k > 0 and decreasing for k < 0; so is ``x div k``, since truncation keeps order."""
     kind, divisor = facts.minimum.type, function.divisor
     falling = divisor < 0
     if divisor == 0:
@@ -80,7 +80,7 @@ def over(function: Over, facts: Facts) -> Facts | None:
 
     def quotient(side: pa.Array) -> Bound:
         found = numbers(side).astype(np.int64)
-        # The one overflow of a quotient; and numpy has no absolute value of the least integer.
+        # The only overflow of a quotient; numpy also has no absolute value of the least integer.
         inside = found != lowest
         magnitude = np.abs(np.where(inside, found, 0)) // abs(whole) if abs(whole) < 2**63 else np.zeros_like(found)
         return bound(np.where((found < 0) != (whole < 0), -magnitude, magnitude), kind, side, inside)
@@ -89,7 +89,7 @@ def over(function: Over, facts: Facts) -> Facts | None:
 
 
 def negate(function: Negate, facts: Facts) -> Facts | None:
-    """``-x`` falls; of integers the least has no opposite, every decimal has one. NaN stays NaN, above all."""
+    """``-x`` is decreasing; the least integer has no negation, every decimal has one; NaN stays NaN, above all."""
     kind = facts.minimum.type
     if kind != function.type:
         return None
@@ -103,9 +103,9 @@ def negate(function: Negate, facts: Facts) -> Facts | None:
 
 
 def absolute(function: Absolute, facts: Facts) -> Facts | None:
-    """``abs(x)`` is x where no value is below 0, ``-x`` where none is above, and where the file spans 0 from 0 up.
+    """``abs(x)`` is x if no value is below 0, ``-x`` if none is above 0, and starts at 0 if the file spans 0.
 
-    Both bounds must be known, or the side is not.
+    Each side needs both bounds of x.
     """
     opposite = negate(Negate(function.type), facts)
     if opposite is None:
@@ -114,7 +114,7 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     rising = pc.fill_null(pc.greater_equal(facts.minimum, zero), False)
     falling = pc.fill_null(pc.less_equal(facts.maximum, zero), False)
     larger = pc.max_element_wise(opposite.maximum, facts.maximum, skip_nulls=False)
-    # On neither side of 0 a file spans it, as far as both of its ends are known.
+    # A file that is on neither side of 0 spans it, provided that both of its bounds are known.
     both = pc.and_(pc.is_valid(facts.minimum), pc.is_valid(facts.maximum))
     minimum = pc.case_when(
         pc.make_struct(rising, falling, both),
@@ -125,7 +125,7 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     )
     maximum = pc.case_when(pc.make_struct(rising, falling), facts.maximum, opposite.maximum, larger)
     up, down = (each.to_numpy(zero_copy_only=False) for each in (rising, falling))
-    # Of a file that spans 0 the end farther from it is a value of the file only if it was one.
+    # If the file spans 0, the bound farther from 0 is exact only if it was exact before.
     from_below = pc.fill_null(pc.equal(larger, opposite.maximum), False).to_numpy(zero_copy_only=False)
     farther = np.where(from_below, opposite.maximum_exact, facts.maximum_exact)
     found = replace(
@@ -138,15 +138,15 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     )
     if not pa.types.is_integer(function.type):
         return found
-    # The least integer, which may be among values below 0 whose opposites are not known, stays negative or raises.
+    # The least integer, which may be in a file whose values below 0 have no known negation, stays negative or raises.
     return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum))
 
 
 def remainder(function: Remainder, facts: Facts) -> Facts | None:
-    """``x % k`` goes round: between two multiples of k it rises, over more it is anything from its range.
+    """``x % k`` is periodic: increasing between two multiples of k; over a wider range it may be any remainder.
 
-    Of a negative x it is 0 or negative, or with ``pmod`` counted from the multiple below; the bucket of x is x div k
-    rounded down, and within one bucket both bounds map.
+    For a negative x the result is 0 or negative, or with ``pmod`` counted from the multiple below. The bucket of x is
+    x div k rounded down; if both bounds are in one bucket, they map to the bounds of the result.
     """
     kind = facts.minimum.type
     if not pa.types.is_integer(kind) or kind != function.type:
@@ -156,7 +156,7 @@ def remainder(function: Remainder, facts: Facts) -> Facts | None:
         return None
     low, high = numbers(facts.minimum).astype(np.int64), numbers(facts.maximum).astype(np.int64)
     both = valid(facts.minimum) & valid(facts.maximum)
-    # Below 0 ``%`` is -(-x % k), which rises within buckets that end at multiples of k; only x >= 0 maps simply.
+    # Below 0 ``%`` is -(-x % k), which increases within buckets that end at multiples of k; only x >= 0 maps directly.
     plain = both if function.never_negative else both & (low >= 0)
     same = plain & (low // divisor == high // divisor)
     negative = (
@@ -174,7 +174,7 @@ def remainder(function: Remainder, facts: Facts) -> Facts | None:
 
 
 def _everywhere(values: Any, kind: pa.DataType, facts: Facts) -> pa.Array:
-    """Bounds that hold without bounds of x; none where there is no number to bound."""
+    """Returns bounds that hold without bounds of x; null for files that have no number to bound."""
     return pc.if_else(pa.array(facts.may_be_number), pa.array(values).cast(kind), pa.scalar(None, kind))
 
 
@@ -191,7 +191,7 @@ def _chosen(condition: Flags, then: Flags, otherwise: Flags) -> Flags:
 
 
 def _between(found: Any, lowest: int, highest: int) -> Flags:
-    """Comparison with limits that may lie outside of the type."""
+    """Returns where a value is between limits that may lie outside its type."""
     limits = np.iinfo(np.int64)
     result: Flags = (found >= max(lowest, limits.min)) & (found <= min(highest, limits.max))
     return result

@@ -1,4 +1,4 @@
-"""Dates and wall-clock times: units, parts, months and counts since 1970."""
+"""Bound propagation for dates and wall-clock times: truncation, fields, months and counts since 1970."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _micros(side: pa.Array) -> Integers:
 
 
 def _months(days: Integers) -> Integers:
-    """Months since 1970-01, of the Gregorian calendar stretched back without end, as Spark's and numpy's are."""
+    """Returns months since 1970-01 in the proleptic Gregorian calendar, as Spark and numpy use it."""
     result: Integers = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
     return result
 
@@ -58,7 +58,7 @@ def _day_of_month_start(months: Any) -> Integers:
 
 
 def truncated(function: Truncated, facts: Facts) -> Facts | None:
-    """The start of a unit is the greatest multiple of it up to x: a step function that rises."""
+    """The start of a unit is its greatest multiple up to x: an increasing step function."""
     kind, unit = facts.minimum.type, function.unit
     if kind != function.type or not (pa.types.is_date32(kind) or kind == pa.timestamp("us")):
         return None
@@ -71,7 +71,7 @@ def truncated(function: Truncated, facts: Facts) -> Facts | None:
 
     def start(side: pa.Array) -> Bound:
         days = _days(side)
-        # Of the first unit that a type can hold the start may be before all that it can hold.
+        # The start of the first unit of a type may lie before the least value that the type can hold.
         return bound(_first_day(days, unit) * scale, kind, side, near(side))
 
     return monotone(facts, start, total=False)
@@ -81,13 +81,13 @@ def _first_day(days: Integers, unit: TimeUnit) -> Integers:
     if unit in _UNIT_MONTHS:
         width = _UNIT_MONTHS[unit]
         return _day_of_month_start(_months(days) // width * width)
-    # 1970-01-01 was a Thursday: three days after the start of its week.
+    # 1970-01-01 was a Thursday, three days after the start of its week.
     return days - (days + 3) % 7 if unit is TimeUnit.WEEK else days
 
 
 @dataclass(frozen=True)
 class _Cycle:
-    """A part of the calendar: how to read it, the cycle within which it rises, its least and greatest value."""
+    """A calendar field: how to read it, the cycle within which it increases, its least and greatest value."""
 
     read: Callable[[Integers], Integers]
     cycle: Callable[[Integers], Integers]
@@ -102,7 +102,7 @@ _CYCLES_OF_DAYS: Mapping[CalendarPart, _Cycle] = {
         lambda days: days - _day_of_month_start(_months(days) // 12 * 12) + 1, lambda days: _months(days) // 12, 1, 366
     ),
     CalendarPart.DAY_OF_MONTH: _Cycle(lambda days: days - _day_of_month_start(_months(days)) + 1, _months, 1, 31),
-    # Spark's week of dayofweek starts with Sunday as 1, that of weekday with Monday as 0.
+    # For dayofweek Spark's week starts with Sunday as 1, for weekday with Monday as 0.
     CalendarPart.DAY_OF_WEEK: _Cycle(lambda days: (days + 4) % 7 + 1, lambda days: (days + 4) // 7, 1, 7),
     CalendarPart.WEEKDAY: _Cycle(lambda days: (days + 3) % 7, lambda days: (days + 3) // 7, 0, 6),
 }
@@ -114,9 +114,9 @@ _CYCLES_OF_MICROS: Mapping[CalendarPart, _Cycle] = {
 
 
 def part_of(function: PartOf, facts: Facts) -> Facts | None:
-    """The year rises, other parts go round.
+    """The year is increasing, other fields are periodic.
 
-    Within one cycle (a month within its year) they rise; over more than one they are anything from their range.
+    Within one cycle (a month within its year) they increase; over more than one they may be any value of their range.
     """
     kind, part = facts.minimum.type, function.part
     if part is CalendarPart.YEAR and pa.types.is_date32(kind):
@@ -145,15 +145,15 @@ def part_of(function: PartOf, facts: Facts) -> Facts | None:
 
 
 def plus_months(function: PlusMonths, facts: Facts) -> Facts | None:
-    """Rises by dates: of two in one month the later one stays the later or both are cut to the month's last day.
+    """Increasing for dates: of two dates in a month the later one stays later, or both become the month's last day.
 
-    Times keep the time of day, so that of two days which are cut to one last day the later may come first: there the
-    bounds are the day's.
+    Times keep the time of day, so if two days are moved to the same last day, the later one may get the earlier time.
+    There the bounds are widened to the whole day.
     """
     kind = facts.minimum.type
     if kind != function.type or not (pa.types.is_date32(kind) or kind == pa.timestamp("us")):
         return None
-    # So few that what is near does not overflow.
+    # Few enough that dates which `near` accepts do not overflow.
     if abs(function.months) > 1_200_000:
         return None
     scale = 1 if pa.types.is_date32(kind) else DAY_US
@@ -172,7 +172,7 @@ def plus_months(function: PlusMonths, facts: Facts) -> Facts | None:
 
 
 def _by_whole_last_days(facts: Facts) -> Facts:
-    """Bounds of times widened to the whole day where that is the last of its month."""
+    """Widens bounds of times to the whole day if that day is the last of its month."""
     sides = []
     for side, time_of_day in ((facts.minimum, 0), (facts.maximum, DAY_US - 1)):
         days = _days(side)
@@ -190,7 +190,7 @@ def _by_whole_last_days(facts: Facts) -> Facts:
 
 
 def last_day(function: LastDay, facts: Facts) -> Facts | None:
-    """The day before the next month's first: a step function that rises."""
+    """The day before the first of the next month: an increasing step function."""
     kind = facts.minimum.type
     if not pa.types.is_date32(kind):
         return None
@@ -202,7 +202,7 @@ def last_day(function: LastDay, facts: Facts) -> Facts | None:
 
 
 def ticks(function: Ticks, facts: Facts) -> Facts | None:
-    """Whole units up to x, or up to x from below 1970: both step functions that rise."""
+    """Whole units up to x, or toward zero: both are increasing step functions."""
     kind = facts.minimum.type
     if pa.types.is_date32(kind):
         return monotone(facts, lambda side: kept(arrow(numbers(side), function.type, side)), total=True)
@@ -220,7 +220,7 @@ def ticks(function: Ticks, facts: Facts) -> Facts | None:
 
 
 def from_ticks(function: FromTicks, facts: Facts) -> Facts | None:
-    """A multiple of x: rises while it does not overflow."""
+    """A multiple of x: increasing as long as it does not overflow."""
     kind, target = facts.minimum.type, function.type
     if not pa.types.is_integer(kind):
         return None

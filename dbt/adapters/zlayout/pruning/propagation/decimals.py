@@ -1,4 +1,4 @@
-"""Decimals: exact in 256 bits, then rounded and fitted to the type that Spark gives the result."""
+"""Decimal arithmetic for bound propagation: exact in 256 bits, then rounded to Spark's result type."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _WIDEST = 76
 
 
 def decimal_sum(side: pa.Array, amount: Decimal, kind: pa.DataType) -> Bound:
-    """``x + amount`` in the result's type, rounded half up to its scale where it has fewer digits."""
+    """Returns ``x + amount`` in the result type, rounded half up if that has fewer digits."""
     constant = _scalar(amount)
     return fitted(pc.add(_wide(side), constant), kind)
 
 
 def decimal_product(side: pa.Array, factor: Decimal, kind: pa.DataType) -> Bound:
-    """``x * factor`` likewise."""
+    """Returns ``x * factor`` in the result type, rounded half up if that has fewer digits."""
     constant = _scalar(factor)
     if side.type.precision + constant.type.precision + 1 > _WIDEST:
         return within(pa.nulls(len(side), kind), ~valid(side))
@@ -28,9 +28,9 @@ def decimal_product(side: pa.Array, factor: Decimal, kind: pa.DataType) -> Bound
 
 
 def fitted(values: pa.Array, kind: pa.DataType, mode: str = "half_towards_infinity") -> Bound:
-    """Rounds to the scale of a decimal type; not known where the type has too few digits.
+    """Rounds to the scale of a decimal type; unknown where the type has too few digits.
 
-    Rounding keeps the order, in each of its modes.
+    Every rounding mode keeps the order.
     """
     rounded = pc.round(values, ndigits=kind.scale, round_mode=mode) if values.type.scale > kind.scale else values
     limit = _scalar(Decimal(10) ** (kind.precision - kind.scale))

@@ -1,4 +1,4 @@
-"""From facts about x to facts about f(x), for functions that keep or reverse the order."""
+"""Bound propagation through monotone functions: from facts about x to facts about f(x)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 @dataclass(frozen=True)
 class Bound:
-    """f at one bound of each file.
+    """f applied to one bound of each file.
 
     Attributes:
-        value: Typed as f's result; null where the bound is unknown, and where known is false.
-        known: False where f of the bound is not known, or not known to be what Spark makes of it (overflow).
+        value: Of the type of f's result; null where the bound is unknown, and where ``known`` is false.
+        known: False where f of the bound is unknown, or may differ from Spark's result (overflow).
     """
 
     value: pa.Array
@@ -27,23 +27,23 @@ class Bound:
 
 
 Kernel = Callable[[pa.Array], Bound]
-"""Applies f to a bound of each file; nulls stay null and count as known."""
+"""Applies f to one bound of each file; nulls stay null and count as known."""
 
 
 def monotone(facts: Facts, kernel: Kernel, *, total: bool, falling: bool = False) -> Facts:
-    """Maps facts through a function that keeps the order, or reverses it.
+    """Maps facts through a monotone function.
 
-    Proof: for a <= x <= b a rising f has f(a) <= f(x) <= f(b), a falling one f(b) <= f(x) <= f(a). A bound that is a
-    value of the file maps to a value of f over the file: exactness stays what it was, whether f is injective or not.
-    NaN has no place between bounds; `monotone` is for functions that map NaN to NaN, or that see none.
+    Proof: for a <= x <= b an increasing f has f(a) <= f(x) <= f(b), a decreasing one f(b) <= f(x) <= f(a). A bound that
+    is a value of the file maps to a value of f in the file, so exactness is kept, whether f is injective or not.
+    Bounds do not cover NaN; `monotone` is for functions that map NaN to NaN, or whose input has none.
 
     Args:
-        facts: Of x.
+        facts: About x.
         kernel: f.
-        total: f is defined and of one direction over its whole type, so that one bound alone maps. Otherwise (f
-            overflows somewhere) both bounds must be known and within f's domain, for then all between them are; if
-            they are not, the file's values wrap around, are null or raise an error, and nothing is known of them.
-        falling: f reverses the order.
+        total: f is defined and monotone over its whole type, so that each bound maps on its own. Otherwise (f overflows
+            somewhere) both bounds must be known and within f's domain, because then all values between them are; if
+            they are not, the file's values may wrap around, be null or raise an error, and nothing is known.
+        falling: f is decreasing.
     """
     low, high = kernel(facts.minimum), kernel(facts.maximum)
     minimum, maximum = (high.value, low.value) if falling else (low.value, high.value)
@@ -57,7 +57,7 @@ def monotone(facts: Facts, kernel: Kernel, *, total: bool, falling: bool = False
 
 
 def forgotten(facts: Facts, where: Flags) -> Facts:
-    """Returns facts that know nothing of some files: any value, NaN or null."""
+    """Returns facts in which nothing is known about some files: they may hold any value, NaN or null."""
     if not where.any():
         return facts
     nothing, unknown = pa.scalar(None, facts.minimum.type), pa.array(where)
@@ -74,7 +74,7 @@ def forgotten(facts: Facts, where: Flags) -> Facts:
 
 
 def without_nan(mapped: Facts, facts: Facts) -> Facts:
-    """Forgets the files that may hold a NaN, for functions that make something else of it."""
+    """Forgets the files that may hold NaN, for functions that do not map NaN to NaN."""
     return replace(forgotten(mapped, facts.may_be_nan), may_be_nan=_nan_of_result(mapped, facts))
 
 
@@ -84,16 +84,16 @@ def _nan_of_result(mapped: Facts, facts: Facts) -> Flags:
 
 
 def loosened(facts: Facts) -> Facts:
-    """Returns facts whose bounds bound, but are not known to be values of the file."""
+    """Returns facts with the same bounds, none of them exact."""
     never = np.zeros(len(facts.minimum), dtype=np.bool_)
     return replace(facts, minimum_exact=never, maximum_exact=never)
 
 
 def kept(value: pa.Array) -> Bound:
-    """A bound that is known wherever it is given."""
+    """Returns a bound that is known wherever it is not null."""
     return Bound(value, np.ones(len(value), dtype=np.bool_))
 
 
 def within(value: pa.Array, known: Flags) -> Bound:
-    """A bound with null where it is not known."""
+    """Returns a bound that is null where it is not known."""
     return Bound(pc.if_else(pa.array(known), value, pa.scalar(None, value.type)), known)

@@ -1,4 +1,4 @@
-"""Casts between types, and rounding."""
+"""Bound propagation for casts between types and for rounding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.pruning.propagation.vectors import DAY_US, arrow, boun
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts, flags
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""0001-01-01 and 9999-12-31: the years of four digits, whose text is in the order of the dates."""
+"""0001-01-01 and 9999-12-31: dates with four-digit years, whose strings sort as the dates do."""
 
 _MODES = {
     Rounding.FLOOR: "down",
@@ -25,12 +25,12 @@ _MODES = {
 }
 
 
-def convert(function: Convert, facts: Facts) -> Facts | None:  # noqa: PLR0911, C901 - one return a pair of types
+def convert(function: Convert, facts: Facts) -> Facts | None:  # noqa: PLR0911, C901 - one return per pair of types
     """``CAST(x AS type)`` where it keeps the order.
 
-    Where a value does not fit, ANSI raises an error, the legacy mode wraps around or gives null: such a file is left
-    alone, so the mode does not matter. Texts are not read as numbers or dates: '10' is before '9'; and numbers are not
-    written as texts, for the same reason. To boolean nothing is cast: every number but 0 is true.
+    If a value does not fit, ANSI mode raises an error and legacy mode wraps around or gives null. Nothing is claimed
+    about such files, so the mode does not matter. Strings are not cast to numbers or dates, because '10' sorts before
+    '9'; numbers are not cast to strings for the same reason. Nothing is cast to boolean: every number but 0 is true.
     """
     source, target = facts.minimum.type, function.type
     kinds = pa.types
@@ -43,7 +43,7 @@ def convert(function: Convert, facts: Facts) -> Facts | None:  # noqa: PLR0911, 
         widening = target.bit_width >= source.bit_width
         return monotone(facts, lambda side: _integer(side, target, lowest, highest), total=widening)
     if kinds.is_integer(source) and kinds.is_floating(target):
-        # Rounds to the nearest, which keeps the order, and overflows nowhere.
+        # Rounds to the nearest float, which keeps the order, and never overflows.
         return monotone(
             facts,
             lambda side: kept(arrow(numbers(side).astype(target.to_pandas_dtype()), target, side)),
@@ -74,7 +74,7 @@ def convert(function: Convert, facts: Facts) -> Facts | None:  # noqa: PLR0911, 
 
 
 def rounded(function: Rounded, facts: Facts) -> Facts | None:
-    """Each way of rounding keeps the order."""
+    """Rounding keeps the order in every mode."""
     source, target = facts.minimum.type, function.type
     kinds = pa.types
     if kinds.is_decimal128(source) and kinds.is_decimal128(target):
@@ -93,10 +93,10 @@ def rounded(function: Rounded, facts: Facts) -> Facts | None:
 
 
 def _near_itself(function: Rounded, facts: Facts) -> Facts | None:
-    """Rounded numbers lie at most half a step from x.
+    """A rounded number differs from x by at most half a step.
 
-    Which way a tie goes depends on the digits that Java prints of the number, so only that is used: a little more than
-    half a step, and one float further, bound the result.
+    How ties are rounded depends on the digits that Java prints for the number, so only this fact is used: the bounds
+    are moved by a little more than half a step, plus one float.
     """
     kind = facts.minimum.type
     if not -18 <= function.digits <= 18 or function.rounding not in (Rounding.HALF_UP, Rounding.HALF_EVEN):
@@ -131,7 +131,7 @@ def _integer(side: pa.Array, target: pa.DataType, lowest: int, highest: int) -> 
 
 
 def _cut(side: pa.Array, target: pa.DataType, step: np.ufunc = np.trunc) -> Bound:
-    """A float as an integer; the limits are powers of two, which floats hold exactly."""
+    """Converts floats to integers; the limits are powers of two, which floats represent exactly."""
     limit = 2.0 ** (target.bit_width - 1)
     with np.errstate(all="ignore"):
         found = step(numbers(side).astype(np.float64))
@@ -159,7 +159,7 @@ def _of_decimal(facts: Facts, target: pa.DataType) -> Facts | None:
 
         return monotone(facts, cut, total=False)
     if pa.types.is_float64(target):
-        # Arrow's conversion may be off by the last bits: the bounds are moved out by more than that.
+        # Arrow's conversion may be off in the last bits: the bounds are moved outward by more than that.
         low, high = (numbers(side.cast(target)) for side in (facts.minimum, facts.maximum))
         room = 2.0**-48
         minimum = arrow(low - np.abs(low) * room, target, facts.minimum)
@@ -173,7 +173,7 @@ def _decimal(side: pa.Array, target: pa.DataType, digits: int, mode: str) -> Bou
 
 
 def _wide(side: pa.Array) -> pa.Array:
-    # With digits to spare: rounding up may need one more.
+    # Two spare digits: rounding up may need one more.
     return side.cast(pa.decimal256(side.type.precision + 2, side.type.scale))
 
 

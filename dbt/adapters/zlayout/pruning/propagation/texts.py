@@ -1,4 +1,4 @@
-"""Texts: prefixes, and case as far as it can be bounded."""
+"""Bound propagation for strings: prefixes, and upper or lower case as far as it can be bounded."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _DELETE = 0x7F
 
 
 def prefix(function: Prefix, facts: Facts) -> Facts | None:
-    """The first n characters rise with the text.
+    """The first n characters are increasing in the string.
 
-    Proof: let a < b differ first at byte i. The characters before the one that holds byte i are common to both. If the
-    n end among them the prefixes are equal; otherwise each prefix reaches over byte i, or one text ends there.
+    Proof: let a < b differ first at byte i. They share all characters before the one that contains byte i. If n of
+    these exist, the prefixes are equal; otherwise each prefix extends beyond byte i, or one string ends there.
     """
     if not pa.types.is_string(facts.minimum.type) or function.length < 1:
         return None
@@ -29,9 +29,9 @@ def prefix(function: Prefix, facts: Facts) -> Facts | None:
 
 
 def prepended(function: Prepended, facts: Facts) -> Facts | None:
-    """The same text before both changes nothing in their order.
+    """Prepending the same string to two strings keeps their order.
 
-    Behind both it would: 'a' < 'a!', but 'ax' > 'a!x'.
+    Appending does not: 'a' < 'a!', but 'ax' > 'a!x'.
     """
     if not pa.types.is_string(facts.minimum.type):
         return None
@@ -40,15 +40,15 @@ def prepended(function: Prepended, facts: Facts) -> Facts | None:
 
 
 def folded_case(function: FoldedCase, facts: Facts) -> Facts | None:
-    """Case does not keep the order ('B' < 'a'), but it keeps what all texts of a file begin with.
+    """Case conversion does not keep the order ('B' < 'a'), but it keeps the common prefix of all strings of a file.
 
-    Proof: every text between two that begin with P begins with P. Letters of ASCII change case one by one whatever
-    follows them, but for i and j, which some languages treat otherwise: P ends before these. So every text of the file
-    becomes one that begins with P in the other case, and lies below P with its last letter raised by one.
+    Proof: every string between two that start with P starts with P. ASCII letters change case independently of what
+    follows, except i and j, which some languages treat differently: P ends before these. So every string of the file
+    becomes one that starts with the converted P, and is below that P with its last character raised by one.
     """
     if not pa.types.is_string(facts.minimum.type):
         return None
-    # An unknown bound has zeros for bytes, which are no letters: nothing is common then.
+    # An unknown bound has zeros for bytes, which are not letters, so it has no common prefix.
     low, high = (_first_bytes(side) for side in (facts.minimum, facts.maximum))
     plain = (low == high) & (low > 0) & (low < _DELETE) & ~np.isin(low, np.frombuffer(b"iIjJ", np.uint8))
     common: Flags = np.logical_and.accumulate(plain, axis=1)
@@ -71,8 +71,8 @@ def folded_case(function: FoldedCase, facts: Facts) -> Facts | None:
 
 
 def _first_bytes(side: pa.Array) -> np.ndarray:
-    """uint8[n, 16]: the first bytes of each text, then zeros."""
-    # Without this cast a text that is no UTF-8 would stop the slicing.
+    """Returns uint8[n, 16]: the first bytes of each string, padded with zeros."""
+    # Without this cast, a string that is not UTF-8 would make the slicing fail.
     cut = pc.fill_null(pc.binary_slice(side.cast(pa.binary()), 0, _LOOKED_AT), b"")
     padded = np.array(cut.to_numpy(zero_copy_only=False), dtype=f"S{_LOOKED_AT}")
     return padded.view(np.uint8).reshape(len(side), _LOOKED_AT)

@@ -1,4 +1,4 @@
-"""Arrow bounds as numpy and back; nulls pass through."""
+"""Conversion of bounds between Arrow and numpy; nulls pass through."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 DAY_US = 86_400_000_000
 FARTHEST_US = 2**62
-"""Instants and wall-clock times further from 1970 than this are left alone: sums with them may overflow."""
+"""Instants and wall-clock times farther from 1970 than this are not evaluated: sums with them may overflow."""
 
 
 def numbers(values: pa.Array) -> npt.NDArray[Any]:
-    """Returns numbers, or the integers beneath dates and timestamps; 0 for null."""
+    """Returns numbers, or the integers underlying dates and timestamps; 0 for null."""
     kind = values.type
     if pa.types.is_date32(kind):
         values = values.view(pa.int32())
@@ -32,7 +32,7 @@ def numbers(values: pa.Array) -> npt.NDArray[Any]:
 
 
 def arrow(values: npt.NDArray[Any], kind: pa.DataType, like: pa.Array) -> pa.Array:
-    """Returns numpy values as an Arrow array, null where ``like`` is; temporal types are made of their integers."""
+    """Returns numpy values as an Arrow array, null where ``like`` is null; temporal types are given as integers."""
     if pa.types.is_date32(kind):
         made = pa.array(values.astype(np.int32)).view(kind)
     elif pa.types.is_timestamp(kind):
@@ -43,7 +43,7 @@ def arrow(values: npt.NDArray[Any], kind: pa.DataType, like: pa.Array) -> pa.Arr
 
 
 def bound(values: npt.NDArray[Any], kind: pa.DataType, like: pa.Array, known: Flags) -> Bound:
-    """Returns f of a bound; where ``like`` is null nothing was asked, which counts as known."""
+    """Returns f of a bound; where ``like`` is null there is nothing to map, which counts as known."""
     known = known | ~valid(like)
     if not known.all():
         values = np.where(known, values, np.zeros(1, values.dtype))
@@ -57,7 +57,7 @@ def integer_limits(kind: pa.DataType) -> tuple[int, int]:
 
 
 def near(values: pa.Array) -> Flags:
-    """Tells which dates or timestamps are so near 1970 that microseconds, and an offset more, do not overflow."""
+    """Returns which dates or timestamps are so near to 1970 that microseconds plus an offset do not overflow."""
     found = numbers(values)
     limit = FARTHEST_US // DAY_US if pa.types.is_date32(values.type) else FARTHEST_US
     result: Flags = (found >= -limit) & (found <= limit)

@@ -1,4 +1,4 @@
-"""Instants and wall-clock times of a zone whose clocks jump."""
+"""Bound propagation between instants and wall-clock times of a zone with offset changes (jumps)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dbt.adapters.zlayout.pruning.statistics.validation import Facts, valid
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 MOST_OFFSET_US = 18 * 3_600_000_000
-"""No zone is further from UTC (``java.time.ZoneOffset``)."""
+"""The largest offset from UTC of any zone (``java.time.ZoneOffset``)."""
 
 Micros = npt.NDArray[np.int64]
 
 
 def local_time(function: LocalTime, facts: Facts) -> Facts | None:
-    """Wall-clock times over an interval of instants.
+    """Bounds wall-clock times over an interval of instants.
 
-    Between jumps local time rises with the instant. Over [a, b] its least value is therefore local(a) or the value
-    right after a jump in (a, b], its greatest local(b) or the value right before one: the jumps' values are combined
-    over all later (earlier) jumps once, which can only loosen the bound. Where the jumps are not all known, local time
-    is within 18 hours of UTC.
+    Between jumps local time increases with the instant. Over [a, b] its least value is therefore local(a) or the value
+    right after a jump in (a, b], and its greatest is local(b) or the value right before one. The values at jumps are
+    accumulated once over all later (earlier) jumps, which can only loosen the bound. Where not all jumps are known,
+    local time is within 18 hours of UTC.
     """
     if facts.minimum.type != pa.timestamp("us", "UTC"):
         return None
@@ -55,13 +55,13 @@ def local_time(function: LocalTime, facts: Facts) -> Facts | None:
 
 
 def instant_of(function: InstantOf, facts: Facts) -> Facts | None:
-    """Instants of an interval of wall-clock times.
+    """Bounds instants over an interval of wall-clock times.
 
-    The instant of L is L less an offset of a regime that holds, or that a jump begins or ends, within 18 hours of L
-    read as UTC, whichever way the engine resolves a time that is shown twice or never. With no jump that near it is
-    exact. Otherwise the least instant of all times from L on is L less the greatest of these offsets: a later regime
-    begins after L + 18 hours, and an earlier one has ended before L - 18 hours, when its clocks showed less than L.
-    The greatest instant of all times up to L likewise.
+    The instant of L is L minus an offset that is in force, or that starts or ends, within 18 hours of L read as UTC,
+    however the engine resolves a time that occurs twice or never. Without a jump that near, the result is exact.
+    Otherwise the least instant of all times from L on is L minus the greatest of these offsets: a later offset starts
+    after L + 18 hours, and an earlier one ended before L - 18 hours, when its clocks showed less than L. The greatest
+    instant of all times up to L follows in the same way.
     """
     if facts.minimum.type != pa.timestamp("us"):
         return None
@@ -75,7 +75,7 @@ def instant_of(function: InstantOf, facts: Facts) -> Facts | None:
 
 
 def _offsets_near(zone: Zone, local: Micros) -> tuple[Micros, Micros, Flags]:
-    """The least and greatest offset within 18 hours of wall-clock times, and whether there is but one."""
+    """Returns the least and greatest offset within 18 hours of wall-clock times, and whether there is only one."""
     first = np.searchsorted(zone.jumps_us, local - MOST_OFFSET_US, "left")
     last = np.searchsorted(zone.jumps_us, local + MOST_OFFSET_US, "right")
     least, greatest = zone.offsets_us[first], zone.offsets_us[first]

@@ -1,1 +1,1 @@
-"""Statistics as pruning takes them in: validated, widened to the column's type, reduced to the files that are left."""
+"""Statistics for pruning: validated, widened to the column's type and reduced to the remaining files."""

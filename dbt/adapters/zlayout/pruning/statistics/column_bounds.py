@@ -1,4 +1,4 @@
-"""The narrow seam through which statistics come in: one entry a file (or partition), in vectors."""
+"""The interface through which pruning reads statistics: vectors with one entry per file (or partition)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 @dataclass(frozen=True)
 class ColumnBounds:
-    """Statistics of one column; every array has one entry a file, and null always means unknown.
+    """Statistics of one column; every array has one entry per file, and null always means unknown.
 
     Attributes:
         type: Arrow type of the bounds.
-        minimum: Typed; no value of the file that is neither null nor NaN is below it.
-        maximum: Typed; no value of the file that is neither null nor NaN is above it.
-        minimum_exact: bool; false where the minimum is only a lower bound (cut off).
-        maximum_exact: bool; false where the maximum is only an upper bound (cut off).
-        null_count: int64, rows in which the column is null (for a struct field also because the struct is).
-        nan_count: int64, rows in which it is NaN; 0 for types without NaN.
+        minimum: Of that type; no value of the file that is neither null nor NaN is below it.
+        maximum: Of that type; no value of the file that is neither null nor NaN is above it.
+        minimum_exact: bool; false if the minimum is only a lower bound (truncated).
+        maximum_exact: bool; false if the maximum is only an upper bound (truncated).
+        null_count: int64, rows in which the column is null (for a struct field also because the struct is null).
+        nan_count: int64, rows in which the column is NaN; 0 for types without NaN.
     """
 
     type: pa.DataType
@@ -34,11 +34,11 @@ class ColumnBounds:
 
 
 class Statistics(Protocol):
-    """What is known of a list of files."""
+    """The statistics of a list of files."""
 
     @property
     def row_count(self) -> pa.Array:
-        """int64, rows of each file; null where unknown. Its length is the number of files."""
+        """int64, rows of each file; null if unknown. Its length is the number of files."""
 
     def column(self, path: ColumnPath) -> ColumnBounds | None:
-        """Returns the statistics of a column, or None where there are none for any file."""
+        """Returns the statistics of a column, or None if no file has any."""

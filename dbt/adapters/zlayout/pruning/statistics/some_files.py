@@ -1,4 +1,4 @@
-"""Statistics of the files that earlier steps have left."""
+"""Statistics of a subset of files: those that earlier stages have left."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SomeStatistics:
     """The statistics of some of the files.
 
     Attributes:
-        whole: Of all of them.
-        positions: int64, rising: which ones.
+        whole: The statistics of all files.
+        positions: int64, ascending: the positions of the selected files.
     """
 
     whole: Statistics
@@ -29,11 +29,11 @@ class SomeStatistics:
 
     @property
     def row_count(self) -> pa.Array:
-        """int64; null where unknown."""
+        """int64, rows of each file; null if unknown."""
         return self.whole.row_count.take(pa.array(self.positions))
 
     def column(self, path: ColumnPath) -> ColumnBounds | None:
-        """The column's statistics; None where there are none for any file."""
+        """Returns the statistics of a column; None if no file has any."""
         found = self.whole.column(path)
         if found is None:
             return None
@@ -43,9 +43,9 @@ class SomeStatistics:
 
 
 def statistics_of(whole: Statistics, left: Flags) -> tuple[Statistics, npt.NDArray[np.int64] | slice]:
-    """The statistics to decide on the files that are left by, and where these are among all files.
+    """Returns statistics to decide the remaining files with, and the positions of their entries among all files.
 
-    Few of many are taken out; of most of them it is cheaper to look at all.
+    A small subset is extracted; for most of the files it is cheaper to evaluate all of them.
     """
     positions = np.flatnonzero(left)
     if len(positions) > _WORTH_TAKING * len(left):

@@ -1,4 +1,4 @@
-"""Statistics as far as they can be believed: what contradicts itself becomes unknown, file by file."""
+"""Statistics validation: statistics that contradict themselves become unknown, file by file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.pruning.statistics.widening import is_ordered, widened
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts, one a file.
+    """Counts, one per file.
 
     Attributes:
         values: int64; 0 where unknown.
@@ -28,28 +28,28 @@ class Counts:
 
     @classmethod
     def of(cls, array: pa.Array) -> Counts:
-        """Reads an int64 array; null is unknown."""
+        """Reads an int64 array; null means unknown."""
         whole = contiguous(array).cast(pa.int64())
         return cls(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False), valid(whole))
 
     def without(self, doubtful: Flags) -> Counts:
-        """Returns the counts with the doubtful ones unknown."""
+        """Returns the counts with the doubtful ones marked as unknown."""
         return replace(self, known=self.known & ~doubtful)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is believed of one column.
+    """The validated statistics of one column or term.
 
     Attributes:
-        minimum: Typed as the column; null where unknown.
+        minimum: Of the column's type; null where unknown.
         maximum: Likewise.
         minimum_exact: The minimum is known and is a value of the file.
         maximum_exact: Likewise.
-        may_be_null: Some row may be null; false is a proof, here and below.
+        may_be_null: Some row may be null; false is a proof that none is, here and below.
         may_be_nan: Some row may be NaN.
         may_be_number: Some row may be neither null nor NaN (for any type, not only numbers).
-        informed: Something is known at all.
+        informed: Anything is known at all.
     """
 
     minimum: pa.Array
@@ -63,50 +63,50 @@ class Facts:
 
 
 def flags(condition: pa.Array, *, when_unknown: bool) -> Flags:
-    """Returns an Arrow bool array as numpy, with null as given."""
+    """Returns an Arrow bool array as numpy, with nulls replaced by ``when_unknown``."""
     filled = pc.fill_null(condition, when_unknown) if condition.null_count else condition
     result: Flags = filled.to_numpy(zero_copy_only=False)
     return result
 
 
 def valid(values: pa.Array) -> Flags:
-    """Tells which are not null."""
+    """Returns which values are not null."""
     result: Flags = pc.is_valid(values).to_numpy(zero_copy_only=False)
     return result
 
 
 def contiguous(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Returns a chunked column of a table as one array."""
+    """Returns a column, chunked or not, as one array."""
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def row_counts(row_count: pa.Array) -> Counts:
-    """Returns the row counts, unknown where negative."""
+    """Returns the row counts; negative ones become unknown."""
     rows = Counts.of(row_count)
     return rows.without(rows.values < 0)
 
 
 def counts_contradict(bounds: ColumnBounds, rows: Counts) -> Flags:
-    """Tells where a column counts more nulls and NaNs than the file has rows, or fewer than none."""
+    """Returns where a column has more nulls and NaNs than the file has rows, or a negative count."""
     nulls, nans = Counts.of(bounds.null_count), _nan_counts(bounds)
     negative = (nulls.values < 0) | (nans.values < 0)
-    # An unknown count is held as 0, the least it can be. Subtracted, not added: absurd counts must not overflow.
+    # Unknown counts are 0, their least possible value. Subtracts, since adding absurd counts could overflow.
     too_many = rows.known & ((nulls.values > rows.values) | (nans.values > rows.values - nulls.values))
     result: Flags = negative | too_many
     return result
 
 
 def facts_of(bounds: ColumnBounds, column_type: pa.DataType, rows: Counts, contradicted: Flags) -> Facts | None:
-    """Judges the statistics of one column.
+    """Validates the statistics of one column.
 
     Args:
-        bounds: As they were stored.
+        bounds: The stored statistics.
         column_type: The type that predicates see.
         rows: Row counts that no column of the predicate contradicts.
-        contradicted: From `counts_contradict`, of this column.
+        contradicted: The result of `counts_contradict` for this column.
 
     Returns:
-        The facts; None where the bounds' type says nothing safe about the column's.
+        The facts; None if the bounds cannot safely be converted to the column's type.
     """
     minimum, maximum = (widened(contiguous(side), column_type) for side in (bounds.minimum, bounds.maximum))
     if minimum is None or maximum is None:
@@ -138,7 +138,7 @@ def facts_of(bounds: ColumnBounds, column_type: pa.DataType, rows: Counts, contr
 
 
 def facts_of_value(value: pa.Scalar, count: int) -> Facts:
-    """Returns the facts of a constant in each of so many files."""
+    """Returns the facts of a constant for a number of files."""
     nan = pa.types.is_floating(value.type) and value.is_valid and bool(np.isnan(value.as_py()))
     number = value.is_valid and not nan
     side = pa.repeat(value if number else pa.scalar(None, value.type), count)
@@ -171,5 +171,5 @@ def _nan_counts(bounds: ColumnBounds) -> Counts:
     counts = Counts.of(bounds.nan_count)
     if pa.types.is_floating(bounds.type):
         return counts
-    # Only floats have NaN, whatever was counted; integers stay without it when they are read as floats.
+    # Only floats have NaN, whatever was counted; integers that are read as floats have none.
     return Counts(np.zeros_like(counts.values), np.ones_like(counts.known))

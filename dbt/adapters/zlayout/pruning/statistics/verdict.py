@@ -1,4 +1,4 @@
-"""What pruning says of a file, and how the answers of parts combine."""
+"""Verdicts: the results of pruning for each file, and how the results of parts combine."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 Flags = npt.NDArray[np.bool_]
-"""One flag a file."""
+"""One flag per file."""
 
 
 class Verdict(IntEnum):
     """What to do with a file.
 
     Attributes:
-        SKIP: No row of it can make the predicate TRUE.
-        READ: Some row may.
-        ALL_ROWS: Every row does.
+        SKIP: No row can make the predicate TRUE.
+        READ: Some row may make it TRUE.
+        ALL_ROWS: Every row makes it TRUE.
     """
 
     SKIP = 0
@@ -29,12 +29,12 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True)
 class Match:
-    """What one part of a predicate says of each file.
+    """The result of one part of a predicate for each file.
 
     Attributes:
         possible: Some row may make it TRUE; false is a proof that none does.
         certain: Every row makes it TRUE; true is a proof.
-        why_not: Why the part can skip no file at all; None where it can.
+        why_not: Why the part can skip no file at all; None if it can.
     """
 
     possible: Flags
@@ -42,17 +42,17 @@ class Match:
     why_not: str | None = None
 
     def verdicts(self) -> npt.NDArray[np.int8]:
-        """Returns a `Verdict` a file, as int8."""
+        """Returns a `Verdict` per file, as int8."""
         kept = np.where(self.certain, np.int8(Verdict.ALL_ROWS), np.int8(Verdict.READ))
         return np.where(self.possible, kept, np.int8(Verdict.SKIP)).astype(np.int8)
 
     def none_true(self, may_have_rows: Flags) -> Match:
-        """Returns what ``IS NOT TRUE`` of the part says: it fails in a file only if every row makes the part TRUE."""
+        """Returns the match of ``IS NOT TRUE`` of the part: no row is TRUE only if every row makes the part TRUE."""
         return Match(may_have_rows & ~self.certain, ~self.possible, self.why_not)
 
 
 def all_of(parts: Sequence[Match]) -> Match:
-    """Combines by AND; it can skip files as soon as one part can."""
+    """Combines parts by AND, which can skip files if any part can."""
     useless = [part.why_not for part in parts if part.why_not is not None]
     return Match(
         possible=np.logical_and.reduce([part.possible for part in parts]),
@@ -62,7 +62,7 @@ def all_of(parts: Sequence[Match]) -> Match:
 
 
 def any_of(parts: Sequence[Match]) -> Match:
-    """Combines by OR; it can skip files only if every part can."""
+    """Combines parts by OR, which can skip files only if every part can."""
     useless = [part.why_not for part in parts if part.why_not is not None]
     return Match(
         possible=np.logical_or.reduce([part.possible for part in parts]),

@@ -1,17 +1,17 @@
-"""Bounds written with an older type of a column, as values of its present type, where that loses nothing."""
+"""Type widening: converts bounds of an older column type to the present type if no value can change."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-# Decimal digits that hold every value of a signed integer of so many bits.
+# Decimal digits that hold every value of a signed integer with this many bits.
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
-# Bits of the integers that every float of so many bits can hold.
+# Bits of the integers that a float with this many bits can represent exactly.
 _FLOAT_HOLDS = {32: 16, 64: 32}
 
 
 def is_ordered(kind: pa.DataType) -> bool:
-    """Tells whether Arrow compares values of the type as Spark orders them."""
+    """Whether Arrow compares values of the type in Spark's order."""
     return bool(
         pa.types.is_boolean(kind)
         or pa.types.is_integer(kind)
@@ -25,8 +25,8 @@ def is_ordered(kind: pa.DataType) -> bool:
     )
 
 
-def widens(source: pa.DataType, target: pa.DataType) -> bool:  # noqa: PLR0911 - one return a family of types
-    """Tells whether every value of source is a value of target, in the same order and with the same meaning."""
+def widens(source: pa.DataType, target: pa.DataType) -> bool:  # noqa: PLR0911 - one return per family of types
+    """Whether every value of ``source`` is a value of ``target``, in the same order and with the same meaning."""
     if source == target:
         return True
     if pa.types.is_signed_integer(source):
@@ -39,7 +39,7 @@ def widens(source: pa.DataType, target: pa.DataType) -> bool:  # noqa: PLR0911 -
     if pa.types.is_decimal128(source) and pa.types.is_decimal128(target):
         return bool(target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale)
     if pa.types.is_timestamp(source) and pa.types.is_timestamp(target):
-        # An instant and a wall-clock time are different things; the name of an instant's zone does not change it.
+        # Instants and wall-clock times are different things; the zone's name does not change an instant.
         return (source.tz is None) == (target.tz is None)
     return bool(
         (pa.types.is_float32(source) and pa.types.is_float64(target))
@@ -50,7 +50,7 @@ def widens(source: pa.DataType, target: pa.DataType) -> bool:  # noqa: PLR0911 -
 
 
 def widened(values: pa.Array | pa.Scalar, target: pa.DataType) -> pa.Array | pa.Scalar | None:
-    """Returns values as target type, or None where a value might change on the way."""
+    """Returns values as the target type, or None if a value might change."""
     if values.type == target:
         return values
     if not widens(values.type, target):
@@ -58,7 +58,7 @@ def widened(values: pa.Array | pa.Scalar, target: pa.DataType) -> pa.Array | pa.
     try:
         return values.cast(target)
     except pa.ArrowException:
-        # A date beyond the timestamps, nanoseconds that microseconds cannot hold.
+        # A date outside the timestamp range, or nanoseconds that microseconds cannot represent.
         return None
 
 

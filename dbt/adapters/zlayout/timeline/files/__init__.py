@@ -1,1 +1,1 @@
-"""What the timeline's files are called and how they are read: paths, instants, lists of data files."""
+"""Files of the timeline: their names and formats, instants, and lists of data files."""

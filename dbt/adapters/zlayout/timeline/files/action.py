@@ -1,4 +1,4 @@
-"""The kinds of work on a timeline, and how far one has come."""
+"""Actions, states and operations: the kinds of work on a timeline and their progress."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Action(str, Enum):
-    """What is done to the table, as Hudi names it."""
+    """What is done to the table, in Hudi's terms."""
 
     COMMIT = "commit"
     REPLACECOMMIT = "replacecommit"
@@ -17,7 +17,7 @@ class Action(str, Enum):
 
 
 class State(str, Enum):
-    """How far an action has come."""
+    """The progress of an action."""
 
     REQUESTED = "requested"
     INFLIGHT = "inflight"

@@ -1,4 +1,4 @@
-"""Small Parquet files of the metadata, read only where they do not grow out of proportion in memory."""
+"""Bounded reads of small Parquet metadata files: refuses files that would take far too much memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError
 
-# What a file may become in memory. Paths of data files, which every such file has, do not compress to a hundredth.
+# Memory that a file may take. Every such file has paths of data files, which compress by less than a factor of 100.
 _MOST_BYTES = 64 << 20
 _MOST_TIMES = 100
 _VALUE_BYTES = 8
 _TEXTS = frozenset({"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
-# Our own writer knows no others; some of the rest repeat long texts in few bytes.
+# The only encodings that our writer uses; some others can repeat long strings in few bytes.
 _ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"})
 
 
@@ -28,7 +28,7 @@ class BoundedParquet:
         content: The file.
 
     Raises:
-        CorruptError: It is no Parquet file.
+        CorruptError: It is not a Parquet file.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -43,10 +43,10 @@ class BoundedParquet:
         self.row_count: int = self._metadata.num_rows
 
     def read(self, columns: Sequence[str] | None = None, *, use_threads: bool = True) -> pa.Table:
-        """Read whole columns, all without names.
+        """Read whole columns; all columns if no names are given.
 
         Raises:
-            CorruptError: They cannot be decoded, or would be far larger in memory than the file explains.
+            CorruptError: They cannot be decoded, or would take far more memory than the file's size explains.
         """
         try:
             if not self._is_small():
@@ -56,14 +56,14 @@ class BoundedParquet:
             raise CorruptError(f"it cannot be decoded: {error}") from error
 
     def _is_small(self) -> bool:
-        """Whether even a text that fills a column chunk and is in every row would do no harm."""
+        """Whether the file fits even if a string fills each column chunk and is repeated in every row."""
         groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
         texts = sum(abs(group.total_byte_size) * (1 + abs(group.num_rows)) for group in groups)
         return bool(texts + abs(self.row_count) * self._metadata.num_columns * _VALUE_BYTES <= self._most_bytes)
 
     @cached_property
     def _chunks(self) -> list[tuple[int, str, Any]]:
-        """Each column chunk with its row group and path."""
+        """The row group, path and metadata of each column chunk."""
         groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
         chunks = [(number, group.column(i)) for number, group in enumerate(groups) for i in range(group.num_columns)]
         return [(number, chunk.path_in_schema, chunk) for number, chunk in chunks]
@@ -90,10 +90,10 @@ class BoundedParquet:
         return plain + (self._repeated_bytes(group, chunk, left) if chunk.has_dictionary_page else 0)
 
     def _repeated_bytes(self, group: int, chunk: Any, left: int) -> int:
-        """Bytes of texts that a dictionary holds once and rows repeat."""
+        """Bytes of strings that a dictionary holds once and rows repeat."""
         path = chunk.path_in_schema
         file = pq.ParquetFile(pa.BufferReader(self._content), read_dictionary=[path])
-        # With one row comes the whole dictionary.
+        # Reading one row also reads the whole dictionary.
         first = next(file.iter_batches(batch_size=1, row_groups=[group], columns=[path]), None)
         if first is None:
             return 0

@@ -1,4 +1,4 @@
-"""The data files of a snapshot, held as one Arrow table."""
+"""The data files of a snapshot, as one Arrow table."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class DataFile:
         partition: (column, raw string value or None for null) in the order of partition_by.
         row_count: Rows of the file.
         size_bytes: Length of the file.
-        modified_ms: Time of its last change, milliseconds since the epoch.
-        group: The file group, which outlives a rewrite of the file.
+        modified_ms: Time of the last modification, milliseconds since the epoch.
+        group: The file group, which stays the same when the file is rewritten.
     """
 
     path: str
@@ -35,8 +35,8 @@ def files_schema(partition_by: Sequence[str]) -> pa.Schema:
     """Return the schema of `DataFiles.arrow`.
 
     Args:
-        partition_by: Names of the partition columns: the string fields of the struct column `partition`, which is
-            there for every table and has no fields where the table has no partitions.
+        partition_by: Names of the partition columns, which are the string fields of the struct column `partition`.
+            Every table has that column; without partitions it has no fields.
     """
     return pa.schema(
         [
@@ -51,10 +51,10 @@ def files_schema(partition_by: Sequence[str]) -> pa.Schema:
 
 
 class DataFiles(Sequence[DataFile]):
-    """Files as vectors; `DataFile` objects are made only when one asks for them.
+    """Data files as vectors; `DataFile` objects are only created on access.
 
     Args:
-        arrow: A table of `files_schema(partition_by)`.
+        arrow: A table with the schema `files_schema(partition_by)`.
     """
 
     __slots__ = ("arrow",)
@@ -64,12 +64,12 @@ class DataFiles(Sequence[DataFile]):
 
     @classmethod
     def empty(cls, partition_by: Sequence[str] = ()) -> DataFiles:
-        """Return no files of a table that is partitioned so."""
+        """Return an empty list of files for a table with these partition columns."""
         return cls(files_schema(partition_by).empty_table())
 
     @classmethod
     def of(cls, files: Iterable[DataFile], partition_by: Sequence[str] = ()) -> DataFiles:
-        """Gather file objects; their partition values must be those of `partition_by`, in its order."""
+        """Build from file objects; their partition values must be those of `partition_by`, in its order."""
         rows = list(files)
         return cls.from_columns(
             partition_by,
@@ -93,7 +93,7 @@ class DataFiles(Sequence[DataFile]):
         modified_ms: Sequence[int] | pa.Array,
         group: Sequence[str] | pa.Array,
     ) -> DataFiles:
-        """Gather whole columns, each of length n_files.
+        """Build from whole columns, each of length n_files.
 
         Args:
             partition_by: Names of the partition columns.
@@ -134,7 +134,7 @@ class DataFiles(Sequence[DataFile]):
     @overload
     def __getitem__(self, key: str) -> pa.ChunkedArray: ...
     def __getitem__(self, key: int | slice | str) -> DataFile | DataFiles | pa.ChunkedArray:
-        """Return a file by its position, some files by a slice, or a column by its name."""
+        """Return a file by position, several files by a slice, or a column by name."""
         if isinstance(key, str):
             return self.arrow[key]
         if isinstance(key, slice):
@@ -145,19 +145,19 @@ class DataFiles(Sequence[DataFile]):
         return _data_file(self.arrow.slice(position, 1).to_pylist()[0])
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both hold the same files in the same order."""
+        """Return whether both hold the same files in the same order."""
         if not isinstance(other, DataFiles):
             return NotImplemented
         return bool(self.arrow.schema.equals(other.arrow.schema) and self.arrow.equals(other.arrow))
 
-    __hash__ = None  # type: ignore[assignment]  # equal by content, and no content is cheap to hash
+    __hash__ = None  # type: ignore[assignment]  # compared by content, which is expensive to hash
 
     def __repr__(self) -> str:
         return f"DataFiles({len(self)} files, {self.total_rows} rows, {self.total_bytes} bytes)"
 
     @property
     def num_rows(self) -> int:
-        """The number of files, under the name that Arrow gives it."""
+        """The number of files, under Arrow's name for it."""
         return len(self)
 
     @property
@@ -184,7 +184,7 @@ class DataFiles(Sequence[DataFile]):
         return self.arrow
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Return a dictionary a file."""
+        """Return one dictionary per file."""
         rows: list[dict[str, Any]] = self.arrow.to_pylist()
         return rows
 

@@ -1,4 +1,4 @@
-"""Data files as columns of plain lists, the form in which a log entry holds them."""
+"""Data files as columns of plain lists, the form that log entries use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.timeline.files.paths import check_data_paths
 
 
 def files_to_columns(files: DataFiles) -> dict[str, Any]:
-    """Return a JSON-able object of one list a column; partition values are one list a partition column."""
+    """Return a JSON-compatible object with one list per column; partition values have one list per partition column."""
     return {
         "path": files["path"].to_pylist(),
         "partition": [files.partition_values(name).to_pylist() for name in files.partition_by],
@@ -25,15 +25,15 @@ def files_to_columns(files: DataFiles) -> dict[str, Any]:
 
 
 def files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], path: str) -> DataFiles:
-    """Parse what `files_to_columns` made.
+    """Parse the result of `files_to_columns`.
 
     Args:
         columns: The object.
         partition_by: Names of the partition columns.
-        path: The file it stands in, for the error.
+        path: The file that contains it, for errors.
 
     Raises:
-        CorruptError: A column is missing, of another length or of another type.
+        CorruptError: A column is missing, or has another length or type.
     """
     try:
         if len(columns["partition"]) != len(partition_by):
@@ -47,7 +47,7 @@ def files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], p
             modified_ms=columns["modified_ms"],
             group=columns["group"],
         )
-        # Arrow checks lengths only on demand, and a null would surface far from here.
+        # Arrow checks lengths only on demand, and a null would cause an error only much later.
         files.arrow.validate(full=True)
         check_data_paths(files["path"], path)
         if any(files[name].null_count for name in files.arrow.schema.names):

@@ -1,4 +1,4 @@
-"""Instants: 17 digits of UTC time that name every action and every file it writes."""
+"""Instants: 17 digits of UTC time that identify every action and every file it writes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from datetime import datetime, timedelta, timezone
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _INSTANT = re.compile(r"[0-9]{17}")
 INSTANT_DIGITS = 17
-# The end of the year 9998: an instant after it, and the times of all that is done after that, can still be written.
+# The end of year 9998, so that later instants and the times of later work can still be represented.
 LAST_MS = 253_370_764_799_999
 
 
 def is_instant(text: str) -> bool:
-    """Tell whether a text is an instant, yyyyMMddHHmmssSSS."""
+    """Return whether a text is an instant, yyyyMMddHHmmssSSS.
+
+    >>> is_instant("20240229235959999"), is_instant("20230229235959999")
+    (True, False)
+    """
     if not _INSTANT.fullmatch(text):
         return False
     try:
@@ -23,7 +27,11 @@ def is_instant(text: str) -> bool:
 
 
 def instant_of(time_ms: int) -> str:
-    """Return the instant of a time in milliseconds since the epoch."""
+    """Return the instant of a time in milliseconds since the epoch.
+
+    >>> instant_of(1_709_251_199_999)
+    '20240229235959999'
+    """
     moment = _EPOCH + timedelta(milliseconds=time_ms)
     return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}".zfill(INSTANT_DIGITS)
 
@@ -32,18 +40,18 @@ def instant_ms(instant: str) -> int:
     """Return the time of an instant in milliseconds since the epoch.
 
     Raises:
-        ValueError: The text is no instant.
+        ValueError: The text is not an instant.
     """
     moment = datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
     return (moment - _EPOCH) // timedelta(milliseconds=1) + int(instant[14:])
 
 
 def next_instant(after: str | None, now_ms: int) -> str:
-    """Return the instant of now, or the first one after `after` where the clock is not past it.
+    """Return the instant of the current time, or the first one after `after` if the clock is behind it.
 
     Args:
-        after: The highest instant that is taken; the result is greater.
-        now_ms: The clock, milliseconds since the epoch.
+        after: The highest instant already in use; the result is greater.
+        now_ms: The current time, milliseconds since the epoch.
     """
     now = instant_of(now_ms)
     if after is None or now > after:

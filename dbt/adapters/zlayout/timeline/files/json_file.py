@@ -1,4 +1,4 @@
-"""JSON files of the timeline: compact bytes out, checked values in."""
+"""JSON files of the timeline: writes compact bytes and reads checked values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def from_json_bytes(data: bytes, path: str) -> dict[str, Any]:
     """Parse a JSON object written by `to_json_bytes`.
 
     Raises:
-        CorruptError: It is no such object, or of a format that this release does not know.
+        CorruptError: It is not such an object.
+        NewerFormatError: A newer release has written it.
     """
     try:
         content = json.loads(data)
         if b"\\u" in data:
-            # Half of a surrogate pair is a text that can be written nowhere.
+            # Unpaired surrogates cannot be written anywhere, so they are rejected here.
             json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise CorruptError(f"{path} is not JSON ({error}); {RESTORE}") from error
@@ -47,7 +48,7 @@ def read_fields(content: Mapping[str, Any], path: str, **types: type | tuple[typ
     """Return the named fields of a JSON object, in the order of the arguments.
 
     Raises:
-        CorruptError: A field is missing, of another type, or a number beyond 64 bits.
+        CorruptError: A field is missing, has another type, or is a number beyond 64 bits.
     """
     for name, type_ in types.items():
         if name not in content or not _is_of_type(content[name], type_):

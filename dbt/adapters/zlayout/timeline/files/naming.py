@@ -1,4 +1,4 @@
-"""Names of the files below a table's root, built and parsed in one place."""
+"""File names below a table's root: builds and parses all of them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
 _DATA_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})\.parquet")
 _LOG_FILE = re.compile(r"(?P<group>[0-9a-f]{8,32})_(?P<instant>\d{17})_(?P<sequence>\d{4,})\.log\.parquet")
 _DELETES_FILE = re.compile(r"[0-9a-f]{8,32}_(?P<instant>\d{17})_\d{4,}\.deletes\.parquet")
-# The same at the end of a path, for many paths at once.
+# The same patterns at the end of a path, for matching many paths at once.
 LOG_NAME = f"(^|/){_LOG_FILE.pattern}$"
 DELETES_NAME = f"(^|/){_DELETES_FILE.pattern}$"
-# The file group in the name of a file of this format, for Java and Python alike.
+# The file group in the name of one of our files; used by both Java and Python.
 GROUP_IN_NAME = r"([0-9a-f]{8,32})_[0-9]{17}(?:_[0-9]{4,}\.(?:log|deletes))?\.parquet$"
 _SCRATCH_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/\.[0-9a-f]+\.tmp(/|$)")
 _STAGED_FILE = re.compile(re.escape(STAGING_FOLDER) + r"/(?:(\d{17})(?:_[0-9a-f]+)?/|\.(\d{17})_)")
@@ -37,32 +37,38 @@ def new_group() -> str:
 
 
 def data_file_path(partition_folder: str, group: str, instant: str) -> str:
-    """Return where a data file goes.
+    """Return the path of a new data file.
 
     Args:
-        partition_folder: 'k=v/k2=v2' as it is on disk, '' for a table without partitions.
-        group: Its file group, from `new_group` or of the file that it replaces.
+        partition_folder: 'k=v/k2=v2' as on disk, '' for a table without partitions.
+        group: Its file group, from `new_group` or that of the file that it replaces.
         instant: The instant of the transaction that writes it.
+
+    >>> path = data_file_path("country=DE", "3f2a9c0d1e4b5f67", "20240229235959999")
+    >>> path
+    'country=DE/3f2a9c0d1e4b5f67_20240229235959999.parquet'
+    >>> parse_data_file_name(path)
+    ('3f2a9c0d1e4b5f67', '20240229235959999')
     """
     name = f"{group}_{instant}.parquet"
     return f"{partition_folder}/{name}" if partition_folder else name
 
 
 def log_file_path(partition_folder: str, group: str, instant: str, sequence: int) -> str:
-    """Return where a log file goes.
+    """Return the path of a new log file.
 
     Args:
-        partition_folder: 'k=v/k2=v2' as it is on disk, '' for a table without partitions.
+        partition_folder: 'k=v/k2=v2' as on disk, '' for a table without partitions.
         group: The file group whose rows it changes.
         instant: The instant of the transaction that writes it.
-        sequence: Its number among those of the group and the instant, from 0.
+        sequence: Its number among the logs of this group and instant, from 0.
     """
     name = f"{group}_{instant}_{sequence:04d}.log.parquet"
     return f"{partition_folder}/{name}" if partition_folder else name
 
 
 def deletes_file_path(partition_folder: str, group: str, instant: str, sequence: int) -> str:
-    """Return where a file of deletes goes that are kept after their rows are gone; as `log_file_path`."""
+    """Return the path of a new file of deletes that are kept after their rows are gone; as `log_file_path`."""
     name = f"{group}_{instant}_{sequence:04d}.deletes.parquet"
     return f"{partition_folder}/{name}" if partition_folder else name
 
@@ -80,13 +86,13 @@ def parse_log_file_name(path: str) -> tuple[str, str, int] | None:
 
 
 def group_in_name(path: str) -> str | None:
-    """Return the file group that a file's name tells, or None for a name of others."""
+    """Return the file group in a file's name, or None if the name is not one of ours."""
     match = re.search(GROUP_IN_NAME, path)
     return match[1] if match else None
 
 
 def is_own_name(path: str) -> bool:
-    """Tell whether a path is that of a data file, a log or a file of kept deletes of this format."""
+    """Return whether a path is that of a data file, a log or a file of kept deletes of this format."""
     return any(parsed(path) is not None for parsed in (parse_data_file_name, parse_log_file_name, deletes_file_instant))
 
 
@@ -97,7 +103,7 @@ def parse_data_file_name(path: str) -> tuple[str, str] | None:
 
 
 def staging_folder(instant: str) -> str:
-    """Return where one write of a transaction keeps rows between two passes; another folder for each write."""
+    """Return a new folder for rows that a write of a transaction keeps between two passes."""
     return f"{STAGING_FOLDER}/{instant}_{new_group()}"
 
 
@@ -106,54 +112,54 @@ def scratch_name(instant: str, suffix: str) -> str:
 
     Args:
         instant: The instant of the transaction.
-        suffix: What the file will be: 'parquet', 'arrow'.
+        suffix: The type of the file: 'parquet', 'arrow'.
     """
     return f".{instant}_{uuid.uuid4().hex}.{suffix}"
 
 
 def is_scratch(path: str) -> bool:
-    """Tell whether a path is that of an unfinished file which belongs to no transaction."""
+    """Return whether a path is that of an unfinished file that belongs to no transaction."""
     return _SCRATCH_FILE.match(path) is not None
 
 
 def staged_under(path: str) -> str | None:
-    """Return the instant of a file that a transaction staged or has not finished, None for any other."""
+    """Return the instant of a staged or unfinished file of a transaction, None for any other file."""
     match = _STAGED_FILE.match(path)
     return (match[1] or match[2]) if match else None
 
 
 def instants_in_name(path: str) -> tuple[str, ...]:
-    """Return the instants that the name of a data, index, curve or staging file carries."""
+    """Return the instants in the name of a data, index, curve or staging file."""
     name = path.rpartition("/")[2].replace("_", ".")
     return tuple(_INSTANT_IN_NAME.findall(name))
 
 
 def curve_path(instant: str, suffix: str = "json") -> str:
-    """Return where the curve model of a transaction goes."""
+    """Return the path of the curve model of a transaction."""
     return f"{CURVE_FOLDER}/{instant}.{suffix}"
 
 
 def log_path(version: int) -> str:
-    """Return the log entry of a version."""
+    """Return the path of the log entry of a version."""
     return f"{LOG_FOLDER}/{version:020d}.json"
 
 
 def checkpoint_path(version: int) -> str:
-    """Return the checkpoint of a version."""
+    """Return the path of the checkpoint of a version."""
     return f"{CHECKPOINT_FOLDER}/{version:020d}.parquet"
 
 
 def version_in_name(path: str) -> int | None:
-    """Return the version of a log entry or a checkpoint, or None for any other name."""
+    """Return the version in the name of a log entry or checkpoint, or None for any other name."""
     match = _VERSION_FILE.fullmatch(path.rpartition("/")[2])
     return int(match[1]) if match else None
 
 
 def is_data_path(path: str) -> bool:
-    """Tell whether Spark would take a path for a data file: Parquet, and no part of it hidden.
+    """Return whether Spark would treat a path as a data file: Parquet, with no hidden part.
 
-    Spark (`HadoopFSUtils.shouldFilterOutPathName`) hides names that start with '.' or with '_', except that a folder
-    like `_k=v` is a partition.
+    Spark (`HadoopFSUtils.shouldFilterOutPathName`) hides names that start with '.' or '_', except that a folder like
+    `_k=v` is a partition.
     """
     *folders, name = path.split("/")
     hidden = name.startswith((".", "_")) or any(

@@ -1,4 +1,4 @@
-"""Tables inside of tables: a new one is refused there, and the files of one that is there are nobody else's."""
+"""Nested tables: refuses to create a table inside another, and ignores files of tables that are already nested."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE
 
 
 def nested_tables(stored: Sequence[StoredFile]) -> list[str]:
-    """The folders of other tables among all files of a table, relative to its own."""
+    """Return the folders of other tables among all files of a table, relative to its own folder."""
     ending = f"/{TABLE_FILE}"
     return [file.path.removesuffix(ending) for file in stored if file.path.endswith(ending)]
 
 
 def without_nested_tables(stored: Sequence[StoredFile]) -> list[StoredFile]:
-    """The files that do not lie in the folder of another table."""
+    """Return the files that are not in the folder of another table."""
     others = tuple(f"{folder}/" for folder in nested_tables(stored))
     return [file for file in stored if not file.path.startswith(others)] if others else list(stored)
 
 
 def check_not_inside_a_table(location: str) -> None:
-    """Returns where no folder above a location is a table: that table would take the new one's files for its own.
+    """Check that no folder above a location is a table, which would treat the new table's files as its own.
 
     Raises:
-        UnsupportedError: One is.
+        UnsupportedError: A folder above is a table.
     """
     for above in _folders_above(location):
         try:
             found = open_store(above).exists(TABLE_FILE)
         except (StoreError, UnsupportedError):
-            continue  # a folder that may not be looked into, or the root of a bucket
+            continue  # the folder is not accessible, or is the root of a bucket
         if found:
             raise UnsupportedError(
                 f"{location} lies inside of the table at {above}, which cleans and drops all of its folder; "
@@ -42,10 +42,10 @@ def check_not_inside_a_table(location: str) -> None:
 
 
 def check_removable(location: str) -> None:
-    """Returns where a table's folder can be deleted whole.
+    """Check that a table's folder can be deleted as a whole.
 
     Raises:
-        UnsupportedError: It is a link, or holds another table.
+        UnsupportedError: It is a link, or contains another table.
     """
     store = open_store(location)
     local = store.local_path("")
@@ -65,7 +65,7 @@ def _folders_above(location: str) -> Iterator[str]:
     store = open_store(location)
     local = store.local_path("")
     if local is not None:
-        # A link may lead into another table.
+        # A link may lead into another table, so the resolved path is checked as well.
         yield from dict.fromkeys(str(each) for path in (local, local.resolve()) for each in path.parents)
         return
     parts = urlsplit(store.root_uri)

@@ -1,4 +1,4 @@
-"""Which files the metadata of a table may name: those below its own folder, each kind in its own place."""
+"""Path checks: a table's metadata may only name files below its own folder, each kind in its own place."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
 )
 
-# A path without any of these is one of names, and so are nearly all: few need a closer look.
+# Nearly all paths contain none of these; only the others need a closer look.
 _ODD_TEXTS = ("//", "/.", "\x00")
 _ODD_STARTS = ("/", ".", SPARK_MANIFEST_FOLDER)
 _CLEANED_FOLDERS = tuple(f"{folder}/" for folder in (INDEX_FOLDER, CURVE_FOLDER, CHECKPOINT_FOLDER, STAGING_FOLDER))
 
 
 def check_data_paths(paths: pa.Array | pa.ChunkedArray, where: str) -> None:
-    """Return if all of some paths may be data files of a table.
+    """Check that paths can be data files of a table.
 
     Args:
         paths: Strings.
-        where: The file that names them.
+        where: The file that contains them, for errors.
 
     Raises:
-        CorruptError: One is absolute, has an empty segment, '.' or '..', or lies among the table's metadata.
+        CorruptError: One is absolute, has an empty segment, '.' or '..', or points to the table's metadata.
     """
     odd = [pc.match_substring(paths, text) for text in _ODD_TEXTS]
     odd += [pc.starts_with(paths, text) for text in _ODD_STARTS]
@@ -47,22 +47,22 @@ def check_data_paths(paths: pa.Array | pa.ChunkedArray, where: str) -> None:
 
 
 def data_paths(paths: object, where: str) -> tuple[str, ...]:
-    """Return paths from parsed JSON that may be data files of a table.
+    """Return paths from parsed JSON after checking that they can be data files of a table.
 
     Raises:
-        CorruptError: They are no list of such paths.
+        CorruptError: They are not a list of such paths.
     """
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise CorruptError(f"{where}: its list of paths is damaged")
     try:
         check_data_paths(pa.array(paths, pa.string()), where)
-    except ValueError as error:  # half of a surrogate pair
+    except ValueError as error:  # an unpaired surrogate
         raise CorruptError(f"{where}: its list of paths is damaged ({error})") from error
     return tuple(paths)
 
 
 def own_path(path: object, folder: str, where: str) -> str:
-    """Return a path from parsed JSON if it is one below a folder of the table's metadata.
+    """Return a path from parsed JSON after checking that it is below a folder of the table's metadata.
 
     Raises:
         CorruptError: It is not.
@@ -75,7 +75,7 @@ def own_path(path: object, folder: str, where: str) -> str:
 
 
 def may_be_cleaned(paths: Iterable[str]) -> list[str]:
-    """Return those of some paths that a clean may delete: data, and metadata that is made anew for each version."""
+    """Return the paths that cleaning may delete: data files, and metadata that each version writes anew."""
     return [path for path in paths if is_inside(path) and (_is_data(path) or path.startswith(_CLEANED_FOLDERS))]
 
 

@@ -1,4 +1,4 @@
-"""`.zlayout/table.json`: that this folder is a table of ours, which one, and on which level."""
+"""`.zlayout/table.json`: marks a folder as a table of ours, with its identity and level."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE
 
 
 class Level(str, Enum):
-    """How much of the table is ours: all writes, or only an index beside somebody else's files."""
+    """What we manage: the whole table, or only an index beside files that others write."""
 
     MANAGED = "managed"
     INDEXED = "indexed"
@@ -37,7 +37,7 @@ class TableFile:
 
     @classmethod
     def new(cls, level: Level, name: str, created_ms: int) -> TableFile:
-        """Return the identity of a table that is created now."""
+        """Return the identity of a newly created table."""
         return cls(str(uuid.uuid4()), level, name, created_ms)
 
     def to_json(self) -> bytes:
@@ -62,10 +62,10 @@ class TableFile:
 
 
 def read_table_file(store: Store) -> TableFile | None:
-    """Return the identity of the table, or None where the folder is no table of ours.
+    """Return the identity of the table, or None if the folder is not a table of ours.
 
     Raises:
-        CorruptError: The file is there but cannot be understood.
+        CorruptError: The file exists but cannot be understood.
     """
     try:
         return TableFile.from_json(store.read(TABLE_FILE))
@@ -77,8 +77,8 @@ def create_table_file(store: Store, table_file: TableFile) -> None:
     """Make a folder a table.
 
     Raises:
-        AlreadyExistsError: It is one already.
-        UnsupportedError: The place does not keep create-if-absent.
+        AlreadyExistsError: It already is a table.
+        UnsupportedError: The store does not support create-if-absent.
     """
     check_create_if_absent(store)
     store.create(TABLE_FILE, table_file.to_json())

@@ -1,1 +1,1 @@
-"""The log of versions: entries, checkpoints, and the snapshots that they give."""
+"""The log of versions: entries, checkpoints and the snapshots that they produce."""

@@ -1,4 +1,4 @@
-"""Checkpoints: a whole snapshot as one Parquet file, so that opening costs O(recent), not O(history)."""
+"""Checkpoints: a whole snapshot as one Parquet file, so that opening a table costs O(recent), not O(history)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.log.state import read_state
 
 CHECKPOINT_EVERY = 10
-# Names of entries and checkpoints have so many digits.
+# Names of entries and checkpoints have 20 digits.
 _MOST_VERSIONS = 10**20
 _STATE_KEY = b"zlayout.snapshot"
 _PLAIN_COLUMNS = ("path", "row_count", "size_bytes", "modified_ms", "group")
 
 
 def checkpoint_bytes(snapshot: Snapshot) -> bytes:
-    """Return a snapshot as a Parquet file: its files are the rows, all else is in the file's metadata."""
+    """Return a snapshot as a Parquet file: its files are the rows, everything else is in the file's metadata."""
     files = snapshot.files
-    # Parquet has no struct without fields, so partition values are columns named by position.
+    # Parquet has no struct without fields, so partition values are stored as columns named by position.
     columns = {name: files[name] for name in _PLAIN_COLUMNS}
     columns |= {f"partition_{i}": files.partition_values(name) for i, name in enumerate(files.partition_by)}
     table = pa.table(columns).replace_schema_metadata({_STATE_KEY: to_json_bytes(snapshot.state_fields())})
@@ -36,13 +36,13 @@ def checkpoint_bytes(snapshot: Snapshot) -> bytes:
 
 
 def snapshot_from_checkpoint(data: bytes, path: str) -> Snapshot:
-    """Parse what `checkpoint_bytes` made.
+    """Parse the result of `checkpoint_bytes`.
 
     Raises:
-        CorruptError: It is no checkpoint.
+        CorruptError: It is not a checkpoint.
     """
     try:
-        # Threads would cost more than they win: the file is in memory and has one row group.
+        # Threads would cost more than they gain: the file is in memory and has one row group.
         table = BoundedParquet(data).read(use_threads=False)
         content = from_json_bytes((table.schema.metadata or {})[_STATE_KEY], path)
         return _snapshot(table, content, path)
@@ -68,7 +68,7 @@ def hint_bytes(version: int) -> bytes:
 
 
 def version_from_hint(data: bytes) -> int | None:
-    """Return the version that a hint names, or None where it cannot be understood."""
+    """Return the version in a hint, or None if the hint cannot be understood."""
     try:
         version = json.loads(data)["version"]
     except (ValueError, KeyError, TypeError, RecursionError):

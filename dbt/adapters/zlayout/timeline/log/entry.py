@@ -1,4 +1,4 @@
-"""A log entry: everything that one version changed, as one JSON file."""
+"""Log entries: everything that one version changed, as one JSON file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Commit(TableState):
 
     Attributes:
         adds: Files that this version adds.
-        removes: Paths of files that it removes (before it adds: a path in both is replaced).
-        summary: What was done: rows, files, bytes, seconds; JSON.
-        aborts: The instant that this entry rolled back for good, or None.
+        removes: Paths of files that it removes (removals come first: a path in both is replaced).
+        summary: Rows, files, bytes and seconds of the operation; JSON.
+        aborts: The instant that this entry permanently rolled back, or None.
     """
 
     adds: DataFiles
@@ -62,13 +62,13 @@ class Commit(TableState):
 
 @dataclass(frozen=True, kw_only=True)
 class CommitHeader(Step):
-    """A version without its files, as the history lists it.
+    """A version without its files, as listed in the history.
 
     Attributes:
-        summary: What was done.
+        summary: Rows, files, bytes and seconds of the operation.
         files_added: Number of files that it added.
         files_removed: Number of files that it removed.
-        aborts: The instant that it rolled back for good, or None.
+        aborts: The instant that it permanently rolled back, or None.
     """
 
     summary: Mapping[str, Any]

@@ -1,6 +1,6 @@
-"""File groups and their newest slices: one base file, or none yet, and the log files that came after it.
+"""File groups and their newest slices: an optional base file and the log files that came after it.
 
-Beside them lie kept deletes: what a compaction remembers of rows that it left out. Readers have no use for them.
+A slice can also have kept deletes: what a compaction remembers of deleted rows. Readers do not need them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class FileSlice:
     """The live files of one file group.
 
     Attributes:
-        partition: Where the group lies; with `group` its id.
-        group: The file id.
-        base: The base file, or None where rows have come to the group only as logs.
+        partition: The partition of the group; together with `group` it identifies the slice.
+        group: The file group.
+        base: The base file, or None if all rows of the group are in logs.
         logs: Log files, oldest first.
         deletes: Files of kept deletes.
     """
@@ -43,7 +43,7 @@ class FileSlice:
 
     @property
     def base_instant(self) -> str | None:
-        """The instant that began the slice: of the base file, else of the first log; None for a file of others."""
+        """The instant that started the slice: of the base file, else of the first log; None for files of others."""
         if self.base is not None:
             parsed = parse_data_file_name(self.base.path)
             return parsed[1] if parsed else None
@@ -51,13 +51,13 @@ class FileSlice:
 
     @property
     def log_instants(self) -> tuple[str, ...]:
-        """Instants of the delta commits whose logs it holds, oldest first."""
+        """Instants of the delta commits that wrote the logs, oldest first."""
         found = (parse_log_file_name(each.path) for each in self.logs)
         return tuple(dict.fromkeys(each[1] for each in found if each is not None))
 
     @property
     def log_bytes(self) -> int:
-        """Size of its logs."""
+        """Size of the logs."""
         return sum(each.size_bytes for each in self.logs)
 
     @property
@@ -67,44 +67,44 @@ class FileSlice:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Its files."""
+        """Paths of all files of the slice."""
         base = () if self.base is None else (self.base.path,)
         return (*base, *(each.path for each in (*self.logs, *self.deletes)))
 
 
 def is_log(files: DataFiles) -> pa.BooleanArray:
-    """Which files are logs; bool, one a file."""
+    """Return which files are logs, as bool[n]."""
     return pc.match_substring_regex(files["path"].combine_chunks(), LOG_NAME)
 
 
 def groups_with_logs(files: DataFiles) -> frozenset[str]:
-    """The file groups of the logs among some files."""
+    """Return the file groups of the logs among some files."""
     return frozenset(log_files(files)["group"].to_pylist()) if len(files) else frozenset()
 
 
 def without_logs(files: DataFiles) -> DataFiles:
-    """The base files of file groups that have no logs."""
+    """Return the base files of file groups without logs."""
     logged, bases = pa.array(sorted(groups_with_logs(files)), pa.string()), base_files(files)
     return bases.filter(pc.invert(pc.is_in(bases["group"], value_set=logged))) if len(logged) else bases
 
 
 def base_files(files: DataFiles) -> DataFiles:
-    """The base files among some."""
+    """Return the base files among some files."""
     return files.filter(pc.invert(pc.or_(is_log(files), _has_deletes(files))))
 
 
 def kept_deletes(files: DataFiles) -> DataFiles:
-    """The files of kept deletes among some."""
+    """Return the files of kept deletes among some files."""
     return files.filter(_has_deletes(files))
 
 
 def log_files(files: DataFiles) -> DataFiles:
-    """The log files among some."""
+    """Return the log files among some files."""
     return files.filter(is_log(files))
 
 
 def slices_with_logs(files: DataFiles) -> list[FileSlice]:
-    """The newest slice of each file group that has logs, in the order of partition and group; others cost nothing."""
+    """Return the newest slice of each file group with logs, by partition and group; others cost nothing."""
     logs = log_files(files)
     if not len(logs):
         return []

@@ -1,4 +1,4 @@
-"""How many rows a version has: of a table with logs its properties tell, as its files also hold versions of rows."""
+"""Row count of a version: tables with logs store it in their properties, since files hold several row versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROWS = "rows"
 
 
 def row_count(snapshot: Snapshot) -> int:
-    """Return how many rows a version has."""
+    """Return the number of rows of a version."""
     counted = snapshot.properties.get(_ROWS)
     return counted if isinstance(counted, int) else snapshot.files.total_rows
 
@@ -20,8 +20,8 @@ def with_more_rows(properties: Mapping[str, Any], start: int, more: int) -> dict
     """Return the properties after a delta commit.
 
     Args:
-        properties: Of the version that it follows.
-        start: Rows of a version that is no later; it counts where nobody has counted before, and there are no logs.
-        more: Rows that come, less those that go.
+        properties: Of the previous version.
+        start: Row count of an earlier version without logs; used if the properties have no count yet.
+        more: Number of rows added minus rows removed.
     """
     return {**properties, _ROWS: int(properties.get(_ROWS, start)) + more}

@@ -1,4 +1,4 @@
-"""What a timeline takes from the world besides its store: clock, pause, and who it is."""
+"""Runtime: what a timeline needs besides its store: clock, pause and the identity of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.timeline.log.writer import Writer
 
 HEARTBEAT_VARIABLE = "ZLAYOUT_HEARTBEAT_SECONDS"
 DEAD_AFTER_VARIABLE = "ZLAYOUT_DEAD_AFTER_SECONDS"
-# Fewer beats than these missed may be a slow store.
+# Fewer missed beats than this may just be a slow store.
 _BEATS_BEFORE_DEAD = 3
 
 
@@ -52,16 +52,16 @@ def _seconds(variable: str, default: float) -> float:
 
 @dataclass(frozen=True)
 class Runtime:
-    """Clock, pause and identity; a test replaces them.
+    """Clock, pause and identity; tests replace them.
 
     Attributes:
         now_ms: Returns milliseconds since the epoch.
-        sleep: Waits so many seconds.
+        sleep: Waits for a number of seconds.
         writer: This process.
-        heartbeat_seconds: How often a transaction shows that it lives; None for never. From the environment variable
-            ``ZLAYOUT_HEARTBEAT_SECONDS``, by default 60.
-        dead_after_seconds: A writer that cannot be seen and was silent so long counts as dead. From
-            ``ZLAYOUT_DEAD_AFTER_SECONDS``, by default 600; the same on all machines that write a table.
+        heartbeat_seconds: Interval at which a transaction signals that it is alive; None for never. From the
+            environment variable ``ZLAYOUT_HEARTBEAT_SECONDS``, by default 60.
+        dead_after_seconds: A writer that cannot be observed and is silent for this long counts as dead. From
+            ``ZLAYOUT_DEAD_AFTER_SECONDS``, by default 600; must be the same on all machines that write a table.
     """
 
     now_ms: Callable[[], int] = _now_ms

@@ -1,4 +1,4 @@
-"""A snapshot: the whole state of the table at one version, and the replay of the log that gives it."""
+"""Snapshots: the whole state of a table at one version, and the replay of the log that produces it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Snapshot(TableState):
 
 
 def replay(start: Snapshot | None, commits: Sequence[Commit]) -> Snapshot:
-    """Return the snapshot after some versions.
+    """Return the snapshot after a sequence of versions.
 
     Args:
         start: The snapshot before the first of them, None for version 0.
@@ -38,8 +38,8 @@ def replay(start: Snapshot | None, commits: Sequence[Commit]) -> Snapshot:
 
 
 def _live_files(start: DataFiles | None, commits: Sequence[Commit]) -> DataFiles:
-    # A file lives if nothing removed it after it was added; within one version the removal comes first.
-    # All versions are decided at once: step i + 1 is commits[i], step 0 the start.
+    # A file is live if nothing removed it after it was added; within one version removals come first.
+    # All versions are evaluated at once: step i + 1 is commits[i], step 0 is the start.
     added = [files for files in (start, *(commit.adds for commit in commits)) if files is not None]
     first_step = 0 if start is not None else 1
     add_step = np.repeat(np.arange(first_step, first_step + len(added)), [len(files) for files in added])
@@ -54,7 +54,7 @@ def _live_files(start: DataFiles | None, commits: Sequence[Commit]) -> DataFiles
     removed_at = last_removed["step"].take(position).fill_null(-1).to_numpy()
     alive = add_step >= removed_at
     if pc.count_distinct(paths).as_py() != len(paths):
-        # The same path added again without a removal: the later entry knows its size and time.
+        # The same path was added again without a removal: the later entry has its current size and time.
         last_added = _last_step(paths, add_step)
         latest = last_added["step"].take(pc.index_in(paths, value_set=last_added["path"]).combine_chunks()).to_numpy()
         alive &= add_step == latest

@@ -1,4 +1,4 @@
-"""What a log entry and a checkpoint say alike of the table at a version, written and read in one place."""
+"""Table state: the fields that log entries and checkpoints share, written and read in one place."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ IndexSlices = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """Which version, and who made it.
+    """Identifies a version and the transaction that made it.
 
     Attributes:
         version: Position in the log, from 0.
         instant: The instant of the transaction.
         action: Its action.
-        operation: What the user asked for, the word of an `Operation`.
+        operation: What the user asked for, the value of an `Operation`.
         committed_ms: The writer's clock when it wrote the version, milliseconds since the epoch; never before that of
-            the version that it follows.
+            the previous version.
         last_instant: The highest instant of this and all earlier versions.
     """
 
@@ -54,12 +54,12 @@ class TableState(Step):
     """The table at a version, except for its files.
 
     Attributes:
-        schema_json: Spark's StructType as JSON, opaque here; partition columns included.
+        schema_json: Spark's StructType as JSON, opaque here; includes partition columns.
         partition_by: Names of the partition columns.
         layout: How the files are clustered and sized; JSON.
         curve: Path of the curve model, or None.
         index: All live slices of each partition of the metadata table, oldest first.
-        properties: Of the table; JSON.
+        properties: Table properties; JSON.
     """
 
     schema_json: str
@@ -70,11 +70,11 @@ class TableState(Step):
     properties: Mapping[str, Any] = field(default_factory=dict)
 
     def state(self) -> dict[str, Any]:
-        """Return the table's state as arguments for another version that has the same."""
+        """Return the table's state as keyword arguments for another version with the same state."""
         return {each.name: getattr(self, each.name) for each in fields(TableState)}
 
     def state_fields(self) -> dict[str, Any]:
-        """Return the fields of the table's state for JSON, those of `Step` included."""
+        """Return the fields of the table's state for JSON, including those of `Step`."""
         return {
             **self.step_fields(),
             "schema_json": self.schema_json,
@@ -87,11 +87,11 @@ class TableState(Step):
 
 
 def read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Take the fields of a `Step` from parsed JSON.
+    """Read the fields of a `Step` from parsed JSON.
 
     Raises:
-        CorruptError: One is missing or of another type.
-        NewerFormatError: Action or operation is one that this release does not know.
+        CorruptError: One is missing or has another type.
+        NewerFormatError: This release does not know the action or operation.
     """
     types = {"version": int, "instant": str, "action": str, "operation": str, "committed_ms": int, "last_instant": str}
     found = dict(zip(types, read_fields(content, path, **types), strict=True))
@@ -110,12 +110,12 @@ def read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Take the fields of a `TableState` from parsed JSON.
+    """Read the fields of a `TableState` from parsed JSON.
 
     Raises:
-        CorruptError: One is missing or of another type.
+        CorruptError: One is missing or has another type.
     """
-    # First of all: what a newer release has written may look like damage.
+    # Comes first, because a file written by a newer release may look damaged.
     step = read_step(content, path)
     schema_json, partition_by, layout, curve, index, properties = read_fields(
         content,

@@ -1,4 +1,4 @@
-"""Who writes: the identity of a process, exact enough to tell a dead writer from a live one."""
+"""Writer identity: identifies a process exactly enough to tell a dead writer from a live one."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Writer:
 
     Attributes:
         host: Name of the machine, for messages.
-        machine: The machine since its last boot, and the container on it: process ids mean something only within it.
+        machine: The machine since its last boot, and the container on it: the scope in which process ids are valid.
         pid: Process id.
-        started: When the process began, as its system tells it; a reused pid has another.
+        started: Start time of the process, as reported by the system; differs if a pid is reused.
     """
 
     host: str
@@ -29,12 +29,12 @@ class Writer:
 
     @classmethod
     def current(cls) -> Writer:
-        """Return this process."""
+        """Return the identity of this process."""
         pid = os.getpid()
         return cls(platform.node(), _machine(), pid, process_start(pid) or "")
 
     def lives(self, observer: Writer) -> bool | None:
-        """Tell whether the process still lives; None where the observer cannot see it."""
+        """Return whether the process is still alive; None if the observer cannot see it."""
         if self.machine != observer.machine or not self.started:
             return None
         try:
@@ -42,20 +42,20 @@ class Writer:
         except ProcessLookupError:
             return False
         except OSError:
-            pass  # of another user: it lives, if it is still the same one
+            pass  # the process belongs to another user: it is alive, if it is still the same one
         started = process_start(self.pid)
         return None if started is None else started == self.started
 
 
 def process_start(pid: int) -> str | None:
-    """Return when a process of this machine began, or None where that cannot be seen."""
+    """Return the start time of a process on this machine, or None if it cannot be determined."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None if Path("/proc/self/stat").exists() else _start_from_ps(pid)
-    # The command's name, in parentheses, may hold blanks and parentheses.
+    # The command name, in parentheses, may contain spaces and parentheses.
     state, *fields = status.rpartition(")")[2].split()
-    # A zombie writes no more; its parent has just not asked for its exit code.
+    # A zombie writes nothing any more; its parent has just not collected its exit code.
     return "ended" if state in {"Z", "X"} else fields[18]
 
 
@@ -73,6 +73,6 @@ def _machine() -> str:
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
     with suppress(OSError):
-        # Two containers may share host name and kernel; their process ids are of different namespaces.
+        # Two containers may share host name and kernel, but not the namespace of their process ids.
         parts.append(str(Path("/proc/self/ns/pid").readlink()))
     return " ".join(parts)

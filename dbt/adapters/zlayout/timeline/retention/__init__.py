@@ -1,1 +1,1 @@
-"""Older versions and the files that they need: time travel, cleaning, orphans."""
+"""Retention: older versions and the files that they need, for time travel, cleaning and orphan removal."""

@@ -1,4 +1,4 @@
-"""Records of cleans: since which version all files are there, written down before the first of them goes."""
+"""Clean records: the oldest version whose files are complete, written before any file is deleted."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _KEPT = 3
 
 @dataclass(frozen=True)
 class CleanRecord:
-    """What one clean did, or several together.
+    """The result of one clean, or of several combined.
 
     Attributes:
-        oldest_version: From this version on all files are there; those of older ones may be gone.
-        deleted_through: Up to this version what was not needed has been deleted; a clean that died leaves it behind
-            ``oldest_version``.
-        cleaned_ms: When, milliseconds since the epoch.
+        oldest_version: From this version on all files exist; files of older versions may be gone.
+        deleted_through: Unneeded files up to this version have been deleted; after an interrupted clean this is less
+            than ``oldest_version``.
+        cleaned_ms: Time of the clean, milliseconds since the epoch.
         files: Number of files.
         size_bytes: Their size.
-        failed: How many of them could not be deleted.
+        failed: Number of files that could not be deleted.
     """
 
     oldest_version: int
@@ -50,16 +50,16 @@ def read_records(store: Store) -> dict[str, CleanRecord]:
     found: dict[str, CleanRecord] = {}
     paths = [file.path for file in store.list(CLEAN_FOLDER)]
     for path in [path for path in paths if any(map(is_instant, instants_in_name(path)))]:
-        with suppress(FileMissingError):  # another clean has just retired it
+        with suppress(FileMissingError):  # another clean has just deleted it
             content = from_json_bytes(store.read(path), path)
-            # Records of older releases do not say what failed.
+            # Records of older releases have no field `failed`.
             fields = dict.fromkeys(CleanRecord.__dataclass_fields__, int)
             found[path] = CleanRecord(*read_fields({"failed": 0, **content}, path, **fields))
     return found
 
 
 def newest_state(records: Sequence[CleanRecord]) -> CleanRecord | None:
-    """Return what several cleans did together, None for none: each may have gone on where another stopped."""
+    """Return the combined result of several cleans, or None for none: each may have continued an interrupted one."""
     if not records:
         return None
     last = records[-1]
@@ -74,12 +74,12 @@ def newest_state(records: Sequence[CleanRecord]) -> CleanRecord | None:
 
 
 def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> str:
-    """Write a record down under a name of its own.
+    """Write a record under a new name.
 
     Args:
         store: The table's files.
         record: The record.
-        after: Paths of the records before it.
+        after: Paths of the previous records.
 
     Returns:
         Its path.
@@ -96,5 +96,5 @@ def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> st
 
 
 def retire_records(store: Store, superseded: Sequence[str]) -> None:
-    """Delete the oldest of the records that a newer one, which knew them, has taken over."""
+    """Delete the oldest of the records that a newer record has superseded."""
     store.delete(superseded[: max(0, len(superseded) + 1 - _KEPT)])

@@ -1,4 +1,4 @@
-"""Cleaning: deleting the files that no retained version, and no transaction under way, needs any more."""
+"""Cleaning: deletes the files that no retained version and no running transaction needs any more."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ class CleanResult:
     Attributes:
         files: Number of files: data, index, curve models and checkpoints.
         bytes: Their size.
-        oldest_version: From this version on all data files are there afterwards; None for a table without versions.
+        oldest_version: From this version on all data files still exist; None for a table without versions.
         paths: The files.
-        failed: What the store says of each other file that was to go and could not be deleted; the next clean tries
-            again.
+        failed: The store's error for each file that could not be deleted; the next clean tries again.
     """
 
     files: int
@@ -70,7 +69,7 @@ class _Findings:
         return CleanResult(len(paths), self.record.size_bytes, self.record.oldest_version, paths)
 
     def only(self, again: _Findings) -> _Findings:
-        """Return these findings without the files that are needed by now."""
+        """Return these findings without files that have become needed since."""
         return self._of({file.path for file in again.unneeded})
 
     def without(self, paths: Collection[str]) -> _Findings:
@@ -84,7 +83,7 @@ class _Findings:
 
 
 def store_time_ms(store: Store) -> int:
-    """Return the time by the clock that dates the store's files, which no writer's clock can put wrong."""
+    """Return the time of the clock that dates the store's files, independent of any writer's clock."""
     path = f"{STAGING_FOLDER}/.{uuid.uuid4().hex}.tmp"
     store.put(path, b"")
     try:
@@ -101,19 +100,19 @@ def clean(
     dry_run: bool = False,
     orphans: bool = False,
 ) -> CleanResult:
-    """Delete what only versions need that are past their time.
+    """Delete the files that only expired versions need.
 
-    Retained are the newest `retain_versions` versions, all that were the newest at any time in the last
-    `retain_hours`, and those that a transaction under way needs. Log entries stay: they are the history.
+    The newest `retain_versions` versions are retained, as are all versions that were current at any time in the last
+    `retain_hours`, and those that a running transaction needs. Log entries are kept: they are the history.
 
     Args:
         timeline: The table's timeline.
         retain_versions: At least 1.
-        retain_hours: At least 0; a reader may take so long.
+        retain_hours: At least 0; readers may take this long.
         now_ms: The time by the clock of the store, milliseconds since the epoch; see `store_time_ms`.
-        dry_run: Only tell what would be deleted.
-        orphans: Also delete data and staged files that were written in this format, that no version lists, and that
-            are older than `retain_hours`. Files that other tools put into the folder stay.
+        dry_run: Only return what would be deleted.
+        orphans: Also delete data and staged files of this format that no version lists and that are older than
+            `retain_hours`. Files that other tools put into the folder are kept.
 
     Raises:
         ValueError: `retain_versions` or `retain_hours` is too small.
@@ -127,14 +126,14 @@ def clean(
     for _ in range(_TRIES):
         if dry_run or not (found.unneeded or found.is_news):
             return found.result
-        # Written down first, then looked at again: a transaction that turns to an older version says so first and reads
-        # the records then. One of the two sees the other, or what it committed is in the log that is read now.
+        # Writes the record first, then looks again. A transaction that reads an older version announces this before it
+        # reads the records. So one of the two sees the other, or the transaction's commit is in the log read here.
         path = create_record(store, found.record, found.records_before)
         again = _look(timeline, retain_versions, retain_hours, now_ms, orphans) if found.unneeded else found
         if again.retained_from >= found.retained_from:
             found = found.only(again)
             failed = _delete(store, found.result.paths)
-            # What could not be deleted is looked for again: the versions that needed it count as not cleaned.
+            # Files that could not be deleted are found again: the versions that needed them count as not cleaned.
             through = found.record.deleted_through if failed else found.retained_from
             store.put(path, replace(found.record, deleted_through=through, failed=len(failed)).to_json())
             retire_records(store, found.records_before)
@@ -146,25 +145,25 @@ def clean(
 
 
 def _delete(store: Store, paths: Sequence[str]) -> dict[str, str]:
-    """Deletes files; returns by path what is wrong with those that it could not delete."""
-    # Looked at again, whatever was read where: nothing but what a clean may take goes.
+    """Delete files; return the error of each file that could not be deleted, by path."""
+    # Checks once more, wherever the paths came from, that cleaning may delete them.
     allowed = may_be_cleaned(paths)
     failed = {path: f"{path}: neither data nor index of the table" for path in set(paths).difference(allowed)}
     try:
         store.delete(allowed)
     except StoreError:
-        for path in allowed:  # one that cannot be deleted must not keep the others
+        for path in allowed:  # one file that cannot be deleted must not protect the others
             try:
                 store.delete([path])
-            except StoreError as error:  # noqa: PERF203 - each file has its own fate
+            except StoreError as error:  # noqa: PERF203 - each file succeeds or fails on its own
                 failed[path] = str(error)
     return failed
 
 
 def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms: int, with_orphans: bool) -> _Findings:
     store = timeline.store
-    # The order matters: files first, then work under way, then the log. A transaction that commits meanwhile is in one
-    # of the last two, so that nothing that it wrote can look unneeded.
+    # The order matters: files, then running transactions, then the log. A transaction that commits meanwhile is in one
+    # of the last two, so none of its files can look unneeded.
     own_files = [*store.list(INDEX_FOLDER, recursive=True), *store.list(CURVE_FOLDER, recursive=True)]
     records = read_records(store)
     known = newest_state(list(records.values())) or CleanRecord(0, 0)
@@ -188,8 +187,8 @@ def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms:
 
 
 def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, since_ms: int) -> int:
-    # Version v was the newest until v + 1 was committed. Clocks of writers differ, so the store says when that was, and
-    # the search goes by the log's order and ends at the first version that was replaced before the window.
+    # Version v was current until v + 1 was committed. Writers' clocks differ, so the store's time counts, and the
+    # search follows the log's order and ends at the first version that was replaced before the window.
     oldest = newest
     while oldest > 0:
         replaced_ms = timeline.store.stat(log_path(oldest)).modified_ms
@@ -200,18 +199,18 @@ def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, sinc
 
 
 def _oldest_base(timeline: Timeline, pending: Sequence[Pending] | None = None) -> int:
-    """The oldest version that a transaction under way needs; the newest of all where none is."""
+    """Return the oldest version that a running transaction needs; the newest version if none is running."""
     store = timeline.store
     found = list_pending(store) if pending is None else pending
     living = [each for each in found if liveness(each, store, timeline.runtime) is not Liveness.GONE]
     plans = [plan for each in living if (plan := each.plan(store)) is not None]
-    # After the plans: a transaction that ended meanwhile needs nothing any more.
+    # Read after the plans: a transaction that ended meanwhile needs nothing any more.
     newest = timeline.latest_version() or 0
     return min([newest, *(plan.base_version for plan in plans if plan.base_version is not None)])
 
 
 def _data_files(timeline: Timeline, deleted_through: int, oldest: int, retained: Sequence[Commit]) -> list[StoredFile]:
-    # A file that version v <= oldest removed was last needed by v - 1, unless a rollback took it in again.
+    # A file that version v <= oldest removed was last needed by v - 1, unless a rollback added it again.
     removed: set[str] = set()
     for entry in timeline.entries(deleted_through + 1, oldest):
         removed.update(entry.removes)

@@ -1,4 +1,4 @@
-"""Orphans: data files in the folder that no version and no work under way explains."""
+"""Orphans: data files in the folder that belong to no version and to no running transaction."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pe
 
 
 def orphans(timeline: Timeline) -> list[StoredFile]:
-    """Return the data files that no version still readable lists, and no live transaction is writing.
+    """Return the data files that no readable version lists and no live transaction is writing.
 
-    They come from a plain `INSERT` of another tool, from a copy by hand, or from a writer that died.
+    They come from a plain `INSERT` of another tool, from manual copies, or from writers that died.
     """
     store = timeline.store
-    # Files first, then work under way, then the log: what commits meanwhile is found in one of the two.
+    # The order matters: files, then running transactions, then the log. A commit in between is in one of the last two.
     stored = [file for file in without_nested_tables(store.list("", recursive=True)) if is_data_path(file.path)]
     under_way = {
         pending.instant
@@ -35,7 +35,7 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     newest = timeline.latest_version()
     known: set[str] = set()
     if newest is not None:
-        # A file that a version after the last whole clean removed is kept for older readers: it is no orphan.
+        # A file that a version after the last complete clean removed is kept for older readers: it is not an orphan.
         oldest = min(_deleted_through(store), newest)
         known.update(timeline.snapshot(oldest).files["path"].to_pylist())
         for entry in timeline.entries(oldest + 1, newest):
@@ -47,17 +47,17 @@ def _deleted_through(store: Store) -> int:
     try:
         cleaned = newest_state(list(read_records(store).values()))
     except CorruptError:
-        return 0  # whatever any version listed is known then
+        return 0  # then the files of every version count as known
     return cleaned.deleted_through if cleaned is not None else 0
 
 
 def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
-    """Return data and staged files of this format that no version lists and no transaction without an end wrote.
+    """Return data and staged files of this format that no version lists and no unfinished transaction wrote.
 
-    A data file outside of the folders that the table's partitions have is not the table's.
+    A data file outside the folders of the table's partitions does not belong to the table.
     """
     store = timeline.store
-    # Files first, then work under way. What a worker staged for a writer that was rolled back meanwhile is lost too.
+    # Files first, then running transactions. Files that a worker staged for a rolled-back writer are orphans too.
     staged = [file for file in store.list(STAGING_FOLDER, recursive=True) if staged_under(file.path) is not None]
     layouts = _partition_columns(timeline)
     lost = [file for file in orphans(timeline) if is_own_name(file.path) and _columns_of(file.path) in layouts]
@@ -69,7 +69,7 @@ def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
 
 
 def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
-    """The partition columns, in lower case, of every version whose files may lie in the folder."""
+    """Return the partition columns, in lower case, of every version whose files may be in the folder."""
     newest = timeline.latest_version()
     if newest is None:
         return set()
@@ -80,7 +80,7 @@ def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
 
 
 def _columns_of(path: str) -> tuple[str, ...] | None:
-    """The columns of the partition folders that a file lies in, in lower case; None in any other folder."""
+    """Return the columns of the partition folders that contain a file, in lower case; None in any other folder."""
     folders = path.split("/")[:-1]
     columns = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
     return columns if all("=" in folder for folder in folders) else None

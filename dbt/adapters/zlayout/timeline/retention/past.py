@@ -1,4 +1,4 @@
-"""The past of a table: which version is meant, and whether its files are still there."""
+"""Past versions: resolves a version, instant or time, and checks that the version's files still exist."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
-# Beyond so many files one listing is cheaper than asking for each.
+# Above this number of files, one listing is cheaper than a request for each file.
 _STATS_BEFORE_LISTING = 200
 
 
 def snapshot_of(timeline: Timeline, version: int, subject: str) -> Snapshot:
-    """Return a version that can be read.
+    """Return the snapshot of a version after checking that it can be read.
 
     Args:
         timeline: The table's timeline.
@@ -38,10 +38,10 @@ def snapshot_of(timeline: Timeline, version: int, subject: str) -> Snapshot:
 
 
 def check_version(timeline: Timeline, version: int, subject: str) -> None:
-    """Return if there is, or was, such a version.
+    """Check that a version exists or existed.
 
     Raises:
-        VersionNotFoundError: There never was.
+        VersionNotFoundError: It never existed.
     """
     newest = _newest(timeline, subject)
     if not 0 <= version <= newest:
@@ -52,7 +52,7 @@ def version_of_instant(timeline: Timeline, instant: str, subject: str) -> int:
     """Return the version that a transaction made, by its instant.
 
     Raises:
-        VersionNotFoundError: None has this instant.
+        VersionNotFoundError: No version has this instant.
     """
     version = newest = _newest(timeline, subject)
     before: str | None = None
@@ -79,7 +79,7 @@ def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
         subject: The table, for messages.
 
     Raises:
-        VersionNotFoundError: All versions are younger.
+        VersionNotFoundError: All versions are newer.
     """
     version = _newest(timeline, subject)
     while version >= 0:
@@ -93,18 +93,18 @@ def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
 
 
 def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
-    """Return if no clean has taken any of these files, or is about to.
+    """Check that no clean has deleted any of these files, or is about to.
 
     Raises:
-        VersionNotFoundError: One has; the message says which versions can be read.
+        VersionNotFoundError: One was deleted; the message names the versions that can be read.
     """
     record = newest_state(list(read_records(timeline.store).values()))
     if record is None or not record.oldest_version or not len(paths):
         return
     newest = timeline.latest_version() or 0
-    if record.oldest_version > newest:  # the folder was made anew since
+    if record.oldest_version > newest:  # the folder was recreated since
         return
-    # A clean from version v on leaves what v lists, and what was added later.
+    # A clean that keeps versions from v on keeps the files of v and all files added later.
     kept = [timeline.snapshot(record.oldest_version).files["path"]]
     kept += [entry.adds["path"] for entry in timeline.entries(record.oldest_version + 1, newest)]
     known = pa.chunked_array([chunk for column in kept for chunk in column.chunks], pa.string())
@@ -116,14 +116,14 @@ def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
 
 
 def missing_files(timeline: Timeline, files: DataFiles) -> list[str]:
-    """Return the paths of those files that are not in the folder, or there with another size."""
+    """Return the paths of files that are missing in the folder, or have another size there."""
     sizes = {file.path: file.size_bytes for file in stored_files(timeline.store, files["path"].to_pylist())}
     wanted = zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True)
     return [path for path, size_bytes in wanted if sizes.get(path) != size_bytes]
 
 
 def stored_files(store: Store, paths: Collection[str]) -> list[StoredFile]:
-    """Return those of some files that are in the folder."""
+    """Return the files among the given paths that exist in the folder."""
     if len(paths) > _STATS_BEFORE_LISTING:
         wanted = frozenset(paths)
         return [file for file in store.list("", recursive=True) if file.path in wanted]

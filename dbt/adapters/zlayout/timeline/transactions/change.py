@@ -1,4 +1,4 @@
-"""What a transaction wants to change, and the log entry that says so on top of a given version."""
+"""Changes: what a transaction wants to change, and the log entry that applies it to a given version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.log.state import IndexSlices
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 
-# Slices that say something of all files of a partition together: they go stale when anyone adds a file to it.
+# Slices that aggregate all files of a partition: adding a file to the partition makes them stale.
 _WHOLE_PARTITION_SLICES = "partition_stats"
 
 IndexPlan = IndexSlices | Callable[[Snapshot | None], IndexSlices]
@@ -27,20 +27,20 @@ KeyConflictCheck = Callable[[DataFiles], str | None]
 class Change:
     """What a transaction wants to change.
 
-    An overwrite (or rollback) says what the table is from now on: `adds` are all its files, `removes` is not looked at,
-    and nothing that is None is inherited. Any other operation adds and removes, and keeps what is None.
+    An overwrite (or rollback) defines the whole table: `adds` are all its files, `removes` is ignored, and nothing that
+    is None is inherited. Any other operation adds and removes files, and keeps the current value of what is None.
 
     Attributes:
         adds: Files to add.
         removes: Paths to remove.
-        schema_json: The schema from now on.
-        partition_by: The partition columns from now on.
-        layout: The layout from now on.
-        curve: The curve model from now on.
-        properties: The properties from now on, or a function of those of the version that is followed.
-        summary: What was done, for the history.
-        key_conflict: Whether files that another rewrite added meanwhile hold rows that this change decides about, as a
-            merge does about its keys; returns what they hold, or None where they are no concern of it.
+        schema_json: The new schema.
+        partition_by: The new partition columns.
+        layout: The new layout.
+        curve: The new curve model.
+        properties: The new properties, or a function of those of the previous version.
+        summary: Rows, files, bytes and seconds of the operation, for the history.
+        key_conflict: Checks whether files that another rewrite added meanwhile hold rows that this change decides
+            about, as a merge does about its keys; returns a description of the conflict, or None if there is none.
     """
 
     adds: DataFiles
@@ -56,7 +56,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Signature:
-    """Who commits: the fields of the log entry that do not depend on the change."""
+    """Identifies the committing transaction: the fields of the log entry that do not depend on the change."""
 
     instant: str
     action: Action
@@ -67,18 +67,18 @@ class Signature:
 def entry_after(
     head: Snapshot | None, change: Change, signature: Signature, index: IndexPlan | None, base: Snapshot | None
 ) -> Commit:
-    """Return the log entry that makes a change on top of a version.
+    """Return the log entry that applies a change to a version.
 
     Args:
         head: The version that the entry will follow.
         change: The change.
-        signature: Who makes it.
-        index: The live slices after the change: as they are on top of `base`, or a function of the version followed;
-            None leaves the index as it is.
-        base: The version that the transaction began with.
+        signature: The transaction.
+        index: The live slices after the change, relative to `base`, or a function of the version that is followed; None
+            leaves the index as it is.
+        base: The version that the transaction started from.
 
     Raises:
-        ValueError: A table without versions gets its first one without a schema.
+        ValueError: The first version of a table has no schema.
     """
     whole = kind_of(signature.operation, bool(change.removes)) is Kind.OVERWRITE
     kept = None if whole else head
@@ -92,7 +92,7 @@ def entry_after(
         instant=signature.instant,
         action=signature.action,
         operation=signature.operation,
-        # A clock that is behind must not date a version before the one that it follows.
+        # A clock that is behind must not date a version before its predecessor.
         committed_ms=max(signature.committed_ms, head.committed_ms) if head else signature.committed_ms,
         last_instant=last_instant,
         adds=adds,
@@ -108,7 +108,7 @@ def entry_after(
 
 
 def changes_shape(head: Snapshot | None, later: Commit | Change) -> bool:
-    """Tell whether a version or change has another schema or partitioning than the version before it."""
+    """Return whether a version or change has another schema or partitioning than the version before it."""
     if head is None:
         return False
     return (later.schema_json is not None and later.schema_json != head.schema_json) or (
@@ -128,7 +128,7 @@ def _pick(wanted: Any, kept: Any) -> Any:
 def _files(head: Snapshot | None, change: Change, whole: bool) -> tuple[DataFiles, tuple[str, ...]]:
     if not whole or head is None:
         return change.adds, change.removes
-    # Only the difference is logged; a file that stays but with another size or time counts as new.
+    # Only the difference is logged; a file that stays but has another size or time counts as new.
     if change.adds.partition_by == head.files.partition_by:
         stays = _same_files(change.adds, head.files)
         adds = change.adds.minus(stays)
@@ -161,8 +161,8 @@ def _index(
     before: IndexSlices = base.index if base else {}
     if head is None or (base is not None and head.version == base.version):
         return index
-    # Others committed meanwhile: their slices stay, ours come after them. What was said of whole partitions is true of
-    # neither any more and goes; without it a reader looks at each file of the partition.
+    # Others committed meanwhile: their slices stay and ours follow. Statistics of whole partitions match neither state
+    # any more and are dropped; without them readers look at each file of the partition.
     merged: dict[str, tuple[str, ...]] = {}
     for name in sorted({*theirs, *index} - {_WHOLE_PARTITION_SLICES}):
         dropped = set(before.get(name, ())) - set(index.get(name, ()))

@@ -1,4 +1,4 @@
-"""Which commits may follow which: the table of cases for a commit that lost the race for its version."""
+"""Commit conflicts: the table of cases that decides whether a commit that lost the race may follow the winner."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit
 class Kind(Enum):
     """What a commit does to the rows and files."""
 
-    APPEND = "append"  # adds rows, looked at nothing
-    OVERWRITE = "overwrite"  # the table is exactly this now
-    REWRITE = "rewrite"  # replaces some files, after looking at their rows
-    MAINTENANCE = "maintenance"  # the same rows in other files
-    METADATA = "metadata"  # no data file changes
+    APPEND = "append"  # adds rows without reading any
+    OVERWRITE = "overwrite"  # replaces the whole table
+    REWRITE = "rewrite"  # replaces some files after reading their rows
+    MAINTENANCE = "maintenance"  # moves the same rows to other files
+    METADATA = "metadata"  # changes no data file
 
 
 class Decision(Enum):
     """What the later commit does."""
 
-    REBASE = "rebase"  # follow the winner
-    DISJOINT = "disjoint"  # follow it if it removed none of the files that this commit replaces
+    REBASE = "rebase"  # follows the winner
+    DISJOINT = "disjoint"  # follows the winner unless it removed a file that this commit replaces
     FAIL = "fail"
 
 
@@ -48,16 +48,16 @@ _KINDS = {
 # (this commit, the winner) -> what this commit does.
 DECISIONS = {
     (Kind.APPEND, Kind.APPEND): Decision.REBASE,
-    (Kind.APPEND, Kind.OVERWRITE): Decision.REBASE,  # as if it had begun after the overwrite
+    (Kind.APPEND, Kind.OVERWRITE): Decision.REBASE,  # as if the append had started after the overwrite
     (Kind.APPEND, Kind.REWRITE): Decision.REBASE,
     (Kind.APPEND, Kind.MAINTENANCE): Decision.REBASE,
     (Kind.APPEND, Kind.METADATA): Decision.REBASE,
-    (Kind.OVERWRITE, Kind.APPEND): Decision.FAIL,  # rows would vanish that its query never saw
+    (Kind.OVERWRITE, Kind.APPEND): Decision.FAIL,  # would drop rows that its query never saw
     (Kind.OVERWRITE, Kind.OVERWRITE): Decision.FAIL,
     (Kind.OVERWRITE, Kind.REWRITE): Decision.FAIL,
-    (Kind.OVERWRITE, Kind.MAINTENANCE): Decision.REBASE,  # the rows are those it knew
+    (Kind.OVERWRITE, Kind.MAINTENANCE): Decision.REBASE,  # the rows are unchanged
     (Kind.OVERWRITE, Kind.METADATA): Decision.REBASE,
-    (Kind.REWRITE, Kind.APPEND): Decision.REBASE,  # as if the append had begun after it
+    (Kind.REWRITE, Kind.APPEND): Decision.REBASE,  # as if the append had started after the rewrite
     (Kind.REWRITE, Kind.OVERWRITE): Decision.FAIL,
     (Kind.REWRITE, Kind.REWRITE): Decision.DISJOINT,
     (Kind.REWRITE, Kind.MAINTENANCE): Decision.DISJOINT,
@@ -83,11 +83,11 @@ class Attempt:
         kind: What it does.
         operation: What the user asked for.
         instant: Its instant.
-        base_version: The version it started from; None where there was no table.
+        base_version: The version that it started from; None if there was no table.
         adds: Paths that it adds.
         removes: Paths that it removes.
         changes_shape: Whether it changes the schema or the partitioning.
-        key_conflict: What it has to do with files that another rewrite added, see `Change`; None for nothing.
+        key_conflict: The check of files that another rewrite added, see `Change`; None for no check.
         log_groups: File groups to which it adds logs.
     """
 
@@ -103,7 +103,7 @@ class Attempt:
 
 
 def kind_of(operation: str, removes_files: bool) -> Kind:
-    """Return what an operation does; a word that is none of `Operation` counts as an overwrite, the strictest."""
+    """Return what an operation does; an unknown operation counts as an overwrite, the strictest kind."""
     try:
         kind = _KINDS[Operation(operation)]
     except ValueError:
@@ -112,7 +112,7 @@ def kind_of(operation: str, removes_files: bool) -> Kind:
 
 
 def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: bool) -> None:
-    """Return if a commit may follow a version that it did not know when it began.
+    """Check whether a commit may follow a version that it did not know when it started.
 
     Args:
         attempt: The commit.
@@ -120,7 +120,7 @@ def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: boo
         winner_changes_shape: Whether that version changed the schema or the partitioning.
 
     Raises:
-        ConflictError: It may not; the message names the other instant and what to do.
+        ConflictError: It may not; the message names the other instant and the next step.
     """
     theirs = kind_of(winner.operation, bool(winner.removes))
     if attempt.base_version is None:
@@ -140,7 +140,7 @@ def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: boo
         gone = sorted(attempt.removes.intersection(winner.removes))
         if gone:
             raise conflict(attempt, winner, f"it replaced {gone[0]}{_more(gone)} too")
-    # What an append added counts as added after this commit; what looked at the table before it added must be seen.
+    # Files of an append count as added after this commit. Files of a rewrite, which read the table first, are checked.
     if theirs is Kind.REWRITE and attempt.key_conflict is not None and len(winner.adds):
         claimed = attempt.key_conflict(winner.adds)
         if claimed is not None:
@@ -152,7 +152,7 @@ def _more(paths: list[str]) -> str:
 
 
 def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
-    """The error of a commit that may not follow a version: names both, why, and what to do."""
+    """Return the error of a commit that may not follow a version: names both, the reason and the next step."""
     began = "no version" if attempt.base_version is None else f"version {attempt.base_version}"
     if attempt.kind is Kind.MAINTENANCE:
         again = f"run the {attempt.operation} again if it is still worth it"

@@ -1,4 +1,4 @@
-"""Logs and the file groups that they belong to: the second half of the table of cases for merge-on-read tables."""
+"""Conflicts between logs and file groups: the additional cases of merge-on-read tables."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def check_logs_stay(timeline: Timeline, attempt: Attempt, winner: Commit) -> None:
-    """Return if no log comes to a file group whose rows a clustering carries to others.
+    """Check that no log is added to a file group whose rows a clustering moves to other groups.
 
-    A compaction leaves rows in their group, so logs may come before and after it.
+    A compaction keeps rows in their group, so logs may come before and after it.
 
     Args:
         timeline: The table's timeline.
         attempt: The commit.
-        winner: A version that it did not know when it began.
+        winner: A version that it did not know when it started.
 
     Raises:
-        ConflictError: One does: its rows and those that they replace would lie in different groups.
+        ConflictError: One is: its rows and those that they replace would be in different groups.
     """
     if winner.operation == Operation.CLUSTERING and attempt.log_groups:
         if not attempt.log_groups.isdisjoint(_groups_of(timeline, winner.removes, winner.version - 1)):

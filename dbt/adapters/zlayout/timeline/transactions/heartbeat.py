@@ -1,4 +1,4 @@
-"""The heartbeat of a transaction: its inflight file is written anew for as long as its writer lives."""
+"""Heartbeat of a transaction: rewrites its inflight file as long as its writer is alive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Heartbeat:
-    """A thread that rewrites the inflight file, so that other machines see the writer live.
+    """A thread that rewrites the inflight file, so that other machines see that the writer is alive.
 
     Args:
         timeline: The table's timeline.
@@ -34,14 +34,14 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it; when this returns, no beat is under way any more."""
+        """Stop the heartbeat; when this returns, no beat is in progress."""
         self._stopped.set()
         self._thread.join()
 
     def _beat(self) -> None:
         store = self._timeline.store
         while not self._stopped.wait(self._every_seconds):
-            # A beat that fails is made up for by the next one; a file that is gone must not come back.
+            # The next beat makes up for a failed one; a file that was deleted must not be recreated.
             with suppress(StoreError):
                 if store.exists(self._path):
                     plan = replace(self._plan, heartbeat_ms=self._timeline.runtime.now_ms())

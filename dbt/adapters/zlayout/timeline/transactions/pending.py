@@ -1,4 +1,4 @@
-"""Work under way: the state files beside the log, and whether their writer lives."""
+"""Pending transactions: the state files beside the log, and whether their writers are alive."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from dbt.adapters.zlayout.timeline.log.writer import Writer
 
 _STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned)")
 
-# Transactions that are open in this process, by holder: for a moment two may hold the same instant, until one of them
-# sees the other; and the last ones that ended and left nothing, for a thread that still looks at their state files.
-# An instant that is in neither, yet carries this process's name, was lost by a thread that died or by a rollback that
-# failed.
+# Transactions that are open in this process, by holder: two may briefly hold the same instant, until one of them sees
+# the other. The second collection has the last transactions that ended and left no files, for threads that still look
+# at their state files. An instant in neither that carries this process's identity was lost by a thread that died or by
+# a rollback that failed.
 _open_here: dict[object, tuple[str, str]] = {}
 _ended_here: deque[tuple[str, str]] = deque(maxlen=1000)
 _open_here_lock = threading.Lock()
 
 
 class Liveness(Enum):
-    """What is known of the writer of a pending transaction."""
+    """What is known about the writer of a pending transaction."""
 
     LIVE = "live"
-    GONE = "gone"  # surely: its process exists no more
-    SILENT = "silent"  # probably: it cannot be seen and gave no heartbeat for long
+    GONE = "gone"  # certain: its process no longer exists
+    SILENT = "silent"  # probable: it cannot be seen and has sent no heartbeat for a long time
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Plan:
 
     Attributes:
         operation: What the user asked for.
-        base_version: The oldest version that it needs: it starts from this one or (requested, or a rollback) from a
-            newer one; None for the first version.
-        writer: The process that works on it.
-        heartbeat_ms: The writer's clock when it last wrote this.
-        committing: Whether it is maintenance that is about to commit.
+        base_version: The oldest version that it needs: it starts from this one or (in a requested file, or for a
+            rollback) from a newer one; None for the first version.
+        writer: The process that runs it.
+        heartbeat_ms: The writer's clock when it last wrote the file.
+        committing: Whether it is a maintenance operation that is about to commit.
     """
 
     operation: str
@@ -87,13 +87,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Pending:
-    """A transaction that left its state files.
+    """A transaction that has state files.
 
     Attributes:
         instant: Its instant.
         action: Its action.
-        paths: Its state files; the inflight one last, if it is there.
-        modified_ms: When the store last saw one of them change.
+        paths: Its state files; the inflight file last, if it exists.
+        modified_ms: The latest modification time of the files in the store.
     """
 
     instant: str
@@ -102,7 +102,7 @@ class Pending:
     modified_ms: int
 
     def plan(self, store: Store) -> Plan | None:
-        """Read what the transaction wants; None where it just ended or its file is damaged."""
+        """Read the plan; None if the transaction has just ended or its file is damaged."""
         try:
             return Plan.from_json(store.read(self.paths[-1]), self.paths[-1])
         except (FileMissingError, CorruptError):
@@ -110,20 +110,20 @@ class Pending:
 
 
 def state_path(instant: str, action: Action, state: State) -> str:
-    """Return the state file of a transaction."""
+    """Return the path of a state file of a transaction."""
     return f"{TIMELINE_FOLDER}/{instant}.{action.value}.{state.value}"
 
 
 @dataclass(frozen=True)
 class StateFile:
-    """A file that says how far a transaction has come.
+    """A file that records the progress of a transaction.
 
     Attributes:
         instant: Of the transaction.
         action: Of the transaction.
         state: Requested, inflight, abandoned or scheduled.
         path: Of the file.
-        modified_ms: When the store saw it change.
+        modified_ms: Modification time of the file in the store.
     """
 
     instant: str
@@ -134,7 +134,7 @@ class StateFile:
 
 
 def list_state_files(store: Store) -> list[StateFile]:
-    """Return the state files of all transactions, sorted by path; each instant among them is taken."""
+    """Return the state files of all transactions, sorted by path; the instant of each is in use."""
     actions = {action.value: action for action in Action}
     found: list[StateFile] = []
     for file in store.list(TIMELINE_FOLDER):
@@ -148,7 +148,7 @@ def list_state_files(store: Store) -> list[StateFile]:
 
 
 def _is_scheduled(store: Store, path: str) -> bool:
-    """Whether a requested compaction is a plan for whoever carries it out, and not a transaction that has begun."""
+    """Return whether a requested compaction is a plan that waits to be executed, not a transaction that has begun."""
     try:
         return "operations" in from_json_bytes(store.read(path), path)
     except (FileMissingError, CorruptError):
@@ -156,9 +156,9 @@ def _is_scheduled(store: Store, path: str) -> bool:
 
 
 def list_pending(store: Store) -> list[Pending]:
-    """Return all transactions under way, oldest instant first."""
+    """Return all pending transactions, oldest instant first."""
     found: dict[tuple[str, Action], Pending] = {}
-    # REQUESTED sorts after INFLIGHT by name, so the order is turned: the inflight file comes last.
+    # REQUESTED sorts after INFLIGHT by name, so the order is reversed: the inflight file comes last.
     for file in reversed(list_state_files(store)):
         if file.state in (State.ABANDONED, State.SCHEDULED):
             continue
@@ -170,15 +170,15 @@ def list_pending(store: Store) -> list[Pending]:
 
 
 def abandon(store: Store, instant: str, action: Action) -> None:
-    """Keep an instant taken whose transaction is rolled back, until the log has gone past it.
+    """Keep the instant of a rolled-back transaction in use until the log has passed it.
 
-    Whoever found the transaction dead may delete files of this instant for a while yet: nobody may write under it.
+    Whoever found the transaction dead may still be deleting files of this instant, so nobody may write under it.
     """
     store.put(state_path(instant, action, State.ABANDONED), to_json_bytes({}))
 
 
 def mark_open(holder: object, store: Store, instant: str) -> None:
-    """Remember that this process works on an instant, until the holder is closed."""
+    """Record that this process works on an instant, until the holder is closed."""
     with _open_here_lock:
         _open_here[holder] = taken = (store.root_uri, instant)
         with suppress(ValueError):
@@ -186,11 +186,11 @@ def mark_open(holder: object, store: Store, instant: str) -> None:
 
 
 def mark_closed(holder: object, *, left_nothing: bool) -> None:
-    """Remember that this holder works on nothing any more.
+    """Record that this holder no longer works on anything.
 
     Args:
         holder: As given to `mark_open`.
-        left_nothing: Whether its state files are gone; otherwise the next writer finds them and takes it for lost.
+        left_nothing: Whether its state files are gone; otherwise the next writer finds them and treats it as lost.
     """
     with _open_here_lock:
         ended = _open_here.pop(holder, None)
@@ -204,7 +204,7 @@ def _is_lost_here(store: Store, instant: str) -> bool:
 
 
 def liveness(pending: Pending, store: Store, runtime: Runtime) -> Liveness:
-    """Judge the writer of a pending transaction."""
+    """Return what is known about the writer of a pending transaction."""
     plan = pending.plan(store)
     last_sign_ms = pending.modified_ms
     if plan is not None:
@@ -214,7 +214,7 @@ def liveness(pending: Pending, store: Store, runtime: Runtime) -> Liveness:
             return Liveness.GONE if lost_here or not lives else Liveness.LIVE
         if lost_here:
             return Liveness.GONE
-        # The later of two clocks: a writer whose own clock is slow must not look dead.
+        # Uses the later of two clocks: a writer whose own clock is slow must not look dead.
         last_sign_ms = max(last_sign_ms, plan.heartbeat_ms)
     silent_seconds = (runtime.now_ms() - last_sign_ms) / 1000
     return Liveness.SILENT if silent_seconds > runtime.dead_after_seconds else Liveness.LIVE

@@ -1,4 +1,4 @@
-"""What the next writer does about transactions whose writer died: finish them, or leave nothing of them."""
+"""Recovery: the next writer finishes the transactions of dead writers, or rolls them back completely."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recovered:
-    """What a recovery did.
+    """The result of a recovery.
 
     Attributes:
-        rolled_back: Instants of which nothing is left.
-        finished: Instants that were committed and only lacked tidying.
+        rolled_back: Instants that were rolled back completely.
+        finished: Instants that were committed and only had state files left.
     """
 
     rolled_back: tuple[str, ...] = ()
@@ -54,12 +54,12 @@ class Recovered:
 def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Recovered:
     """Finish or roll back the transactions of dead writers; live ones are left alone.
 
-    Called by writers, never by readers. May be called by several at once and be interrupted anywhere.
+    Writers call this, readers never do. Several may call it at once, and it may be interrupted anywhere.
 
     Args:
         timeline: The table's timeline.
-        dead_after_seconds: A writer that cannot be seen and was silent so long counts as dead; by default as the
-            timeline's runtime say.
+        dead_after_seconds: A writer that cannot be seen and was silent for this long counts as dead; by default the
+            value of the timeline's runtime.
     """
     runtime = timeline.runtime
     if dead_after_seconds is not None:
@@ -71,11 +71,11 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
     states = [(pending, liveness(pending, store, runtime)) for pending in list_pending(store)]
     living = {pending.instant for pending, state in states if state is Liveness.LIVE}
     for pending, state in states:
-        # Of two that took the same instant one has written nothing yet; which one is told when the living has ended.
+        # Of two with the same instant, one has written nothing yet; which one is decided when the live one has ended.
         if pending.instant in living:
             continue
         plan = pending.plan(store)
-        # A request that a dead process sent to a cloud may still be on its way there: only the log can stop it.
+        # A request that a dead process sent to a cloud store may still arrive: only the log can prevent that.
         fence = state is Liveness.SILENT or may_arrive_late(store)
         settled = is_committed(timeline, pending.instant, plan.base_version if plan else None, fence=fence)
         if settled is None:
@@ -96,24 +96,24 @@ def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Reco
 
 
 def may_arrive_late(store: Store) -> bool:
-    """Tell whether a write that was reported failed may still happen: so it is where a network is in between."""
+    """Return whether a write that was reported as failed may still happen, which is the case over a network."""
     return store.local_path("") is None
 
 
 def withdraw(store: Store, pending: Iterable[Pending]) -> None:
-    """Say that transactions want no more files: whoever still writes one sees that afterwards and deletes it."""
+    """Announce that transactions accept no more files: whoever still writes one sees this and deletes it."""
     store.delete(path for found in pending for path in found.paths if path.endswith(State.INFLIGHT.value))
 
 
 def delete_written(timeline: Timeline, instants: Collection[str]) -> None:
-    """Delete every file that carries one of these instants and that the table does not list."""
+    """Delete every file that carries one of these instants and is not listed by the table."""
     store = timeline.store
     stored = without_nested_tables(store.list("", recursive=True))
     written = [file.path for file in stored if _written_under(file.path, frozenset(instants))]
     if not written:
         return
     if timeline.latest_version() is not None:
-        # An adopted file may carry any name.
+        # Adopted files may have any name.
         paths = timeline.snapshot().files["path"]
         listed = set(paths.filter(pc.is_in(paths, value_set=pa.array(written, pa.string()))).to_pylist())
         written = [path for path in written if path not in listed]
@@ -121,25 +121,25 @@ def delete_written(timeline: Timeline, instants: Collection[str]) -> None:
 
 
 def delete_state_files(store: Store, pending: Iterable[Pending]) -> None:
-    """Delete state files, the inflight one first: what is left of an interruption is still recognised."""
+    """Delete state files, the inflight file first, so that an interruption leaves a recognisable state."""
     for found in pending:
         store.delete(reversed(found.paths))
 
 
 def is_committed(timeline: Timeline, instant: str, base_version: int | None, *, fence: bool) -> bool | None:
-    """Decide whether an instant is in the log.
+    """Return whether an instant is in the log.
 
     Args:
         timeline: The table's timeline.
         instant: The instant.
-        base_version: The version its transaction began with, None if there was none or it is not known.
+        base_version: The version that its transaction started from, None if there was none or it is not known.
         fence: Whether its writer may still be about to commit: then a version is added that forbids it.
 
     Returns:
         True if it is committed, False if it is not and never will be, None if that cannot be decided yet (a fence
         needs a table that has a version).
     """
-    # A plan that was lost does not say where to begin.
+    # Without a plan the base is unknown, so the search covers the whole log.
     seen = -1 if base_version is None else base_version
     while True:
         latest = timeline.latest_version()
@@ -179,7 +179,7 @@ def _fence(timeline: Timeline, head: Snapshot, instant: str) -> Commit:
 
 
 def _retire_abandoned(timeline: Timeline) -> None:
-    # Every new instant is higher than all in the log.
+    # Every new instant is higher than all instants in the log.
     abandoned = [file for file in list_state_files(timeline.store) if file.state is State.ABANDONED]
     if abandoned and timeline.latest_version() is not None:
         last_instant = timeline.snapshot().last_instant

@@ -1,4 +1,4 @@
-"""Plans that wait on the timeline for a job to carry them out. They are advice: what is stale in one is passed over."""
+"""Scheduled plans that wait on the timeline for a job. They are advice: stale parts of a plan are skipped."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SUFFIXES = {Action.REPLACECOMMIT: "replacecommit.scheduled", Action.COMPACTION:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A plan that waits.
+    """A plan that waits to be executed.
 
     Attributes:
-        instant: When it was made.
+        instant: The time at which it was made.
         path: Of its file.
         content: What is to be done.
     """
@@ -34,13 +34,13 @@ class Scheduled:
 
 
 def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: bool = False) -> Scheduled:
-    """Writes a plan.
+    """Write a plan.
 
     Args:
         timeline: The table's timeline.
-        action: What it plans: a clustering is a replacecommit.
-        content: What is to be done; that of a compaction says its ``operations``.
-        replaces: Whether it takes the place of older ones, since it was made knowing what they knew.
+        action: The planned action; a clustering is a replacecommit.
+        content: What is to be done; a compaction has its ``operations``.
+        replaces: Whether it replaces older plans, because it takes them into account.
     """
     store = timeline.store
     older = [each.path for each in list_scheduled(store, action)] if replaces else []
@@ -59,9 +59,9 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
 
 
 def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
-    """All plans of an action that wait, oldest first; one that cannot be read holds nothing."""
+    """Return all waiting plans of an action, oldest first; a plan that cannot be read is empty."""
     if action is Action.COMPACTION:
-        # A compaction that has begun has a file of such a name too.
+        # A compaction that has begun also has a file with such a name.
         paths = [file.path for file in list_state_files(store) if file.state is State.SCHEDULED]
     else:
         paths = [file.path for file in store.list(TIMELINE_FOLDER) if file.path.endswith(_SUFFIXES[action])]
@@ -77,5 +77,5 @@ def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
 
 
 def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
-    """Deletes plans that are carried out, or not worth it any more."""
+    """Delete plans that were executed, or are no longer worth it."""
     store.delete(each.path for each in plans)

@@ -1,4 +1,4 @@
-"""One transaction: requested, inflight, then a single create-if-absent makes it visible, or nothing of it stays."""
+"""Transactions: requested, then inflight, then committed by a single create-if-absent or rolled back completely."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _LONGEST_PAUSE_SECONDS = 2.0
 class Transaction:
     """Work on the table under one instant; use it as a context manager.
 
-    Leaving it without a commit, by an error or not, deletes every file that carries the instant.
+    Leaving it without a commit, with or without an error, deletes every file that carries the instant.
 
     Attributes:
         instant: Its instant; every file that it writes carries it.
         action: Its action.
         operation: What the user asked for.
-        base: The snapshot it began with, None for a table without versions.
+        base: The snapshot that it started from, None for a table without versions.
         committed: The log entry, once there is one.
     """
 
@@ -67,13 +67,13 @@ class Transaction:
 
     @classmethod
     def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
-        """Take a free instant, write the requested and the inflight file, and read the base.
+        """Reserve a free instant, write the requested and the inflight file, and read the base.
 
         Args:
             timeline: The table's timeline.
-            action: What is written to the timeline.
+            action: The action on the timeline.
             operation: What the user asked for.
-            reads_version: A version that it needs besides its base: no clean that begins from now on takes its files.
+            reads_version: A version that it needs besides its base: cleans that start later keep its files.
 
         Raises:
             ConflictError: No free instant was found in many tries.
@@ -98,18 +98,18 @@ class Transaction:
         )
 
     def commit(self, change: Change, index: IndexPlan | None = None) -> Commit:
-        """Make a change visible, in one step, on top of whatever was committed meanwhile.
+        """Make a change visible atomically, on top of whatever was committed meanwhile.
 
         Args:
-            change: The change; all files that it adds must be in place.
-            index: The live index slices after the change, as they are on top of `base`; or a function that writes
-                them on top of the snapshot followed (called again for each try); None leaves the index as it is.
+            change: The change; all files that it adds must exist.
+            index: The live index slices after the change, relative to `base`; or a function that writes them for the
+                snapshot that is followed (called again for each try); None leaves the index as it is.
 
         Returns:
-            The log entry; its version may be higher than the next after `base`.
+            The log entry; other versions may lie between `base` and its version.
 
         Raises:
-            ConflictError: Another writer committed what this change cannot follow.
+            ConflictError: Another writer committed a change that this one cannot follow.
             StoreError: The store failed; the transaction is then rolled back, or finished if it was committed.
         """
         head = self.base
@@ -144,7 +144,7 @@ class Transaction:
         )
 
     def rollback(self) -> None:
-        """Delete what was written under the instant, unless it turns out to be committed."""
+        """Delete the files written under the instant, unless it turns out to be committed."""
         if self.committed is not None:
             return
         self._stop_heart()
@@ -152,7 +152,7 @@ class Transaction:
             pending = [found for found in list_pending(self._store) if found.instant == self.instant]
             landed = self._landed() if self._fate_unknown else False
             if landed is None:
-                return  # the next writer will know; until then nothing may be deleted
+                return  # the next writer will find out; until then nothing may be deleted
             if not landed:
                 recovery.withdraw(self._store, pending)
                 recovery.delete_written(self._timeline, [self.instant])
@@ -167,9 +167,9 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Roll back unless committed; a failure to do so leaves it to the next writer."""
+        """Roll back unless committed; if that fails, the next writer does it."""
         try:
-            # What went wrong first is what the user must see; what is left here the next writer rolls back.
+            # The user must see the first error; the next writer rolls back what is left here.
             with suppress(ZlayoutError, OSError):
                 self.rollback()
         finally:
@@ -177,19 +177,19 @@ class Transaction:
 
     @property
     def inflight_path(self) -> str:
-        """The state file that is there for as long as the transaction wants files."""
+        """Marker: exists while the transaction is open and accepts files."""
         return state_path(self.instant, self.action, State.INFLIGHT)
 
     def _start(self, seen_version: int | None, reads_version: int | None) -> bool:
         store, runtime = self._store, self._timeline.runtime
-        # The base is not older than what was seen before: so a clean knows from the first file on what must stay.
+        # The base is not older than the version seen before, so cleans know from the first file on what must be kept.
         plan = Plan(self.operation, _older(seen_version, reads_version), runtime.writer, runtime.now_ms())
         requested = state_path(self.instant, self.action, State.REQUESTED)
         try:
             store.create(requested, plan.to_json())
         except AlreadyExistsError:
             return False
-        # The order matters: an instant that another took is seen as its state file or, once that is gone, in the log.
+        # The order matters: an instant that another took is visible as a state file or, once that is gone, in the log.
         others = list_state_files(store)
         rivals = [file for file in others if file.instant == self.instant and file.path != requested]
         if kind_of(self.operation, removes_files=False) is Kind.REWRITE:
@@ -203,13 +203,13 @@ class Transaction:
         plan = replace(plan, base_version=_older(self.base.version if self.base else None, reads_version))
         store.create(self.inflight_path, plan.to_json())
         self._plan = plan
-        # This instant is higher than theirs: once it is in the log they need not be kept.
+        # This instant is higher than theirs: once it is in the log, they are no longer needed.
         self._abandoned = [file.path for file in others if file.state is State.ABANDONED]
         self._start_heart()
         return True
 
     def _judge(self, change: Change, head: Snapshot | None, latest: Snapshot) -> Commit | None:
-        # Returns this transaction's own entry where a request that was reported lost had landed after all.
+        # Returns this transaction's own entry if a request that was reported as failed had succeeded after all.
         before = head
         kind = kind_of(self.operation, bool(change.removes))
         attempt = Attempt(
@@ -247,7 +247,7 @@ class Transaction:
         return None
 
     def _landed(self) -> bool | None:
-        # After a failed request nobody knows: the log does, once a late arrival of it is ruled out.
+        # After a failed request only the log knows the outcome, once a late arrival of the request is ruled out.
         late = recovery.may_arrive_late(self._store)
         version = self.base.version if self.base else None
         landed = recovery.is_committed(self._timeline, self.instant, version, fence=late)
@@ -255,7 +255,7 @@ class Transaction:
         return landed
 
     def _show(self, plan: Plan) -> None:
-        # The heartbeat writes the same file.
+        # The heartbeat writes the same file, so it is stopped first.
         self._stop_heart()
         self._plan = plan
         self._store.put(self.inflight_path, plan.to_json())
@@ -264,7 +264,7 @@ class Transaction:
     def _finish(self, entry: Commit) -> Commit:
         self.committed = entry
         self._stop_heart()
-        # The version is committed: what fails from here on the next writer tidies up.
+        # The version is committed: the next writer cleans up whatever fails from here on.
         with suppress(StoreError):
             self._store.delete([self.inflight_path, state_path(self.instant, self.action, State.REQUESTED)])
             self._close(left_nothing=True)
@@ -288,7 +288,7 @@ class Transaction:
 
 
 def _free_instant(timeline: Timeline) -> tuple[str, int | None]:
-    """Return an instant that nobody has taken, and the newest version seen."""
+    """Return an unused instant and the newest version seen."""
     version = timeline.latest_version()
     taken = [file.instant for file in list_state_files(timeline.store)]
     if version is not None:

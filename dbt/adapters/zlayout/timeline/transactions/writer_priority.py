@@ -1,8 +1,8 @@
-"""Maintenance gives way to user writes: neither makes the other fail because both began at the same moment.
+"""Writer priority: maintenance yields to user writes, so that neither fails because both started at the same moment.
 
-Maintenance says that it is about to commit, then looks for user writes under way; a user write says that it begins,
-then looks for maintenance about to commit. One of the two sees the other: maintenance gives up, or the user write waits
-the moment that the commit takes and starts from its version.
+Maintenance announces that it is about to commit, then looks for running user writes. A user write announces that it
+starts, then looks for maintenance that is about to commit. One of the two sees the other: maintenance gives up, or the
+user write waits the short time that the commit takes and starts from its version.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _WAITS = 200
 
 
 def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
-    """Return if no user write is under way that looked at the files of its base.
+    """Check that no user write is running that has read the files of its base.
 
     Args:
         timeline: The table's timeline.
-        operation: What the maintenance is called.
-        instant: Its instant; its plan says by now that it is committing.
+        operation: The maintenance operation.
+        instant: Its instant; its plan must already say that it is committing.
 
     Raises:
-        ConflictError: One is; it would fail on its own input if the maintenance landed.
+        ConflictError: One is running; it would fail on its own input if the maintenance were committed.
     """
     for pending in list_pending(timeline.store):
         plan = pending.plan(timeline.store)
@@ -39,7 +39,7 @@ def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
         if kind_of(plan.operation, removes_files=False) not in {Kind.OVERWRITE, Kind.REWRITE}:
             continue
         if operation == Operation.COMPACTION and pending.action is Action.DELTACOMMIT:
-            continue  # it only adds files, and a compaction leaves rows in their file groups
+            continue  # it only adds files, and compaction keeps rows in their file groups
         if liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE:
             raise ConflictError(
                 f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is under "
@@ -48,11 +48,11 @@ def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
 
 
 def wait_for_maintenance(timeline: Timeline, instant: str) -> None:
-    """Wait while maintenance is about to commit, ten seconds at most: a commit takes a fraction of one.
+    """Wait while maintenance is about to commit, for ten seconds at most; a commit takes a fraction of a second.
 
     Args:
         timeline: The table's timeline.
-        instant: Of the user write that begins; its requested file is there.
+        instant: Of the user write that starts; its requested file must already exist.
     """
     for _ in range(_WAITS):
         if not _is_committing(timeline, instant):
