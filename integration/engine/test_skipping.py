@@ -153,6 +153,7 @@ def test_another_process_s_commit_is_seen_by_the_next_statement(spark, source):
         from dbt.adapters.zlayout.timeline.transactions.change import Change
         from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
         from dbt.adapters.zlayout.timeline.timeline import Timeline
+        from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
         timeline = Timeline(open_store({location!r}))
         before = timeline.snapshot()
         with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
