@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
 MACROS = ROOT / "dbt" / "include" / "zlayout" / "macros"
+CODE_PAGES = ["architecture.md"]
 
 
 def _key_rows():
@@ -93,6 +94,23 @@ def test_links_lead_to_files(page):
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert [each for each in sorted(PAGES) if each not in navigation] == []
+
+
+@pytest.mark.parametrize("page", CODE_PAGES)
+def test_a_page_about_the_code_names_what_is_there(page):
+    """``path/module.py``, and ``path/module.py: Class.method`` for what the module defines."""
+    named = re.findall(r"([\w/]+\.(?:py|sql))(?:: ([\w.]+\w))?", PAGES[page])
+    assert named
+    assert [each for each in named if not _is_there(*each)] == []
+
+
+def _is_there(path, name):
+    places = [place / path for place in (ROOT, ROOT / "dbt" / "adapters" / "zlayout")]
+    found = [place for place in places if place.is_file()] or list(MACROS.rglob(path))
+    if len(found) != 1:
+        return False
+    source = found[0].read_text("utf-8")
+    return all(re.search(rf"\b(def|class|macro) {part}\b", source) for part in name.split(".") if part)
 
 
 def test_each_capability_that_the_readme_ticks_is_a_test():
