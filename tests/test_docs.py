@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
 MACROS = ROOT / "dbt" / "include" / "zlayout" / "macros"
-CODE_PAGES = ["architecture.md"]
+CODE_PAGES = ["architecture.md", "glossary.md"]
 
 
 def _key_rows():
@@ -102,6 +102,13 @@ def test_a_page_about_the_code_names_what_is_there(page):
     named = re.findall(r"([\w/]+\.(?:py|sql))(?:: ([\w.]+\w))?", PAGES[page])
     assert named
     assert [each for each in named if not _is_there(*each)] == []
+
+
+def test_the_glossary_defines_each_term_once():
+    terms = re.findall(r"^\| ([\w -]+) \| .+ \| .+ \| .+ \|$", PAGES["glossary.md"], re.MULTILINE)
+    terms = [each for each in terms if each != "term"]
+    assert len(terms) > 50
+    assert sorted(terms) == sorted(set(terms))
 
 
 def _is_there(path, name):
