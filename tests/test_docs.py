@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
 MACROS = ROOT / "dbt" / "include" / "zlayout" / "macros"
-CODE_PAGES = ["architecture.md", "glossary.md"]
+CODE_PAGES = ["architecture.md", "glossary.md", *(name for name in sorted(PAGES) if name.startswith("contributing/"))]
 
 
 def _key_rows():
