@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
 MACROS = ROOT / "dbt" / "include" / "zlayout" / "macros"
+CODE_PAGES = ["architecture.md", "glossary.md", *(name for name in sorted(PAGES) if name.startswith("contributing/"))]
 
 
 def _key_rows():
@@ -120,15 +121,42 @@ def test_every_page_is_in_the_navigation():
     assert [each for each in sorted(PAGES) if each not in navigation] == []
 
 
-def test_each_capability_that_the_readme_ticks_is_a_test():
-    readme = (ROOT / "README.md").read_text("utf-8")
-    rows = [row for row in readme.split("## What it can do")[1].split("\n## ")[0].splitlines() if row.startswith("| ")]
-    own = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in rows[1:]}
-    assert [what for what, cell in own.items() if "✓" in cell and not re.fullmatch(r"\[✓\]\(.+#.+\)", cell)] == []
-    ticks = [re.fullmatch(r"\[.+\]\((.+)#(.+)\)", cell) for cell in own.values()]
-    found = [(tick[1], tick[2]) for tick in ticks if tick]
-    assert len(found) > 15
-    assert [(path, name) for path, name in found if not _defines((ROOT / path).read_text("utf-8"), name)] == []
+@pytest.mark.parametrize("page", CODE_PAGES)
+def test_a_page_about_the_code_names_what_is_there(page):
+    """``path/module.py``, and ``path/module.py: Class.method`` for what the module defines."""
+    named = re.findall(r"([\w/]+\.(?:py|sql))(?:: ([\w.]+\w))?", PAGES[page])
+    assert named
+    assert [each for each in named if not _is_there(*each)] == []
+
+
+def test_the_glossary_defines_each_term_once():
+    terms = re.findall(r"^\| ([\w -]+) \| .+ \| .+ \| .+ \|$", PAGES["glossary.md"], re.MULTILINE)
+    terms = [each for each in terms if each != "term"]
+    assert len(terms) > 50
+    assert sorted(terms) == sorted(set(terms))
+
+
+def _is_there(path, name):
+    places = [place / path for place in (ROOT, ROOT / "dbt" / "adapters" / "zlayout")]
+    found = [place for place in places if place.is_file()] or list(MACROS.rglob(path))
+    if len(found) != 1:
+        return False
+    source = found[0].read_text("utf-8")
+    return all(re.search(rf"\b(def|class|macro) {part}\b", source) for part in name.split(".") if part)
+
+
+def test_each_capability_that_the_comparison_ticks_is_a_test():
+    section = PAGES["comparison.md"].split("## With other dbt adapters")[1].split("\n## ")[0]
+    rows = [row for row in section.splitlines() if row.startswith("| ")]
+    own = [row.split("|")[2].strip() for row in rows[1:]]
+    assert [cell for cell in own if "✓" in cell and not re.fullmatch(r"✓ \[\d+\]", cell)] == []
+    tests = {
+        number: (path, name) for number, path, name in re.findall(r"^(\d+)\. `(.+)::(.+)`$", section, re.MULTILINE)
+    }
+    ticked = [number for cell in own for number in re.findall(r"\[(\d+)\]", cell)]
+    assert len(ticked) > 15
+    assert set(ticked) == set(tests)
+    assert [each for each in tests.values() if not _defines((ROOT / each[0]).read_text("utf-8"), each[1])] == []
 
 
 def _defines(source, name):

@@ -22,7 +22,7 @@ NOT_RUN = {
 }
 NOT_RUN_MODELS = {"hdfs:": "needs an HDFS cluster; integration/stores writes such a table"}
 _ROOT_OF_A_MACHINE = "/data/"
-_OWN_MODELS = {"readme": "events", "docs_merge_on_read": "orders"}
+_OWN_MODELS = {"docs_merge_on_read": "orders"}
 
 
 def _runs(command: str) -> bool:
