@@ -94,7 +94,7 @@ def test_another_type_is_told_in_sparks_words_with_the_next_step(dbt, first, pol
 def test_an_operation_without_a_model_names_those_that_there_are(dbt, operation):
     outcome = dbt.operation(operation)
     assert not outcome.success
-    assert "model: none is named; add --args '{model: NAME}' with " in str(outcome.exception) + outcome.log
+    assert "model: none is given; add --args '{model: NAME}' with " in str(outcome.exception) + outcome.log
 
 
 @pytest.mark.parametrize(
