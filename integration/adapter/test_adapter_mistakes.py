@@ -67,7 +67,7 @@ def test_a_warning_after_the_commit_does_not_fail_the_model(dbt):
 
 
 def test_a_test_that_one_file_cannot_pass_says_so(first):
-    assert "the table has one file, of which nothing can be skipped while a row matches" in first.log
+    assert "the table has 1 file, and a condition that matches a row cannot skip it" in first.log
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_another_type_is_told_in_sparks_words_with_the_next_step(dbt, first, pol
 def test_an_operation_without_a_model_names_those_that_there_are(dbt, operation):
     outcome = dbt.operation(operation)
     assert not outcome.success
-    assert "model: none is named; add --args '{model: NAME}' with " in str(outcome.exception) + outcome.log
+    assert "model: none is given; add --args '{model: NAME}' with " in str(outcome.exception) + outcome.log
 
 
 @pytest.mark.parametrize(

@@ -130,4 +130,4 @@ def test_what_cannot_be_a_condition_is_told(dbt: Any, query: str, told: str) -> 
 def test_a_limit_must_be_a_number(dbt: Any) -> None:
     outcome = dbt.operation("values_of", column="v", query="select 1 as v", max_values=0)
     assert not outcome.success
-    assert "max_values: 0 is not a whole number from 1 on" in str(outcome.exception) + outcome.log
+    assert "max_values: 0 is not a whole number of at least 1" in str(outcome.exception) + outcome.log

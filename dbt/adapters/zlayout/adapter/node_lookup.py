@@ -38,14 +38,14 @@ def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
     relational = [node for node in nodes.values() if node["resource_type"] in _RELATIONAL]
     if not name:
         raise ConfigError(
-            [f"model: none is named; add --args '{{model: NAME}}' with {_some_of(relational)}schema.table"]
+            [f"model: none is given; add --args '{{model: NAME}}' with {_some_of(relational)}schema.table"]
         )
     found = [node for node in relational if name in (node["name"], node["unique_id"])]
     if len(found) == 1:
         return f"{quoted_identifier(found[0]['schema'])}.{quoted_identifier(found[0]['alias'])}"
     if found:
         ids = ", ".join(sorted(node["unique_id"] for node in found))
-        raise ConfigError([f"model: '{name}' may be any of {ids}; give one of these"])
+        raise ConfigError([f"model: '{name}' matches {ids}; give one of these"])
     if "." in name:
         return name
     near = difflib.get_close_matches(name, [node["name"] for node in relational], n=1)

@@ -38,5 +38,5 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
     if isinstance(relation, ZlayoutRelation):
         return relation.catalog_name
     if relation.lstrip().startswith("("):
-        raise CompilationError(f"{test} looks at a whole table; take its `where` (or `limit`) away")
+        raise CompilationError(f"{test} checks a whole table; remove its `where` (or `limit`)")
     return relation

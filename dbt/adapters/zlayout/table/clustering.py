@@ -77,7 +77,7 @@ class TableClustering:
         if folders is not None:
             if where is not None or max_bytes is not None:
                 raise ConfigError(
-                    ["partition_by: all of the table is written anew; leave out where and max_bytes"], self.name
+                    ["partition_by: the whole table is rewritten; leave out where and max_bytes"], self.name
                 )
             done = work.repartition(folders, dry_run=dry_run)
             _, self._opened = open_managed(self._spark, work.name)

@@ -127,7 +127,7 @@ class TableRecords(TableWrites):
         chosen = None if strategy is None else parse_strategy(strategy, problems)
         size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
         if schedule_only and (execute_only or plan is not None):
-            problems.append("schedule_only: execute_only and plan carry out what is planned; leave them out")
+            problems.append("schedule_only: execute_only and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
         name = Catalog(self._spark).name(self.name)

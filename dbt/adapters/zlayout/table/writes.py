@@ -201,7 +201,7 @@ class TableWrites:
         **options: Any,
     ) -> CommitSummary:
         if deleted_when is not None and not takes_deletes:
-            why = "only merge and upsert have a place for deletes; take one of them, or leave deleted rows out of df"
+            why = "only merge and upsert accept deletes; use one of them, or filter deleted rows out of df"
             raise ConfigError([f"deleted_when: {deleted_when!r} is given, and {why}"], self.name)
         wanted = Modification(
             name=Catalog(self._spark).name(self.name),
@@ -218,7 +218,7 @@ class TableWrites:
             self._opened, self.last_commit = self._delta_commit(wanted, delta, entry, opened)
         elif plan is None:
             raise ConfigError(
-                ["the table is of the type copy_on_write and has no key of its own; use merge(df, unique_key)"],
+                ["the table has the type copy_on_write and no key of its own; use merge(df, unique_key)"],
                 self.name,
             )
         else:
@@ -230,7 +230,7 @@ class TableWrites:
     ) -> tuple[TableSnapshot, CommitSummary]:
         if delta is None:
             why = "a merge_on_read table takes rows by their key; use upsert (in dbt incremental_strategy merge)"
-            raise ConfigError([f"{wanted.operation.value}: {why}, or write the table anew"], self.name)
+            raise ConfigError([f"{wanted.operation.value}: {why}, or rewrite the table"], self.name)
         opened, done = DeltaCommitting(self._spark, wanted, delta).run(entry, opened)
         compacted = compact_inline(self._spark, wanted.name, opened, wanted.progress)
         if compacted is None:

@@ -74,7 +74,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         opened = open_entry(spark, entry)
         if opened is None:
             raise TableNotFoundError(
-                f"{found} is no table of dbt-zlayout; build it as zordered_table, or index it with ZTable.adopt"
+                f"{found} is not a dbt-zlayout table; build it as zordered_table, or index it with ZTable.adopt"
             )
         return cls(spark, str(found), opened)
 

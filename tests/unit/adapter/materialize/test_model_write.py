@@ -94,7 +94,7 @@ def test_rows_come_to_a_merge_on_read_model_by_merge_unless_it_says_otherwise() 
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        ({"materialized": "table"}, "materialized='table', but incremental and zordered_table"),
+        ({"materialized": "table"}, "materialized='table'; set materialized to incremental or zordered_table"),
         ({"materialized": "snapshot"}, "materialized='snapshot'"),
         ({"materialized": "seed"}, "materialized='seed'"),
         ({"materialized": "incremental", "incremental_strategy": "append"}, "'append' knows no keys"),

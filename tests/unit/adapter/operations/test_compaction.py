@@ -50,10 +50,13 @@ def test_arguments_of_the_operation_are_keywords_of_the_table(given: dict[str, A
     ("given", "told"),
     [
         ({"shedule": True}, "`shedule` is no setting; there are execute, logs_only, max_bytes, plan"),
-        ({"schedule": True, "execute": True}, "schedule: execute and plan carry out what is planned already"),
+        (
+            {"schedule": True, "execute": True},
+            "schedule: execute and plan run existing plans, schedule",
+        ),
         ({"execute": True, "max_bytes": "1gb"}, "max_bytes: is decided when a plan is made"),
         ({"plan": "20240101000000000", "logs_only": True}, "logs_only: is decided when a plan is made"),
-        ({"plan": "20240101000000000"}, "plan: an instant is of one table; give its model too"),
+        ({"plan": "20240101000000000"}, "plan: an instant belongs to one table; give its model too"),
         ({"where": "day = 1"}, "where: 'day = 1' is not a partition's values by column"),
         ({"execute": "maybe"}, "execute: 'maybe' is not true or false"),
     ],
@@ -109,8 +112,8 @@ def test_limits_are_numbers_and_sizes(given: dict[str, Any], limits: dict[str, f
     ("given", "told"),
     [
         ({}, "give commits, log_bytes or hours"),
-        ({"commits": "few"}, "commits: 'few' is not a number from 0 on"),
-        ({"hours": -1}, "hours: -1 is not a number from 0 on"),
+        ({"commits": "few"}, "commits: 'few' is not a number of at least 0"),
+        ({"hours": -1}, "hours: -1 is not a number of at least 0"),
         ({"log_bytes": "much"}, "log_bytes: 'much' is not a size"),
     ],
 )

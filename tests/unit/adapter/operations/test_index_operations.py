@@ -56,7 +56,7 @@ def test_a_refresh_names_files_that_are_gone_and_says_what_to_do() -> None:
 def test_verify_names_files_that_are_gone() -> None:
     (row,) = lost_files(pa.array(["x.parquet"]), "not in the folder; do this").to_pylist()
     report = verify_report({"s.a": [row]}, as_json=False).splitlines()
-    assert report == ["s.a: 1 wrong cells", "  x.parquet: listed by the table, but not in the folder; do this"]
+    assert report == ["s.a: 1 wrong cell", "  x.parquet: listed by the table, but not in the folder; do this"]
 
 
 def test_wrong_cells_are_named_and_many_are_counted() -> None:

@@ -187,5 +187,5 @@ def test_a_share_that_is_no_percentage_is_refused(percent: Any) -> None:
 
 
 def test_a_test_with_a_where_is_refused() -> None:
-    with pytest.raises(CompilationError, match="zlayout_depth_at_most looks at a whole table"):
+    with pytest.raises(CompilationError, match="zlayout_depth_at_most checks a whole table"):
         Diagnostics.depth_problems(Diagnostics(), "(select * from s.t where a) x", 2)

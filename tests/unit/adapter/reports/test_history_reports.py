@@ -94,7 +94,7 @@ def test_what_becomes_a_view_cannot_read_a_version(model: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(
     ("asked", "message"),
-    [((None, None, None), "wants version"), (("x", None, None), "version: 'x'"), ((True, None, None), "version: True")],
+    [((None, None, None), "needs version"), (("x", None, None), "version: 'x'"), ((True, None, None), "version: True")],
 )
 def test_a_version_is_a_number(asked: tuple[Any, ...], message: str) -> None:
     with pytest.raises(CompilationError, match=message):

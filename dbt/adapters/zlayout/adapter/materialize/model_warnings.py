@@ -29,8 +29,8 @@ def model_warnings(wanted: ModelWrite) -> list[str]:
     return [
         (
             f"incremental_strategy '{how.strategy}' without unique_key adds every row, even rows that the table already"
-            " has; set unique_key to the columns that identify a row, or use incremental_strategy='append' to only add"
-            " rows"
+            " has; set unique_key to the columns that identify a row, or use incremental_strategy='append' if"
+            " duplicates are fine"
         )
     ]
 

@@ -36,7 +36,7 @@ _WRITE_KEYS = (
 _UNSUPPORTED = {
     "clustered_by": "there are no buckets; zorder does the clustering",
     "buckets": "there are no buckets; zorder does the clustering",
-    "options": "Spark's writer and its options are not used; see compression and row_group_rows",
+    "options": "Spark's writer options are not used; see compression and row_group_rows",
 }
 _INCREMENTAL = ("incremental", "zordered_table")
 
@@ -183,18 +183,20 @@ def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
     materialized = config.get("materialized")
     if asks_for_merge_on_read(config) and materialized not in _INCREMENTAL:
         problems.append(
-            f"table_type: 'merge_on_read' does not fit materialized={materialized!r}, but {' and '.join(_INCREMENTAL)};"
-            " take one of them, or leave table_type out"
+            f"table_type: 'merge_on_read' does not fit materialized={materialized!r}; set materialized to"
+            f" {' or '.join(_INCREMENTAL)}, or leave table_type out"
         )
     if config.get("deleted_when") is not None and materialized not in _INCREMENTAL:
         problems.append(
             f"deleted_when: {config['deleted_when']!r} does not fit materialized={materialized!r}, which keeps no row"
-            " to delete; leave such rows out in the query, or take materialized='incremental' with"
+            " to delete; filter out such rows in the query, or use materialized='incremental' with"
             " incremental_strategy='merge'"
         )
     submission = config.get("submission_method")
     if submission not in (None, "session"):
-        problems.append(f"submission_method: {submission!r} is not session, where every model of this adapter runs")
+        problems.append(
+            f"submission_method: {submission!r} is not supported; use 'session', where this adapter runs every model"
+        )
     return problems
 
 

@@ -73,8 +73,8 @@ class ClusterOperations(SessionHolder):
         elif wanted is not None and "partition_by" not in settings and table.other_folders(wanted) is not None:
             if {"where", "max_bytes"} & settings.keys():
                 _LOG.info(
-                    f"{table.name}: the model's partition_by is not the table's; its next run, or a clustering without "
-                    "where and max_bytes, writes the table anew"
+                    f"{table.name}: the model's partition_by is not the table's; the next run, or a clustering without "
+                    "where and max_bytes, will rewrite the table"
                 )
             else:
                 settings["partition_by"] = wanted

@@ -43,13 +43,13 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
     if "plan" in asked:
         wanted["plan"] = str(asked["plan"])  # YAML parses the digits of an instant as a number
         if not one_table:
-            problems.append("plan: an instant is of one table; give its model too")
+            problems.append("plan: an instant belongs to one table; give its model too")
     carries_out = wanted["execute"] or "plan" in asked
     if carries_out and wanted["schedule"]:
-        problems.append("schedule: execute and plan carry out what is planned already; leave one of them out")
+        problems.append("schedule: execute and plan run existing plans, schedule makes one; leave one of them out")
     if carries_out:
         problems += [
-            f"{name}: is decided when a plan is made, and execute and plan carry out those that wait; leave it out"
+            f"{name}: is decided when a plan is made, and execute and plan run existing plans; leave it out"
             for name in _OF_A_NEW_PLAN
             if asked.get(name) not in (None, False)
         ]
@@ -79,7 +79,7 @@ def lag_limits(commits: object = None, log_bytes: object = None, hours: object =
         if value is not None:
             limits[name] = as_number(value)
             if not 0 <= limits[name] < math.inf:
-                problems.append(f"{name}: {value!r} is not a number from 0 on")
+                problems.append(f"{name}: {value!r} is not a number of at least 0")
     if log_bytes is not None:
         limits["log_bytes"] = 0 if str(log_bytes) == "0" else parse_size("log_bytes", log_bytes, problems) or 0
     if not limits:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LOG = AdapterLogger("Zlayout")
 Columns = Sequence[str] | str | None
 Problem = dict[str, Any]
-_USAGE = "zlayout_explain wants {sql: '…'} or {model: …, predicate: '…'}"
+_USAGE = "zlayout_explain needs {sql: '…'} or {model: …, predicate: '…'}"
 
 
 class Diagnostics(SessionHolder):

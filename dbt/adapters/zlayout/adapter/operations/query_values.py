@@ -28,7 +28,7 @@ class QueryValues(SessionHolder):
         limits: dict[str, Any] = {"max_values": max_values, "max_ranges": max_ranges}
         for name, limit in limits.items():
             if isinstance(limit, bool) or not str(limit).isdecimal() or int(limit) < 1:
-                raise CompilationError(f"zlayout_prune_by: {name}: {limit!r} is not a whole number from 1 on")
+                raise CompilationError(f"zlayout_prune_by: {name}: {limit!r} is not a whole number of at least 1")
         with as_dbt_errors():
             statement = query.strip().rstrip(";")
             return values_predicate(self.session(), column, statement, int(max_values), int(max_ranges))

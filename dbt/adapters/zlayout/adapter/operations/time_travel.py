@@ -43,7 +43,7 @@ class TimeTravel(SessionHolder):
         _check_node(model)
         past = _past(version, instant, timestamp)
         if not past:
-            raise CompilationError("zlayout_at wants version, instant or timestamp")
+            raise CompilationError("zlayout_at needs version, instant or timestamp")
         with as_dbt_errors():
             spark = self.session()
             table = ZTable.for_name(spark, relation if isinstance(relation, str) else relation.catalog_name)
@@ -71,7 +71,7 @@ class TimeTravel(SessionHolder):
         with as_dbt_errors():
             found = ZTable.for_name(self.session(), table)
             if not past:
-                raise CompilationError("zlayout_rollback wants {model: …, version: …}, or instant or timestamp")
+                raise CompilationError("zlayout_rollback needs {model: …, version: …}, or instant or timestamp")
             to_version = found.version_at(**past)
             return rollback_report(found.name, to_version, found.rollback(to_version), as_json=as_json)
 
@@ -104,8 +104,8 @@ def _check_node(model: Mapping[str, Any]) -> None:
     kept_as = config.get("store_failures_as") if model.get("resource_type") == "test" else config.get("materialized")
     if kept_as in _PERSISTENT:
         raise CompilationError(
-            f"{model.get('unique_id')}: zlayout_at gives a temporary view of the session, and a {kept_as} that stays "
-            "cannot read one. Make this a table, incremental or zordered_table"
+            f"{model.get('unique_id')}: zlayout_at returns a temporary view, which a persistent {kept_as} cannot read. "
+            "Make this a table, incremental or zordered_table"
         )
 
 
@@ -123,7 +123,7 @@ def _whole(name: str, value: int | str | None, least: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not str(value).isdecimal() or int(value) < least:
-        raise CompilationError(f"{name}: {value!r} is not a whole number from {least} on")
+        raise CompilationError(f"{name}: {value!r} is not a whole number of at least {least}")
     return int(value)
 
 

@@ -100,7 +100,7 @@ def _wrong_method(method: object) -> list[str]:
     return [
         (
             f"method: '{method}' is not supported by dbt-zlayout, only 'session' is: dbt starts Spark itself, and"
-            " master and cluster come from server_side_parameters. For a Thrift, HTTP or ODBC endpoint use"
+            " takes master and cluster from server_side_parameters. For a Thrift, HTTP or ODBC endpoint use"
             " `type: spark` (dbt-spark)"
         )
     ]

@@ -58,7 +58,7 @@ def taken_database(text: str) -> str | None:
 def taken(folder: str) -> str:
     """The message for a database that another process has open."""
     return (
-        f"the metastore {folder} is open in another process, such as a dbt run, and a Derby database can be open in one"
-        " at a time; wait until that one ends, start dbt in another folder, or set spark.hadoop.hive.metastore.uris in"
-        " server_side_parameters to a Hive metastore, which many can share"
+        f"the metastore {folder} is open in another process, such as a dbt run, and only one process at a time can open"
+        " a Derby database; wait until that process ends, start dbt in another folder, or set"
+        " spark.hadoop.hive.metastore.uris in server_side_parameters to a Hive metastore, which many can share"
     )

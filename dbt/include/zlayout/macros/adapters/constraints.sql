@@ -4,7 +4,7 @@
     {%- if config.get('file_format') == 'delta' -%}
       {{ return(spark__persist_constraints(relation, model)) }}
     {%- elif zlayout_has_constraints(model) -%}
-      {% do exceptions.warn(relation ~ ': constraints of a table in ' ~ config.get('file_format') ~ ' are not enforced; those of a parquet table enforce not_null') %}
+      {% do exceptions.warn(relation ~ ': constraints are not enforced for file_format ' ~ config.get('file_format') ~ '; for parquet, not_null is enforced') %}
     {%- endif -%}
   {%- endif -%}
 {% endmacro %}

@@ -6,7 +6,7 @@
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- if existing_relation is not none and existing_relation.is_view -%}
-    {% do exceptions.raise_compiler_error("Cannot seed to '" ~ existing_relation ~ "', it is a view; drop it, or give the seed an alias") %}
+    {% do exceptions.raise_compiler_error("Cannot seed to '" ~ existing_relation ~ "', because it is a view; drop it, or give the seed an alias") %}
   {%- endif -%}
   {%- set existing_table = zlayout_own(existing_relation) if existing_relation is not none and not should_full_refresh() -%}
 

@@ -3,7 +3,7 @@
   {%- set parquet = (config.get('file_format') or 'parquet') | lower == 'parquet' -%}
   {%- if not parquet and model.language == 'python' -%}
     {% do exceptions.raise_compiler_error(
-      "file_format: a model in Python is written as parquet, not as " ~ config.get('file_format') ~ "; leave the key out") %}
+      "file_format: Python models are written as parquet, not as " ~ config.get('file_format') ~ "; leave the key out") %}
   {%- endif -%}
   {%- if not parquet -%}
     {% do adapter.check_settings_without_files(model) %}
