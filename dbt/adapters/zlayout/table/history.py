@@ -128,7 +128,7 @@ class TableHistory:
                 setting. A query that takes longer may lose its files.
 
         Returns:
-            ``files`` (the number of deleted files), ``bytes``, ``paths``, ``oldest_version``.
+            ``files`` (the number of files), ``bytes``, ``paths``, ``oldest_version``.
 
         Raises:
             ConfigError: A retention setting is not a valid number.
