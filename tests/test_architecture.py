@@ -23,9 +23,15 @@ LAYER_OF_FOLDER = {
     "table": TABLE,
     "adapter": ADAPTER,
 }
-# Everything lies in a folder but these: errors are of the core, dbt looks for the next two at the top, the last two
-# have no layer.
-AT_THE_TOP = {"errors": CORE, "impl": ADAPTER, "plugin": ADAPTER, "__init__": None, "__version__": None}
+# All other modules lie in folders. dbt looks for `impl` and `plugin` at the top; the last two have no layer.
+AT_THE_TOP = {
+    "errors": CORE,
+    "quantities": CORE,
+    "impl": ADAPTER,
+    "plugin": ADAPTER,
+    "__init__": None,
+    "__version__": None,
+}
 
 ALLOWED_IN_CORE = {"numpy", "pyarrow"}
 ALLOWED_IN_STORE = ALLOWED_IN_CORE | {"obstore"}

@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_deleted_costs_no_write_and_goes_with_a_later_clea
     for _ in range(2):
         table = ZTable.write(spark, "z.stubborn", ten_rows(spark), **NOTHING_KEPT)
         assert any(stubborn.name in each for each in table.last_commit.unfinished)
-        assert table.information()["unfinished"] == ["1 files of old versions could not be deleted"]
+        assert table.information()["unfinished"] == ["1 file of old versions could not be deleted"]
     live = [table.snapshot().files["path"][0].as_py()]
     assert [each.name for each in folder_of(table).glob("*.parquet") if each.is_file()] == live
     shutil.rmtree(stubborn)

@@ -202,7 +202,7 @@ def test_what_is_wrong_with_a_feed_is_said_with_the_next_step(spark):
             change(rows, deleted_when=DELETED)
     with pytest.raises(ConfigError, match="set unique_key"):
         ZTable.write(spark, "z.feed_wrong_new", rows, deleted_when=DELETED)
-    with pytest.raises(WriteError, match="k is null in 1 rows"):
+    with pytest.raises(WriteError, match=r"k is null in 1 row\b"):
         table.upsert(frame(spark, [(None, 2, "", "D")]), deleted_when=DELETED)
     assert table.version == ZTable.for_name(spark, table.name).version
 

@@ -124,7 +124,7 @@ def test_the_greater_ordering_wins_wherever_it_lies(spark):
 @pytest.mark.newest_spark
 def test_keys_that_are_null_or_come_twice_are_refused(spark):
     table = made(spark, "refused", ROWS.format(0, 10))
-    with pytest.raises(WriteError, match="k is null in 1 rows"):
+    with pytest.raises(WriteError, match=r"k is null in 1 row\b"):
         upsert(spark, table, "select cast(null as bigint) k, 1L a, 'x' v")
     with pytest.raises(WriteError, match="several rows of one unique_key"):
         upsert(spark, table, "select 1L k, id a, 'x' v from range(2)")

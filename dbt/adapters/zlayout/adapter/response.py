@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional  # noqa: UP035 # mas
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from dbt.adapters.zlayout.table.quantities import counted
+from dbt.adapters.zlayout.quantities import counted
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.pruning.advice import advice_for
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
-from dbt.adapters.zlayout.table.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import ruled_lines
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 

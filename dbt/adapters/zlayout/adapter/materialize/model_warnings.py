@@ -9,8 +9,8 @@ from typing import Any
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, subject_of
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.table.quantities import counted
 
 # Keys that only make sense for one table. Others, such as retain_hours, may be set for a whole folder of models.
 _OF_FILES = ("zorder", "curve", "partition_by", "table_type", "ordering", "clustering")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.reports.output import json_text
-from dbt.adapters.zlayout.table.quantities import counted, number_text, size_text
+from dbt.adapters.zlayout.quantities import counted, number_text, size_text
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.layout.plans.cluster_plan import LeftGroup

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports.output import json_text
-from dbt.adapters.zlayout.table.quantities import counted, size_text
+from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms
 
 if TYPE_CHECKING:

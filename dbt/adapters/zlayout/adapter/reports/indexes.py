@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.adapter.reports.output import json_text
 from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
 from dbt.adapters.zlayout.index.verification import LOST_FILE
-from dbt.adapters.zlayout.table.quantities import counted
+from dbt.adapters.zlayout.quantities import counted
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.index.refresh import Refreshed

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.layout.measures.depth import LAST_SINGLE_BUCKET
-from dbt.adapters.zlayout.table.quantities import counted
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan
@@ -56,8 +57,8 @@ class GroupWriter:
             place = f" ({cut.told.partition})" if cut.told.partition else ""
             size = sum(each.file.size_bytes for each in files)
             self.progress(
-                f"group {number:,} of {total:,}{place}: {len(cut.told.paths):,} files, {cut.told.size_bytes:,} bytes → "
-                f"{len(files):,} files, {size:,} bytes"
+                f"group {number:,} of {total:,}{place}: {counted(len(cut.told.paths), 'file')} "
+                f"({size_text(cut.told.size_bytes)}) → {counted(len(files), 'file')} ({size_text(size)})"
             )
         return files
 

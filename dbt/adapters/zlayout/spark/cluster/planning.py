@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGrou
 from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, plan_groups
 from dbt.adapters.zlayout.layout.plans.forecast import Forecast, forecast
 from dbt.adapters.zlayout.layout.plans.groups import FileGroup
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.key_sample import KeySampler, SampledKeys
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
@@ -135,7 +136,9 @@ class Planner:
         """The keys of each group, and the groups whose keys cannot be read."""
         sampled, failed = [], []
         for number, group in enumerate(groups, 1):
-            self._tell(f"sampling the keys of group {number:,} of {len(groups):,} ({len(group.files):,} files)")
+            self._tell(
+                f"sampling the keys of group {number:,} of {len(groups):,} ({counted(len(group.files), 'file')})"
+            )
             try:
                 sampled.append((group, self._sampler.sample(self._mask(group))))
             except WriteError as error:

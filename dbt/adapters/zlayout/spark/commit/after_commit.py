@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from dbt.adapters.zlayout.errors import CommittedError, CorruptError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version, shows
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -93,7 +94,7 @@ class AfterCommit:
             now_ms = timeline.store.stat(log_path(snapshot.version)).modified_ms
             done = clean(timeline, retention.versions, retention.hours, now_ms)
             if done.failed:
-                self.leave(f"{len(done.failed)} files of old versions cannot be deleted: {done.failed[0]}")
+                self.leave(f"{counted(len(done.failed), 'file')} of old versions cannot be deleted: {done.failed[0]}")
 
 
 def unfinished_work(opened: TableSnapshot) -> list[str]:
@@ -111,5 +112,5 @@ def unfinished_work(opened: TableSnapshot) -> list[str]:
     except CorruptError as error:
         return [*found, f"old versions are not cleaned: {error}"]
     if cleaned is not None and cleaned.failed:
-        found.append(f"{cleaned.failed} files of old versions could not be deleted")
+        found.append(f"{counted(cleaned.failed, 'file')} of old versions could not be deleted")
     return found

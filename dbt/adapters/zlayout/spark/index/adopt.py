@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.publish.lost_log import paths_to_adopt
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TABLE_ID_PROPERTY,
     Catalog,
@@ -170,8 +171,8 @@ def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
     gone = set(shown).difference(files["path"].to_pylist())
     if gone:
         raise CorruptError(
-            f"{store.root_uri}: the manifest lists {len(gone):,} files that are gone, {min(gone)} for one; restore"
-            " them, or build the table anew (--full-refresh)"
+            f"{store.root_uri}: the manifest lists {counted(len(gone), 'file')} not in the folder, such as {min(gone)};"
+            " restore them, or build the table anew (--full-refresh)"
         )
     return files.filter(pc.is_in(files["path"], value_set=pa.array(shown, pa.string())))
 
@@ -194,9 +195,9 @@ def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataF
     different = listed ^ ours
     if different:
         raise UnsupportedError(
-            f"{name} reads {len(listed):,} files, its folder holds {len(ours):,}; they differ in {min(different)}. "
-            "A table with partitions outside its folder, or that the catalog does not know, cannot be managed: "
-            "repair the table first (msck repair table), or adopt it with managed=False"
+            f"{name} reads {counted(len(listed), 'file')}, its folder holds {len(ours):,}; they differ in "
+            f"{min(different)}. A table with partitions outside its folder, or that the catalog does not know, cannot"
+            " be managed: repair the table first (msck repair table), or adopt it with managed=False"
         )
 
 

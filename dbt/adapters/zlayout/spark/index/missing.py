@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
@@ -85,6 +86,7 @@ def _check(name: TableName, files: DataFiles, missing: tuple[str, ...], *, merge
         )
     if len(missing) == len(files):
         raise UnsupportedError(
-            f"{name}: not one of its {len(files):,} files is in {missing[0].rpartition('/')[0] or 'its folder'}; that "
-            "is a storage that cannot be reached, or a table to be rebuilt (--full-refresh). Nothing was dropped"
+            f"{name}: none of its {counted(len(files), 'file')} is in "
+            f"{missing[0].rpartition('/')[0] or 'its folder'}; that is a storage that cannot be"
+            " reached, or a table to be rebuilt (--full-refresh). Nothing was dropped"
         )

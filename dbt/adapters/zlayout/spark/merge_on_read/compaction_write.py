@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.plans.compaction_plan import CompactionOperation
+from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import (
@@ -87,7 +88,8 @@ class SliceWriter:
         if self.progress is not None:
             logs, size = sum(len(each.logs) for each in operations), sum(each.file.size_bytes for each in found)
             self.progress(
-                f"{len(operations):,} file groups: {logs:,} logs merged, {len(found):,} files, {size:,} bytes written"
+                f"{counted(len(operations), 'file group')}: {counted(logs, 'log')} merged into "
+                f"{counted(len(found), 'file')} ({size_text(size)})"
             )
         return found
 

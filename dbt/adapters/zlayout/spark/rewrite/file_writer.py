@@ -12,6 +12,7 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import NULL_FOLDER
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.files.written_file import FileReport, Tracking
@@ -195,7 +196,7 @@ def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
     Raises:
         WriteError: Names the columns, and counts their nulls.
     """
-    if wrong := [f"`{name}` is null in {count:,} rows" for name, count in nulls.items() if count]:
+    if wrong := [f"`{name}` is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
         raise WriteError(
             f"{subject}: {', '.join(wrong)}, but the contract says not_null; the table is as it was before"
         )

@@ -10,6 +10,7 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.read.prune_by import Spelling, spelling_of, values_condition
 from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.schema.types import fields_of
@@ -146,7 +147,7 @@ def check_whole(nulls: Mapping[str, int], subject: str) -> None:
     Raises:
         WriteError: Counts the rows without one.
     """
-    if wrong := [f"{name} is null in {count:,} rows" for name, count in nulls.items() if count]:
+    if wrong := [f"{name} is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
         raise WriteError(
             f"{subject}: unique_key: {', '.join(wrong)}; a row of a merge_on_read table needs a whole key. "
             "The table is as it was before"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.config.partitioning import PartitioningConfig
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.publish import Description
@@ -56,7 +57,7 @@ def rewrite_table(
     if progress is not None and partition_by != have:
         then, now = (", ".join(each) or "nothing" for each in (have, partition_by))
         rows = row_count(opened.snapshot)
-        progress(f"partitioned by {then} so far, by {now} from now on: {rows:,} rows are written anew")
+        progress(f"partitioned by {then} so far, by {now} from now on: {counted(rows, 'row')} will be rewritten")
     wanted = Replacement(
         name=name,
         frame=cast_to(rows_of(Catalog(spark), opened), schema_json),

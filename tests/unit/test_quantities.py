@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.zlayout.table.quantities import counted, number_text, size_text
+from dbt.adapters.zlayout.quantities import counted, number_text, size_text
 
 
 @pytest.mark.parametrize(
