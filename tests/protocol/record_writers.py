@@ -56,7 +56,7 @@ class RecordWork(Work):
                 new = tuple(record[:3] for _, record in records if self.many and record[1] not in there)
                 logs = write_logs(store, instant, (each for each in records if each[1][:3] not in new))
                 files = logs.plus(write_files(store, pid, instant, new)) if new else logs
-                return Change(files, key_conflict=lambda added: self._claims(store, added))
+                return Change(files, key_conflict=lambda added: self._key_conflict(store, added))
             case Operation.COMPACTION:
                 return _compaction(store, base, transaction.instant)
             case Operation.CLUSTERING:

@@ -233,7 +233,7 @@ class Work:
             removes=() if whole else tuple(file.path for file in replaced),
             schema_json=SCHEMA_JSON if whole else None,
             partition_by=PARTITION_BY if whole else None,
-            key_conflict=None if whole or not self.changes_rows else lambda added: self._claims(store, added),
+            key_conflict=None if whole or not self.changes_rows else lambda added: self._key_conflict(store, added),
         )
 
     def _concerns(self, file: DataFile, rows: Rows) -> bool:
@@ -243,7 +243,7 @@ class Work:
             return any(row[1] in self.keys for row in rows)
         return True
 
-    def _claims(self, store: Store, added: DataFiles) -> str | None:
+    def _key_conflict(self, store: Store, added: DataFiles) -> str | None:
         found = [file.path for file in added if self._concerns(file, read_rows(store, file.path))]
         return f"it wrote rows of this {self.operation} to {found[0]}" if found else None
 

@@ -108,7 +108,7 @@ def test_an_overwrite_that_followed_an_append_unseen_would_be_found(monkeypatch:
 
 
 def test_a_merge_that_looked_at_no_claims_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Work, "_claims", lambda self, store, added: None)
+    monkeypatch.setattr(Work, "_key_conflict", lambda self, store, added: None)
     with pytest.raises(AssertionError, match="no order of"):
         exploration(founded(), [KINDS["merge"], KINDS["merge elsewhere"]], Faults(), fresh=True).everything()
 

@@ -57,7 +57,7 @@ def test_a_log_that_came_to_rewritten_files_unseen_would_be_found(monkeypatch: p
 
 @pytest.mark.parametrize("kind", ["upsert", "upsert elsewhere"])
 def test_an_upsert_that_looked_at_no_claims_would_be_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RecordWork, "_claims", lambda self, store, added: None)
+    monkeypatch.setattr(RecordWork, "_key_conflict", lambda self, store, added: None)
     with pytest.raises(AssertionError, match="no order of"):
         exploration(founded_with_logs(), [RECORD_KINDS[kind]] * 2, Faults(), fresh=True).everything()
 

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 from dbt.adapters.zlayout.predicate.terms import Call, Column, ColumnPath, Function, Term, Value, column_of
 from dbt.adapters.zlayout.pruning.leaves import match
-from dbt.adapters.zlayout.pruning.propagation import image
+from dbt.adapters.zlayout.pruning.propagation import propagate
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Statistics
 from dbt.adapters.zlayout.pruning.statistics.validation import (
     Counts,
@@ -88,23 +88,23 @@ class Evaluation:
     def facts(self, term: Term) -> Facts | None:
         """Returns the validated statistics of a term; None if no file has any."""
         if term not in self._facts:
-            self._facts[term] = self._believed(term)
+            self._facts[term] = self._validated(term)
         return self._facts[term]
 
-    def _believed(self, term: Term) -> Facts | None:
+    def _validated(self, term: Term) -> Facts | None:
         match term:
             case Value(scalar):
                 return facts_of_value(scalar, self.file_count)
             case Call(function, argument):
                 facts = self.facts(argument)
-                return None if facts is None else self._image(function, facts)
+                return None if facts is None else self._propagated(function, facts)
             case Column(path, kind):
                 bounds = self._bounds.get(path)
                 return None if bounds is None else facts_of(bounds, kind, self._rows, self._contradicted[path])
 
-    def _image(self, function: Function, facts: Facts) -> Facts | None:
+    def _propagated(self, function: Function, facts: Facts) -> Facts | None:
         try:
-            return image(function, facts)
+            return propagate(function, facts)
         except pa.ArrowException:
             # Arrow lacks the operation for this type or in this version, or a string is not UTF-8.
             return None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
 from dbt.adapters.zlayout.layout.measures.curve_intervals import curve_intervals
-from dbt.adapters.zlayout.layout.measures.spans import believed
+from dbt.adapters.zlayout.layout.measures.spans import validated
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 
 TYPES = {("a",): pa.int64(), ("b",): pa.float64()}
@@ -53,7 +53,7 @@ def facts_of(files, forgotten=()):
             nan_count=pa.array([sum(each is not None and math.isnan(each) for each in some) for some in values]),
         )
     statistics = AlignedStatistics(pa.array([len(rows) for rows in files]), columns)
-    return list(believed(statistics, TYPES).values())
+    return list(validated(statistics, TYPES).values())
 
 
 def intervals_of(model, files, forgotten=()):

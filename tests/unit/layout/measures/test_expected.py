@@ -9,7 +9,7 @@ from measured_files import bounds, statistics
 
 from dbt.adapters.zlayout.layout.measures import expected
 from dbt.adapters.zlayout.layout.measures.expected import files_of_a_range, files_of_a_row, row_ranges
-from dbt.adapters.zlayout.layout.measures.spans import believed, spans_of
+from dbt.adapters.zlayout.layout.measures.spans import spans_of, validated
 
 X, INTEGERS = ("x",), pa.int64()
 FILES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100)), min_size=1, max_size=20)
@@ -18,7 +18,7 @@ FILES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100)), min_size=1
 def ranges(spans, kind=INTEGERS, rows=None):
     found = statistics({X: bounds(kind, spans)}, len(spans))
     rows = np.full(len(spans), 100) if rows is None else np.array(rows)
-    return row_ranges(spans_of(believed(found, {X: kind})[X], kind, len(spans)), rows)
+    return row_ranges(spans_of(validated(found, {X: kind})[X], kind, len(spans)), rows)
 
 
 def test_rows_of_files_side_by_side_lie_side_by_side():

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from measured_files import bounds, statistics
 
-from dbt.adapters.zlayout.layout.measures.spans import believed, spans_of
+from dbt.adapters.zlayout.layout.measures.spans import spans_of, validated
 
 X = ("x",)
 NAN = float("nan")
@@ -17,7 +17,7 @@ UTC = timezone.utc
 
 def spans(kind, given, **counts):
     found = statistics({X: bounds(kind, given, **counts)}, len(given))
-    return spans_of(believed(found, {X: kind})[X], kind, len(given))
+    return spans_of(validated(found, {X: kind})[X], kind, len(given))
 
 
 @pytest.mark.parametrize(

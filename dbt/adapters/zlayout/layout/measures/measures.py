@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.measures.curve_intervals import curve_intervals
 from dbt.adapters.zlayout.layout.measures.depth import Overlap, box_overlap, interval_overlap
 from dbt.adapters.zlayout.layout.measures.expected import RowRanges, files_of_a_range, files_of_a_row, row_ranges
-from dbt.adapters.zlayout.layout.measures.spans import Spans, believed, spans_of
+from dbt.adapters.zlayout.layout.measures.spans import Spans, spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
 from dbt.adapters.zlayout.pruning.statistics.some_files import SomeStatistics
@@ -151,7 +151,7 @@ def clustering_of(
     row_count = files.column("row_count").to_numpy()
     with_rows = np.flatnonzero(row_count > 0)
     measured = statistics if len(with_rows) == len(files) else SomeStatistics(statistics, with_rows)
-    facts = believed(measured, types)
+    facts = validated(measured, types)
     partition, rows = partition_of_file[with_rows], row_count[with_rows]
     spans = {path: spans_of(facts[path], kind, len(rows)) for path, kind in types.items()}
     ranges = [row_ranges(each, rows) for each in spans.values()]

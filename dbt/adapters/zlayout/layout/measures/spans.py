@@ -56,7 +56,7 @@ class Spans:
         return with_values
 
 
-def believed(statistics: Statistics, types: Mapping[ColumnPath, pa.DataType]) -> dict[ColumnPath, Facts | None]:
+def validated(statistics: Statistics, types: Mapping[ColumnPath, pa.DataType]) -> dict[ColumnPath, Facts | None]:
     """Returns the validated statistics of columns, as in pruning; None for a column without any.
 
     Args:

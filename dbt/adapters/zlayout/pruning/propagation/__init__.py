@@ -33,7 +33,7 @@ _RULES: Mapping[type[Function], Callable[[Any, Facts], Facts | None]] = {
 }
 
 
-def image(function: Function, facts: Facts) -> Facts | None:
+def propagate(function: Function, facts: Facts) -> Facts | None:
     """Maps facts about x to facts about f(x).
 
     Args:

@@ -11,7 +11,7 @@ from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics, bou
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.index.statistics.merge import fields_of
 from dbt.adapters.zlayout.layout.measures.depth import box_overlap
-from dbt.adapters.zlayout.layout.measures.spans import believed, spans_of
+from dbt.adapters.zlayout.layout.measures.spans import spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 
@@ -30,6 +30,6 @@ def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Seq
     spans = []
     for key, each in stats.items():
         bounds = bounds_of_stats(fields_of(each))
-        facts = believed(AlignedStatistics(each.field("value_count"), {key: bounds}), {key: bounds.type})
+        facts = validated(AlignedStatistics(each.field("value_count"), {key: bounds}), {key: bounds.type})
         spans.append(spans_of(facts[key], bounds.type, len(each)))
     return box_overlap([each.low for each in spans], [each.high for each in spans], partition).average_depth

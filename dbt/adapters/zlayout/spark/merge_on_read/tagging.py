@@ -132,7 +132,7 @@ class Tagger:
             parts.append(self._tombstones(gone))
         records = reduce(lambda left, right: left.unionByName(right), parts)
         logged = total - apart + (moved.count() if moved is not None else 0)
-        return Records(records, logged, RowCounts(inserted, updated, deleted), self._claims(sources), new_rows)
+        return Records(records, logged, RowCounts(inserted, updated, deleted), self._key_conflict(sources), new_rows)
 
     def delete(self, keys: DataFrame) -> Records:
         """Tags rows that go.
@@ -143,7 +143,7 @@ class Tagger:
         source = Source(keys.select(*self._key_columns).distinct(), self._keys)
         gone = self._located(source).where(_LIVE)
         count = gone.count()
-        return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._claims([source]))
+        return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._key_conflict([source]))
 
     @property
     def _worth_a_delete(self) -> str:
@@ -293,7 +293,7 @@ class Tagger:
     def _schema(self) -> Any:
         return StructType.fromJson(json.loads(self.target.layout.schema_json)).fields
 
-    def _claims(self, sources: Sequence[Source]) -> KeyConflictCheck:
+    def _key_conflict(self, sources: Sequence[Source]) -> KeyConflictCheck:
         def key_conflict(added: DataFiles) -> str | None:
             for each in sources:
                 theirs = each.may_match(self.target.rows_of(added))

@@ -126,7 +126,7 @@ class Modifying:
         # Whoever made the version that is there may have died before readers saw it.
         if transaction.committed is not None or published_version(opened.store) != summary.version:
             after = AfterCommit(summary.version, self.wanted.progress)
-            opened = self._show(entry, opened, after)
+            opened = self._publish(entry, opened, after)
             summary = replace(summary, unfinished=after.unfinished)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, replace(summary, phases={**summary.phases, **self.phases})
@@ -282,7 +282,7 @@ class Modifying:
             written = writer.write(store, transaction, rewrite.rows, along=along)
         return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.key_conflict, along is not None)
 
-    def _show(self, entry: Entry, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
+    def _publish(self, entry: Entry, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
         timeline, version = Timeline(opened.store), after.version
         with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
             entry_file = opened.store.stat(log_path(version))

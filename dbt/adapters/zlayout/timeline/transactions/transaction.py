@@ -115,7 +115,7 @@ class Transaction:
         head = self.base
         pause_seconds = _FIRST_PAUSE_SECONDS
         if kind_of(self.operation, bool(change.removes)) is Kind.MAINTENANCE and self._plan is not None:
-            self._show(replace(self._plan, committing=True))
+            self._write_plan(replace(self._plan, committing=True))
             yield_to_writers(self._timeline, self.operation, self.instant)
         for _ in range(_COMMIT_TRIES):
             signature = Signature(self.instant, self.action, self.operation, self._timeline.runtime.now_ms())
@@ -254,7 +254,7 @@ class Transaction:
         self._fate_unknown = landed is None
         return landed
 
-    def _show(self, plan: Plan) -> None:
+    def _write_plan(self, plan: Plan) -> None:
         # The heartbeat writes the same file, so it is stopped first.
         self._stop_heart()
         self._plan = plan

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.predicate import Function
 from dbt.adapters.zlayout.predicate import functions as f
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit
 from dbt.adapters.zlayout.predicate.zone import Zone
-from dbt.adapters.zlayout.pruning.propagation import image
+from dbt.adapters.zlayout.pruning.propagation import propagate
 from dbt.adapters.zlayout.pruning.propagation.decimals import decimal_product, decimal_sum
 from dbt.adapters.zlayout.pruning.propagation.monotone import forgotten, without_nan
 from dbt.adapters.zlayout.pruning.propagation.vectors import DAY_US, FARTHEST_US, integer_limits, near
@@ -155,7 +155,7 @@ def test_one_bound_alone_maps_through_what_is_defined_everywhere(
     function: Function, kind: pa.DataType, x: Any, mapped: Any
 ) -> None:
     for low, high, expected in ((x, None, (mapped, None)), (None, x, (None, mapped))):
-        found = image(function, one_file(kind, low, high))
+        found = propagate(function, one_file(kind, low, high))
         assert bounds_of(found) == expected
         assert not found.may_be_null[0]
         assert found.informed[0]
@@ -172,8 +172,8 @@ def test_one_bound_alone_maps_through_what_is_defined_everywhere(
     ids=str,
 )
 def test_what_falls_everywhere_makes_one_bound_the_other(function: Function, kind: pa.DataType, x: Any) -> None:
-    assert bounds_of(image(function, one_file(kind, x, None))) == (None, -x)
-    assert bounds_of(image(function, one_file(kind, None, x))) == (-x, None)
+    assert bounds_of(propagate(function, one_file(kind, x, None))) == (None, -x)
+    assert bounds_of(propagate(function, one_file(kind, None, x))) == (-x, None)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_what_falls_everywhere_makes_one_bound_the_other(function: Function, kin
 )
 def test_one_bound_alone_says_nothing_of_what_may_overflow(function: Function, kind: pa.DataType, x: Any) -> None:
     for low, high in ((x, None), (None, x)):
-        found = image(function, one_file(kind, low, high))
+        found = propagate(function, one_file(kind, low, high))
         assert bounds_of(found) == (None, None)
         assert found.may_be_null[0]
         assert not found.informed[0]
@@ -267,7 +267,7 @@ ENDS = [
 def test_what_is_known_reaches_to_the_last_value_that_does_not_overflow(
     function: Function, kind: pa.DataType, ends: tuple[Any, Any], expected: tuple[Any, Any]
 ) -> None:
-    assert bounds_of(image(function, one_file(kind, *ends))) == expected
+    assert bounds_of(propagate(function, one_file(kind, *ends))) == expected
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_what_is_known_reaches_to_the_last_value_that_does_not_overflow(
     ids=str,
 )
 def test_a_function_without_a_rule_for_a_type_says_nothing(function: Function, kind: pa.DataType) -> None:
-    assert image(function, one_file(kind, None, None)) is None
+    assert propagate(function, one_file(kind, None, None)) is None
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_each_bound_is_a_value_of_the_file_where_the_one_that_it_comes_from_was(
     function: Function, kind: pa.DataType, low: int, high: int, falls: bool, exact: tuple[bool, bool]
 ) -> None:
     facts = one_file(kind, low, high)
-    found = image(function, replace(facts, minimum_exact=np.array(exact[:1]), maximum_exact=np.array(exact[1:])))
+    found = propagate(function, replace(facts, minimum_exact=np.array(exact[:1]), maximum_exact=np.array(exact[1:])))
     assert (found.minimum_exact[0], found.maximum_exact[0]) == (exact[::-1] if falls else exact)
 
 
@@ -363,7 +363,7 @@ def test_the_farther_end_from_zero_is_a_value_of_the_file_if_it_was(
     low: int, high: int, exact: tuple[bool, bool], expected: tuple[bool, bool]
 ) -> None:
     facts = one_file(INT32, low, high)
-    found = image(
+    found = propagate(
         f.Absolute(INT32), replace(facts, minimum_exact=np.array(exact[:1]), maximum_exact=np.array(exact[1:]))
     )
     assert (found.minimum_exact[0], found.maximum_exact[0]) == expected
@@ -389,12 +389,12 @@ def test_a_part_of_the_calendar_rises_to_the_end_of_its_cycle(
     part: CalendarPart, kind: pa.DataType, first: int, last: int, within: tuple[int, int], anything: tuple[int, int]
 ) -> None:
     function = f.PartOf(INT32, part)
-    rises = image(function, one_file(kind, first, last))
+    rises = propagate(function, one_file(kind, first, last))
     assert bounds_of(rises) == within
     assert rises.minimum_exact[0]
     assert rises.maximum_exact[0]
     for low, high in ((first, last + 1), (None, last), (first, None)):
-        goes_round = image(function, one_file(kind, low, high))
+        goes_round = propagate(function, one_file(kind, low, high))
         assert bounds_of(goes_round) == anything
         assert not goes_round.minimum_exact[0]
         assert not goes_round.maximum_exact[0]
@@ -425,7 +425,7 @@ def test_a_part_of_the_calendar_rises_to_the_end_of_its_cycle(
 def test_a_remainder_rises_between_two_multiples(
     never_negative: bool, low: int | None, high: int | None, expected: tuple[int, int]
 ) -> None:
-    assert bounds_of(image(f.Remainder(INT32, 10, never_negative), one_file(INT32, low, high))) == expected
+    assert bounds_of(propagate(f.Remainder(INT32, 10, never_negative), one_file(INT32, low, high))) == expected
 
 
 @pytest.mark.parametrize(
@@ -449,18 +449,18 @@ def test_a_remainder_rises_between_two_multiples(
 def test_an_absolute_value_lies_as_far_from_zero_as_the_farther_end(
     low: float | None, high: float | None, expected: tuple[float | None, float | None]
 ) -> None:
-    found = image(f.Absolute(DOUBLE), one_file(DOUBLE, low, high))
+    found = propagate(f.Absolute(DOUBLE), one_file(DOUBLE, low, high))
     assert bounds_of(found) == expected
     assert not found.may_be_null[0]
 
 
 def test_the_least_integer_has_no_absolute_value_and_is_absent_where_no_value_is_below_zero() -> None:
-    found = image(f.Absolute(INT32), files(INT32, [3, 3, -3, None, -(2**31)], [7, None, None, -3, -3]))
+    found = propagate(f.Absolute(INT32), files(INT32, [3, 3, -3, None, -(2**31)], [7, None, None, -3, -3]))
     assert all_bounds_of(found) == [(3, 7), (3, None), UNKNOWN, UNKNOWN, UNKNOWN]
     assert found.may_be_null.tolist() == [False, False, True, True, True]
     assert found.informed.tolist() == [True, True, False, False, False]
     empty = replace(one_file(INT32, None, None), may_be_number=np.array([False]))
-    assert not image(f.Absolute(INT32), empty).may_be_null[0]
+    assert not propagate(f.Absolute(INT32), empty).may_be_null[0]
 
 
 @pytest.mark.parametrize(
@@ -476,7 +476,7 @@ def test_the_least_integer_has_no_absolute_value_and_is_absent_where_no_value_is
 def test_what_is_not_computed_as_spark_does_is_bounded_closely(
     function: Function, kind: pa.DataType, low: Any, high: Any, room: float
 ) -> None:
-    both = image(function, one_file(kind, low, high))
+    both = propagate(function, one_file(kind, low, high))
     assert bounds_of(both) == pytest.approx((float(low) - room, float(high) + room), rel=1e-6)
     assert not both.minimum_exact[0]
     assert not both.maximum_exact[0]
@@ -493,8 +493,8 @@ def test_what_is_not_computed_as_spark_does_is_bounded_closely(
 def test_what_is_bounded_closely_is_so_on_the_side_that_is_known(
     function: Function, kind: pa.DataType, x: Any, room: float
 ) -> None:
-    above, nothing = bounds_of(image(function, one_file(kind, x, None)))
-    neither, below = bounds_of(image(function, one_file(kind, None, x)))
+    above, nothing = bounds_of(propagate(function, one_file(kind, x, None)))
+    neither, below = bounds_of(propagate(function, one_file(kind, None, x)))
     assert nothing is neither is None
     assert (above, below) == pytest.approx((1 - room, 1 + room), rel=1e-6)
 
@@ -508,11 +508,11 @@ def test_times_moved_to_the_end_of_a_month_are_bounded_by_its_day_however_far(
 ) -> None:
     # The 30th at 23 o'clock and the 31st at 1: on their common last day of February the second comes first.
     low, high = january * DAY_US + 23 * HOUR_US, (january + 1) * DAY_US + HOUR_US
-    found = image(f.PlusMonths(WALL, months), one_file(WALL, low, high))
+    found = propagate(f.PlusMonths(WALL, months), one_file(WALL, low, high))
     assert bounds_of(found) == (last * DAY_US, last * DAY_US + DAY_US - 1)
     assert not found.minimum_exact[0]
     assert not found.maximum_exact[0]
-    day_before = image(f.PlusMonths(WALL, months), one_file(WALL, low - 3 * DAY_US, low - 3 * DAY_US))
+    day_before = propagate(f.PlusMonths(WALL, months), one_file(WALL, low - 3 * DAY_US, low - 3 * DAY_US))
     assert day_before.minimum_exact[0]
     assert day_before.maximum_exact[0]
 
@@ -534,7 +534,7 @@ def test_times_moved_to_the_end_of_a_month_are_bounded_by_its_day_however_far(
 def test_letters_change_case_up_to_the_first_that_is_not_sure(
     upper: bool, text: str, low: str | None, high: str | None
 ) -> None:
-    found = image(f.FoldedCase(TEXT, upper), files(TEXT, [text, text, None], [text, None, text]))
+    found = propagate(f.FoldedCase(TEXT, upper), files(TEXT, [text, text, None], [text, None, text]))
     assert all_bounds_of(found) == [(low, high), UNKNOWN, UNKNOWN]
     assert not found.minimum_exact.any()
     assert not found.maximum_exact.any()
@@ -573,7 +573,7 @@ SOON = zone((0, 1), until=20 * HOUR_US)
 def test_local_times_are_bounded_by_the_ends_of_a_file_and_by_what_the_clocks_show_at_jumps_between(
     where: Zone, low: float, high: float, expected: tuple[float, float], exact: tuple[bool, bool]
 ) -> None:
-    found = image(f.LocalTime(WALL, where), one_file(INSTANT, in_micros(low), in_micros(high)))
+    found = propagate(f.LocalTime(WALL, where), one_file(INSTANT, in_micros(low), in_micros(high)))
     assert bounds_of(found) == tuple(map(in_micros, expected))
     assert (found.minimum_exact[0], found.maximum_exact[0]) == exact
 
@@ -585,7 +585,7 @@ def in_micros(hours: float | None) -> int | None:
 def test_instants_are_bounded_by_the_offsets_of_all_jumps_within_18_hours() -> None:
     near = [-8 * HOUR_US, 0, 28 * HOUR_US]
     far = [-8 * HOUR_US - 1, 28 * HOUR_US + 1]
-    found = image(f.InstantOf(INSTANT, WEST), files(WALL, [*near, *far], [*near, *far]))
+    found = propagate(f.InstantOf(INSTANT, WEST), files(WALL, [*near, *far], [*near, *far]))
     after = [7 * HOUR_US, 8 * HOUR_US]
     assert all_bounds_of(found) == [
         *((x + after[0], x + after[1]) for x in near),
@@ -593,13 +593,13 @@ def test_instants_are_bounded_by_the_offsets_of_all_jumps_within_18_hours() -> N
     ]
     assert found.minimum_exact.tolist() == found.maximum_exact.tolist() == [False] * 3 + [True] * 2
     often = zone((0, 0), (10, -2), (20, 3), (200, 5))
-    found = image(f.InstantOf(INSTANT, often), files(WALL, [15 * HOUR_US, 300 * HOUR_US], [15 * HOUR_US, None]))
+    found = propagate(f.InstantOf(INSTANT, often), files(WALL, [15 * HOUR_US, 300 * HOUR_US], [15 * HOUR_US, None]))
     assert all_bounds_of(found) == [(12 * HOUR_US, 17 * HOUR_US), (295 * HOUR_US, None)]
 
 
 def test_instants_are_bounded_by_18_hours_where_a_jump_may_be_unknown() -> None:
     last = 2 * HOUR_US
-    found = image(f.InstantOf(INSTANT, SOON), files(WALL, [last, last + 1], [last, last + 1]))
+    found = propagate(f.InstantOf(INSTANT, SOON), files(WALL, [last, last + 1], [last, last + 1]))
     assert all_bounds_of(found) == [(HOUR_US, HOUR_US), (last + 1 - 18 * HOUR_US, last + 1 + 18 * HOUR_US)]
     assert found.minimum_exact.tolist() == found.maximum_exact.tolist() == [True, False]
 
@@ -609,10 +609,10 @@ def test_a_time_too_far_for_an_offset_more_leaves_the_other_end_known(
     make: Any, kind: pa.DataType, result: pa.DataType
 ) -> None:
     function, far = make(result, zone((0, 0))), FARTHEST_US
-    found = image(function, files(kind, [-far - 1, 0, -far], [0, far + 1, far]))
+    found = propagate(function, files(kind, [-far - 1, 0, -far], [0, far + 1, far]))
     (left, right, both) = all_bounds_of(found)
     room = 18 * HOUR_US if kind == INSTANT else 0
     assert (left, right, both) == ((None, room), (-room, None), (-far, far))
     assert found.minimum_exact.tolist() == [False, not room, True]
     assert found.maximum_exact.tolist() == [not room, False, True]
-    assert image(function, one_file(result, 0, 0)) is None
+    assert propagate(function, one_file(result, 0, 0)) is None
