@@ -81,7 +81,7 @@ def test_two_writers_tidy_up_behind_a_third_whose_clock_was_ahead(effort: Effort
 def test_two_clocks_that_show_the_same_give_two_instants(
     effort: Effort, crashes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction, "_BEGIN_TRIES", 3)
+    monkeypatch.setattr(transaction, "_BEGIN_TRIES", 12)
     same = exploration(founded(), [KINDS["append"], KINDS["merge"]], Faults(crashes=crashes), clock_step_ms=0)
     effort.walks("two equal clocks", same, effort.rng("clocks", crashes), 600 if effort.full else 10)
 
