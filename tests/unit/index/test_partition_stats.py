@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.statistics.aligned import bounds_of_stats
-from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit import index_update
 from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate, Renewed
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

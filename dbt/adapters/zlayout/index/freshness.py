@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 NO_INDEX_ROW = "the index has no row for this live file"

@@ -31,12 +31,12 @@ from dbt.adapters.zlayout.index.statistics.aligned import (
     cast_stats,
 )
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
-from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
 from dbt.adapters.zlayout.index.statistics.merge import fields_of, merge_counts, merge_known
 from dbt.adapters.zlayout.index.statistics.partition_groups import RowGroups, group_rows
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 

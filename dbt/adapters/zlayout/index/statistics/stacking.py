@@ -15,8 +15,8 @@ from dbt.adapters.zlayout.index.statistics.column_stats import (
     column_stats_table,
     stats_type,
 )
-from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 
 
 def stacked(tables: Sequence[pa.Table]) -> pa.Table:

@@ -17,10 +17,10 @@ from dbt.adapters.zlayout.index.gaps import complete_cells
 from dbt.adapters.zlayout.index.statistics.aligned import cast_stats
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, column_stats_table
-from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
 from dbt.adapters.zlayout.index.statistics.stacking import stacked
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.files.footers import footers_found
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles

@@ -21,10 +21,10 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter
 from dbt.adapters.zlayout.index.footers.from_data import entries_of, stats_of_values
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table
-from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, canonical
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python

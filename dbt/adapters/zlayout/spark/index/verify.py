@@ -15,13 +15,13 @@ from dbt.adapters.zlayout.index.footers.from_data import completed, readable_col
 from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
 from dbt.adapters.zlayout.index.statistics.aligned import cast_stats
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, stats_type
-from dbt.adapters.zlayout.index.statistics.contiguous import contiguous
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.verification import different_counts, lost_files, wrong_cells
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.files.footers import footers_found
 from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files
 from dbt.adapters.zlayout.spark.index.data_statistics import examining

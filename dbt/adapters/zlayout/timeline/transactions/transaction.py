@@ -17,8 +17,13 @@ from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.transactions import recovery
 from dbt.adapters.zlayout.timeline.transactions.change import Change, IndexPlan, Signature, changes_shape, entry_after
-from dbt.adapters.zlayout.timeline.transactions.conflicts import Attempt, Kind, check_may_follow, kind_of
-from dbt.adapters.zlayout.timeline.transactions.group_conflicts import check_logs_stay
+from dbt.adapters.zlayout.timeline.transactions.conflicts import (
+    Attempt,
+    Kind,
+    check_logs_stay,
+    check_may_follow,
+    kind_of,
+)
 from dbt.adapters.zlayout.timeline.transactions.heartbeat import Heartbeat
 from dbt.adapters.zlayout.timeline.transactions.pending import (
     Plan,
