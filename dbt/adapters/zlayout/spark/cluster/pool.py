@@ -11,7 +11,7 @@ from dbt.adapters.zlayout.spark.cluster.planning import CutGroup
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
-# Groups queued ahead for each thread, so that threads have work even while a batch is being committed.
+# Groups submitted per thread, running or queued, so that threads have work even while a batch is being committed.
 _AHEAD = 2
 
 Write = Callable[[CutGroup, Transaction], tuple[FileReport, ...]]

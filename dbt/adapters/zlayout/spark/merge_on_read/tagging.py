@@ -48,7 +48,7 @@ class Records:
     """The records that a delta commit writes.
 
     Attributes:
-        frame: Log records: the table's columns, `OP` and `GROUP`. They are computed, so reading them twice is cheap.
+        frame: Log records: the table's columns, `OP` and `GROUP`. Already computed, so they may be read more than once.
         total: Number of log records.
         counts: How many rows are inserted, updated and deleted.
         key_conflict: Checks if files that another rewrite added in the meantime hold one of the keys, see `Change`.

@@ -41,7 +41,7 @@ class BuildTask:
         schema: Arrow types of the data columns.
         root_uri: URI of the table's folder.
         instant: Instant of the transaction, which the names of the files contain.
-        inflight_path: Marker: exists while the transaction is open.
+        inflight_path: Path of the marker file that exists while the transaction is open.
         keys: Clustering keys.
         partition_by: Names of the partition columns.
         model: The curve, as ``CurveModel.to_bytes`` returns it. None if the rows need no ordering.
@@ -79,7 +79,8 @@ class BuildTask:
         """
         store.put_file(path, written.local)
         if not store.exists(self.inflight_path):
-            # Ending a transaction deletes the marker first and lists data files then. It may have missed this file.
+            # A transaction that ends without a commit deletes the marker first and lists data files then. It may have
+            # missed this file.
             store.delete([path])
             raise WriteError(f"transaction {self.instant} has ended; {path} comes too late and is gone")
         return store.stat(path)
