@@ -1,1 +1,1 @@
-"""Clustering: from measuring a layout to rewriting groups of files."""
+"""Clustering: measures a table's layout and rewrites groups of files."""

@@ -1,4 +1,4 @@
-"""Clustering a table: groups of files are rewritten and committed, and give way to whoever changes their rows."""
+"""Clusters a table: rewrites and commits groups of files, and gives way to writers that change their rows."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Clustering:
 
     Attributes:
         spark: The session.
-        name: Of the table.
-        config: What is worth it, and how to work.
-        where: A condition: only files that may hold a matching row are rewritten.
-        progress: Takes a line now and then.
+        name: Name of the table.
+        config: When a rewrite pays off, and how to run it.
+        where: SQL condition. Only files that may hold a matching row are rewritten.
+        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
@@ -73,7 +73,7 @@ class Clustering:
     _failed: list[LeftGroup] = field(default_factory=list)
 
     def plan(self) -> ClusterPlan:
-        """What `run` would do; nothing is written.
+        """Returns the plan that `run` would execute, without writing anything.
 
         Raises:
             UnsupportedError: The table is only indexed.
@@ -82,7 +82,7 @@ class Clustering:
         return planner.cut(planner.choose(self._eligible(planner.survey.opened))).told
 
     def schedule(self) -> ClusterPlan:
-        """Writes a plan to the timeline for a later `run_scheduled`; one without groups is not written.
+        """Writes a plan to the timeline for a later `run_scheduled`, unless the plan has no groups.
 
         Raises:
             UnsupportedError: The table is only indexed.
@@ -95,20 +95,20 @@ class Clustering:
         return told
 
     def run(self) -> ClusterSummary:
-        """Rewrites what is worth it.
+        """Rewrites the groups for which it pays off.
 
         Raises:
             UnsupportedError: The table is only indexed.
-            WriteError: Rows could not be read or written; what was not committed is as it was.
+            WriteError: Rows could not be read or written. What was not committed is unchanged.
         """
         return self._carried_out(lambda planner: planner.choose(self._eligible(planner.survey.opened)))
 
     def run_scheduled(self) -> ClusterSummary:
-        """Carries out the plans that wait on the timeline; groups whose files have changed since are dropped.
+        """Executes all waiting plans. Groups whose files have changed since are dropped.
 
         Raises:
             UnsupportedError: The table is only indexed.
-            WriteError: Rows could not be read or written; the plans stay.
+            WriteError: Rows could not be read or written. The plans stay.
         """
         store = self._opened().store
         plans = list_scheduled(store, Action.REPLACECOMMIT)
@@ -119,15 +119,15 @@ class Clustering:
         return replace(done, unfinished=(*done.unfinished, *after.unfinished))
 
     def repartition(self, partition_by: tuple[str, ...], *, dry_run: bool) -> ClusterSummary:
-        """Writes all rows in other folders, in one commit: readers know one set of partition columns of a table.
+        """Rewrites all rows with other partition columns, in one commit, because a table has one set of them at a time.
 
         Args:
-            partition_by: The columns that are folders from now on, as the table spells them.
-            dry_run: Only say what would be done.
+            partition_by: The new partition columns, spelled as in the table.
+            dry_run: Only return what would be done.
 
         Raises:
             UnsupportedError: The table is only indexed.
-            WriteError: Rows could not be read or written; the table is as it was.
+            WriteError: Rows could not be read or written. The table is unchanged.
         """
         started = time.perf_counter()
         entry, opened = open_managed(self.spark, self.name)
@@ -192,7 +192,7 @@ class Clustering:
         return open_managed(self.spark, self.name)[1]
 
     def _planner(self, opened: TableSnapshot) -> Planner:
-        # Rows of a key stay together in their file group for as long as it has logs.
+        # Files with log files are left out: the rows of a key stay in their file group as long as it has log files.
         total = len(opened.snapshot.files) - len(kept_deletes(opened.snapshot.files))
         opened = opened.with_files(without_logs(opened.snapshot.files))
         layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
@@ -238,7 +238,7 @@ class Clustering:
     def _done(
         self, planner: Planner, groups: Sequence[FileGroup], choose: Callable[[Planner], list[FileGroup]]
     ) -> ClusterSummary:
-        """Rewrites groups; from the first look into their files on, a transaction keeps them from being cleaned."""
+        """Rewrites groups. A transaction protects their files from cleaning, from the first read on."""
         opened = planner.survey.opened
         timeline = Timeline(opened.store)
         with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
@@ -256,7 +256,7 @@ class Clustering:
         return summary
 
     def _batches(self, timeline: Timeline, groups: Sequence[CutGroup], first: Transaction) -> Iterator[Batch]:
-        """Groups that are committed together, with the transaction of each batch; the first is under way already."""
+        """Yields groups to be committed together, each batch with its transaction. The first one is already open."""
         count = min(self.config.max_commits, len(groups)) if self.config.partial_progress else min(1, len(groups))
         for number in range(count):
             transaction = Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CLUSTERING) if number else first
@@ -269,11 +269,11 @@ class Clustering:
                 transaction.rollback()
 
     def _landed(self, timeline: Timeline, plan: CutPlan, batch: Batch, summary: ClusterSummary) -> ClusterSummary:
-        """Commits the groups of a batch that are written, without those that another writer has changed meanwhile."""
+        """Commits the written groups of a batch, except those that another writer has changed in the meantime."""
         with batch.transaction as transaction:
             failed = batch.failed
             if failed:
-                # Files that another writer replaced, and somebody cleaned, cannot be read: that is no failure.
+                # Files that another writer replaced may have been cleaned. That they cannot be read is no failure.
                 live = timeline.snapshot().files
                 failed = [(cut, error) for cut, error in failed if self._is_whole(cut, live)]
             try:
@@ -332,7 +332,7 @@ class Clustering:
         return summary.plus(commit.version, **figures, bytes_rewritten=removed_bytes, groups_done=len(written))
 
     def _untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:
-        """The groups that can be committed; new files of the others go."""
+        """Returns the groups that can be committed, and deletes the new files of the others."""
         live = timeline.snapshot().files
         kept = []
         for cut, files in written:
@@ -343,7 +343,7 @@ class Clustering:
         return kept
 
     def _is_whole(self, cut: CutGroup, live: DataFiles) -> bool:
-        """Whether all files of a group are still there, and without logs; otherwise the group is dropped."""
+        """Returns whether all files of a group are still live and without log files. Drops the group otherwise."""
         paths = pa.array(cut.told.paths, pa.string())
         if pc.all(pc.is_in(paths, value_set=without_logs(live)["path"].combine_chunks())).as_py():
             return True
@@ -363,9 +363,9 @@ def _nothing_landed(table: str, failed: Sequence[LeftGroup]) -> str:
 
 
 def _delete_leftovers(store: Store, commit: Commit) -> None:
-    """Deletes what a group that failed has written under the instant of a commit; cleaning finds what this leaves."""
+    """Deletes files that failed groups have written under a commit's instant. Cleaning finds what this leaves."""
     kept = set(commit.adds["path"].to_pylist())
-    # The transaction has ended: a task that is still at it deletes its file itself.
+    # The transaction has ended. A task that is still writing deletes its own file.
     with suppress(StoreError):
         written = [file.path for file in store.list("", recursive=True) if is_data_path(file.path)]
         store.delete(path for path in written if commit.instant in instants_in_name(path) and path not in kept)

@@ -1,4 +1,4 @@
-"""The writing half of clustering: a group of files becomes new files."""
+"""Writes the files of a clustering: each clustering group becomes new files."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class GroupWriter:
 
     Attributes:
         spark: The session.
-        subject: The table, for errors.
-        plan: Whose groups they are.
-        verify: Compare checksums of all columns.
-        progress: Takes a line a group.
+        subject: Name of the table, for error messages.
+        plan: The plan that the groups belong to.
+        verify: Compare checksums of all columns before and after.
+        progress: Called with one line per group.
     """
 
     spark: SparkSession
@@ -45,10 +45,10 @@ class GroupWriter:
     progress: Progress | None = None
 
     def write(self, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
-        """Writes the rows of a group as new files; nothing is visible yet. Threads may do so at the same time.
+        """Writes the rows of a group as new files. Readers see nothing of them yet. Threads may call this concurrently.
 
         Raises:
-            WriteError: Rows could not be read or written, or are not the same afterwards.
+            WriteError: Rows could not be read or written, or differ after the rewrite.
         """
         with failing_as_write_error(self.subject):
             files = self._rewritten(cut, transaction)
@@ -83,6 +83,6 @@ class GroupWriter:
         return written.files
 
     def _rows(self, cut: CutGroup) -> DataFrame:
-        """The rows of a group as Spark reads them."""
+        """Returns the rows of a group as Spark reads them."""
         survey = self.plan.survey
         return cast_to(frame_of(Catalog(self.spark), survey.opened, cut.files), survey.layout.schema_json)

@@ -1,4 +1,4 @@
-"""A light pass over the keys of files that may be rewritten: read by Arrow where Arrow can, else by Spark."""
+"""Samples the keys of files that may be rewritten, with Arrow where possible and with Spark otherwise."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 
 @dataclass(frozen=True, eq=False)
 class SampledKeys:
-    """What a light pass over some files found.
+    """Keys sampled from some files, and the files' size.
 
     Attributes:
         sample: A uniform sample of the keys.
-        partitions: The partition of each sampled row; None in a table without partitions.
-        rows: How many rows the files have.
-        size_bytes: What they will take when they are written anew.
-        shrinks_to: That, as a share of what they take now; 1.0 where it was not measured.
-        source: The files as Arrow reads them; None where Spark has to.
+        partitions: Partition of each sampled row. None if the table has no partitions.
+        rows: Number of rows in the files.
+        size_bytes: Expected size of the files after a rewrite.
+        shrinks_to: The expected size as a share of the current size. 1.0 if it was not measured.
+        source: The files as Arrow reads them. None if Spark has to read them.
     """
 
     sample: pa.Table
@@ -46,12 +46,12 @@ class SampledKeys:
 
 @dataclass(frozen=True)
 class KeySampler:
-    """Samples the keys of files of one version.
+    """Samples the keys of a version's files.
 
     Attributes:
         catalog: The session's catalog.
-        survey: The version.
-        progress: Takes a line now and then.
+        survey: Survey of the version.
+        progress: Called with a line of text as the work goes on.
     """
 
     catalog: Catalog
@@ -59,13 +59,13 @@ class KeySampler:
     progress: Progress | None = None
 
     def sample(self, files: npt.NDArray[np.bool_]) -> SampledKeys:
-        """Samples some files.
+        """Samples the keys of the given files.
 
         Args:
-            files: bool[n], which of the version's files.
+            files: bool[n], which of the version's files to sample.
 
         Raises:
-            WriteError: They could not be read.
+            WriteError: The files could not be read.
         """
         survey, partition_by = self.survey, self.survey.layout.partition_by
         rows, size = int(survey.rows[files].sum()), int(survey.size_bytes[files].sum())

@@ -1,4 +1,4 @@
-"""A table's layout, measured from its index: which columns, their statistics, and the curve that the files lie on."""
+"""Measures a table's layout from its index: how well its files are clustered by the chosen columns."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
     """Measures the files of a version.
 
     Args:
-        opened: The table; of one that is only indexed, the files that the index knows.
-        columns: Names such as ``a`` and ``a.b``, in a list or with commas; None for the clustering keys, and for a
-            table without keys for all columns with statistics that are no struct fields.
-        subject: The table's name, for messages.
+        opened: The table. Of an indexed table, only files that the index knows are measured.
+        columns: Names such as ``a`` and ``a.b``, in a list or separated by commas. None for the clustering keys or, in
+            a table without keys, for all top-level columns with statistics.
+        subject: Name of the table, for error messages.
 
     Raises:
         ConfigError: A column does not exist or has no statistics.

@@ -1,4 +1,4 @@
-"""From a survey to a plan of clustering: groups chosen from the index, then cut on a sample of their keys."""
+"""Plans a clustering: chooses groups from the index alone, then makes cuts from a sample of their keys."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 
 @dataclass(frozen=True, eq=False)
 class CutGroup:
-    """A group that is ready to be written.
+    """A clustering group that is ready to be written.
 
     Attributes:
-        files: bool[n], which of the version's files it takes.
-        partition: Number of their partition.
-        model: The curve with the group's cuts; None in a table without keys.
-        forecast: The files that will come of it; None likewise.
-        told: The group as a plan shows it.
-        source: The files as Arrow reads them; None where Spark has to.
+        files: bool[n], which of the version's files belong to the group.
+        partition: Number of the files' partition.
+        model: The curve with the group's cuts. None in a table without keys.
+        forecast: The expected new files. None in a table without keys.
+        told: The group as the plan reports it.
+        source: The files as Arrow reads them. None if Spark has to read them.
     """
 
     files: npt.NDArray[np.bool_]
@@ -50,13 +50,13 @@ class CutGroup:
 
 @dataclass(frozen=True, eq=False)
 class CutPlan:
-    """A plan with everything that its execution needs.
+    """A clustering plan with everything that its execution needs.
 
     Attributes:
-        survey: What was looked at.
-        groups: In the order of their rewrite.
-        curve: A new curve for the whole table; None where the stored one serves.
-        told: The plan as people see it.
+        survey: Survey of the version that was planned.
+        groups: The groups, in the order of their rewrite.
+        curve: A new curve for the whole table. None if the stored curve is kept.
+        told: The plan as it is reported.
     """
 
     survey: Survey
@@ -71,9 +71,9 @@ class Planner:
 
     Attributes:
         catalog: The session's catalog.
-        survey: The version.
-        config: What is worth it.
-        progress: Takes a line now and then.
+        survey: Survey of the version.
+        config: When a rewrite pays off.
+        progress: Called with a line of text as the work goes on.
     """
 
     catalog: Catalog
@@ -82,7 +82,7 @@ class Planner:
     progress: Progress | None = None
 
     def choose(self, eligible: npt.NDArray[np.bool_]) -> list[FileGroup]:
-        """The groups that the index alone finds worth a rewrite.
+        """Returns the groups that are worth a rewrite, judged by the index alone.
 
         Args:
             eligible: bool[n], files that may be rewritten.
@@ -91,18 +91,18 @@ class Planner:
         partition = survey.opened.partition_of_file
         candidates = Candidates(survey.boxes, survey.size_bytes, partition, eligible, survey.as_built)
         groups = plan_groups(candidates, survey.cost_model, self.config)
-        # Files without a row, as Spark leaves them, have no keys to cut along.
+        # Spark leaves files without a row. They have no keys to cut along.
         return [each for each in groups if not survey.layout.keys or survey.rows[each.files].any()]
 
     def outline(self, groups: Sequence[FileGroup]) -> ClusterPlan:
-        """A plan from the index alone: how many files come of each group is reckoned from its size."""
+        """Returns a plan from the index alone. It estimates the number of new files from the size of each group."""
         cuts = [self._cut(group, None, None) for group in groups]
         state = self.survey.state
         version, left_out = self.survey.opened.version, self.survey.files_with_logs
         return ClusterPlan(version, tuple(each.told for each in cuts), state, state, files_with_logs=left_out)
 
     def cut(self, groups: Sequence[FileGroup]) -> CutPlan:
-        """Cuts groups on a sample of their keys; those that turn out not to be worth it are left out."""
+        """Makes cuts for the groups from a sample of their keys. Groups that turn out not to pay off are left out."""
         survey = self.survey
         if not groups:
             return CutPlan(survey, (), None, self._told((), ()))
@@ -133,7 +133,7 @@ class Planner:
     def _sampled(
         self, groups: Sequence[FileGroup]
     ) -> tuple[list[tuple[FileGroup, SampledKeys]], list[tuple[FileGroup, WriteError]]]:
-        """The keys of each group, and the groups whose keys cannot be read."""
+        """Returns each group with its sampled keys, and the groups whose keys cannot be read."""
         sampled, failed = [], []
         for number, group in enumerate(groups, 1):
             self._tell(
@@ -148,7 +148,7 @@ class Planner:
     def _whole(
         self, sampled: Sequence[tuple[FileGroup, SampledKeys]], failed: Sequence[tuple[FileGroup, WriteError]]
     ) -> SampledKeys:
-        """The keys of the whole table, as far as they can be read."""
+        """Samples the keys of the whole table, as far as they can be read."""
         group, keys = sampled[0]
         if len(group.files) == len(self.survey.rows):
             return keys
@@ -159,7 +159,7 @@ class Planner:
         try:
             return self._sampler.sample(files)
         except WriteError:
-            # Files that nobody wants to rewrite must not stand in the way of those that are worth it.
+            # An unreadable file that will not be rewritten must not block the groups that are worth it.
             chosen = [self._mask(group) for group, _ in sampled]
             return self._sampler.sample(np.logical_or.reduce(chosen))
 
@@ -187,7 +187,7 @@ class Planner:
         spans = boxes.high[:, group.files].max(axis=1) - boxes.low[:, group.files].min(axis=1)
         target_bytes = round(keys.size_bytes / self._files_after(group, keys.shrinks_to))
         model = self._curve(keys, target_bytes, along=along, spans=spans.tolist())
-        # As the rows spell it: a folder that others made may spell the same value otherwise.
+        # The rows' spelling counts: a folder that another tool made may spell the same value differently.
         partition = keys.partitions[0] if keys.partitions else ()
         return model, forecast(keys.sample, model, partition, keys.rows, keys.size_bytes)
 
@@ -236,7 +236,7 @@ class Planner:
         return CutGroup(mask, self._partition_number(group), model, came, told)
 
     def _saved(self, mask: npt.NDArray[np.bool_], came: Forecast) -> float | None:
-        """The share of the bytes that queries read of a group which its forecast files save."""
+        """Returns the share of bytes that queries no longer read of a group, by its forecast files."""
         survey = self.survey
         before = float(survey.cost[mask].sum())
         stay = ~mask

@@ -1,4 +1,4 @@
-"""The groups of a plan as one pool of work: several at a time, and each batch is ready for its commit when it ends."""
+"""Writes the groups of a plan in one thread pool, and yields each batch for its commit as soon as it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt.adapters.zlayout.spark.cluster.planning import CutGroup
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
-# A thread that has finished a group finds the next one here, also while a batch is being committed.
+# Groups submitted per thread, running or queued, so that threads have work even while a batch is being committed.
 _AHEAD = 2
 
 Write = Callable[[CutGroup, Transaction], tuple[FileReport, ...]]
@@ -22,10 +22,10 @@ class Batch:
     """Groups that are committed together.
 
     Attributes:
-        groups: All of them.
-        transaction: What their files are written for; whoever gets the batch ends it.
-        written: The groups whose new files are in place.
-        failed: The others, and what went wrong.
+        groups: All groups of the batch.
+        transaction: The transaction that their files are written for. The receiver of the batch ends it.
+        written: Groups whose new files are in place.
+        failed: Groups that failed, each with its error.
     """
 
     groups: Sequence[CutGroup]
@@ -40,14 +40,14 @@ class Batch:
 
 
 def ended_batches(write: Write, batches: Iterable[Batch], at_once: int) -> Generator[Batch, None, None]:
-    """Writes the groups of all batches in one pool; a group that fails stops no other.
+    """Writes the groups of all batches in one pool. A group that fails does not stop the others.
 
-    Close the iterator when you stop early: it waits for what is being written, and rolls back what was not handed over.
+    Close the iterator if you stop early: it waits for running writes and rolls back batches that were not yielded.
 
     Args:
         write: Writes one group.
-        batches: In the order of their rewrite. The next is asked for when the pool is about to run out of groups.
-        at_once: So many groups are written at the same time.
+        batches: The batches, in the order of their rewrite. The next one is requested when the pool runs low on groups.
+        at_once: Number of groups to write at the same time.
 
     Yields:
         Each batch, as it ends.

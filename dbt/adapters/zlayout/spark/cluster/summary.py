@@ -1,4 +1,4 @@
-"""What a clustering did, or would do."""
+"""The summary of a clustering: what it did, or what a dry run would do."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutSt
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """What one clustering did; of a dry run what it would do.
+    """What one clustering did. For a dry run, what it would do.
 
     Attributes:
-        version: Of the table now.
-        before: The layout before.
-        after: The layout after, measured; of a dry run predicted.
-        predicted: The layout that the plan predicted.
+        version: Current version of the table.
+        before: Layout before the clustering.
+        after: Layout after it, measured. For a dry run, predicted.
+        predicted: Layout that the plan predicted.
         groups: The plan's groups.
-        files_added: Files that the versions brought.
-        files_removed: Files that they took away.
-        bytes_rewritten: Size of the files that were read and replaced.
-        bytes_added: Size of the files in their place.
-        rows: Rows in them.
-        groups_done: Groups that were committed.
-        groups_dropped: Groups whose files another writer changed, which won.
-        groups_failed: Groups whose rows could not be read or written, and why; they stay as they are.
-        resampled: Keys that got new boundaries, since the data had outgrown the stored ones.
-        files_with_logs: Base and log files of a merge-on-read table that a compaction has to merge first.
+        files_added: Number of files that the commits added.
+        files_removed: Number of files that they removed.
+        bytes_rewritten: Size of the replaced files.
+        bytes_added: Size of the new files.
+        rows: Number of rows in the new files.
+        groups_done: Number of groups that were committed.
+        groups_dropped: Groups that gave way because another writer changed their files.
+        groups_failed: Groups whose rows could not be read or written, and why. They are unchanged.
+        resampled: Keys with new boundaries, because the data had outgrown the stored ones.
+        files_with_logs: Number of base and log files of a merge-on-read table that need a compaction first.
         dry_run: Whether nothing was written.
         seconds: Wall time.
-        unfinished: What failed after the commits and is left to the next writer, a sentence each.
+        unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
     """
 
     version: int
@@ -54,7 +54,7 @@ class ClusterSummary:
 
     @classmethod
     def of_plan(cls, plan: ClusterPlan) -> ClusterSummary:
-        """Before anything is done."""
+        """Returns the summary of a plan before anything is done."""
         return cls(
             plan.version,
             plan.before,
@@ -68,7 +68,7 @@ class ClusterSummary:
 
     @classmethod
     def of_dry_run(cls, plan: ClusterPlan) -> ClusterSummary:
-        """What a run would do."""
+        """Returns the summary of what executing a plan would do."""
         return replace(
             cls.of_plan(plan),
             after=plan.after,
@@ -79,34 +79,34 @@ class ClusterSummary:
 
     @property
     def depth_before(self) -> float:
-        """Overlap depth before."""
+        """Overlap depth before the clustering."""
         return self.before.depth
 
     @property
     def depth_after(self) -> float:
-        """Overlap depth after."""
+        """Overlap depth after the clustering."""
         return self.after.depth
 
     @property
     def files_read_before(self) -> float:
-        """Files that a point query on a key read on average, before."""
+        """Average number of files that a point query on a key read before the clustering."""
         return self.before.files_read
 
     @property
     def files_read_after(self) -> float:
-        """The same after."""
+        """Average number of files that a point query on a key reads after the clustering."""
         return self.after.files_read
 
     def plus(self, version: int, **figures: int) -> ClusterSummary:
-        """With one more commit, whose figures are added to those of the same name."""
+        """Returns the summary with one more commit, whose figures are added by name."""
         return replace(self, version=version, **{name: getattr(self, name) + more for name, more in figures.items()})
 
     def __getitem__(self, name: str) -> Any:
-        """A figure by its name, as in `to_dict`."""
+        """Returns a figure by its name, as in `to_dict`."""
         return self.to_dict()[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Returns the summary as plain values."""
         return {
             **vars(self),
             "before": vars(self.before),

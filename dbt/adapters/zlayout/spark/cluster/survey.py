@@ -1,4 +1,4 @@
-"""What is known of a table's layout before anything is rewritten: bounds of the keys, from the index alone."""
+"""Surveys a table's layout before a clustering: bounds, sizes and cost of its files, from the index alone."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
-# A stretch between two boundaries that holds more than a file cannot be cut into files any more.
+# Rows between two neighbouring boundaries cannot be cut apart: if they exceed one file, the key needs new boundaries.
 _MOST_FILES_IN_A_BUCKET = 1.0
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The files of one version as clustering sees them.
+    """The files of one version, as seen by clustering.
 
     Attributes:
         opened: The version.
-        layout: How its files shall be laid out.
-        max_file_bytes: A file above this is too large.
-        files_with_logs: Files of the version that are left out, since there are logs to their rows.
+        layout: The wanted layout of the files.
+        max_file_bytes: A file larger than this is too large.
+        files_with_logs: Number of files of the version that are left out because log files change their rows.
     """
 
     opened: TableSnapshot
@@ -45,12 +45,12 @@ class Survey:
 
     @cached_property
     def stored(self) -> CurveModel | None:
-        """The curve that the table has, if it is one for this layout."""
+        """The table's curve, if it was made for this layout."""
         return self.layout.stored_model(self.opened.store, self.opened.snapshot) if self.layout.keys else None
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
-        """int64[n], rows of each file."""
+        """int64[n], number of rows of each file."""
         return np.asarray(self.opened.files["row_count"].to_numpy(), np.int64)
 
     @cached_property
@@ -60,7 +60,7 @@ class Survey:
 
     @cached_property
     def bounds(self) -> tuple[KeyBounds, ...]:
-        """The bounds of each key."""
+        """Bounds of each key, per file."""
         statistics = self.opened.statistics.statistics(self.opened.files, self.layout.keys)
         schema = self.layout.data_schema
         return tuple(
@@ -70,25 +70,25 @@ class Survey:
 
     @cached_property
     def marks(self) -> tuple[Comparable, ...]:
-        """The stored boundaries of each key; none at all without a stored curve."""
+        """Stored boundaries of each key. Empty without a stored curve."""
         if self.stored is None:
             return ()
         return tuple(Comparable(each.values, np.zeros(len(each.values), bool)) for each in self.stored.boundaries)
 
     @cached_property
     def boxes(self) -> Boxes:
-        """Where the files lie."""
+        """Position of each file in the key space."""
         return boxes_of(self.bounds, self.rows, self.marks)
 
     @cached_property
     def cost_model(self) -> CostModel:
-        """How reading is weighed."""
+        """Model of what it costs to read the files."""
         clustering = self.layout.config.clustering
         target = self.layout.config.file_sizing.target_file_bytes
         return CostModel.of(target, self.max_file_bytes, len(self.layout.keys), clustering.curve)
 
     def outgrown(self) -> tuple[str, ...]:
-        """The keys whose stored boundaries cannot part the rows any more that came since."""
+        """Returns the keys whose stored boundaries no longer divide the rows finely enough."""
         target = self.layout.config.file_sizing.target_file_bytes
         files = self.size_bytes.sum() / target
         return tuple(
@@ -99,17 +99,17 @@ class Survey:
 
     @cached_property
     def cost(self) -> Floats:
-        """float64[n]: bytes that a query reads of each file, on average."""
+        """float64[n], bytes that a query reads of each file on average."""
         return self.cost_model.cost(self.boxes, self.size_bytes)
 
     @cached_property
     def state(self) -> LayoutState:
-        """The layout in three numbers."""
+        """The layout in three figures."""
         return layout_state(self.bounds, self.rows, self.opened.partition_of_file, self.cost_model, self.marks)
 
     @cached_property
     def as_built(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: files that the last build cut for the size that is wanted now."""
+        """bool[n], files that the last build cut for the current target size."""
         built: Mapping[str, Any] = self.opened.snapshot.layout.get("built", {})
         if built.get("target_file_bytes") != self.layout.config.file_sizing.target_file_bytes:
             return ~self.opened.all_files()
@@ -118,11 +118,11 @@ class Survey:
         return found
 
     def deepens(self, gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
-        """Whether files would lie deeper on each other than they do.
+        """Returns whether a rewrite would make the files overlap more deeply than now.
 
         Args:
-            gone: bool[n], files that go, all of one partition.
-            came: Bounds of each key, for the files that come.
+            gone: bool[n], files to remove, all of one partition.
+            came: Bounds of each key for the new files.
         """
         partition = self.opened.partition_of_file
         beside = partition == partition[np.argmax(gone)]
@@ -133,11 +133,11 @@ class Survey:
         gone: npt.NDArray[np.bool_],
         came: Sequence[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]],
     ) -> LayoutState:
-        """The same as it would be.
+        """Returns the layout as it would be after a rewrite.
 
         Args:
-            gone: bool[n], files that go.
-            came: Files that come: number of their partition, bounds of each key, rows.
+            gone: bool[n], files to remove.
+            came: New files: number of their partition, bounds of each key, number of rows.
         """
         partition, rows = self.opened.partition_of_file[~gone], self.rows[~gone]
         bounds = [each.take(~gone) for each in self.bounds]

@@ -1,1 +1,1 @@
-"""What belongs to a commit: its index slices, and what follows it."""
+"""The work around a commit: its index slices, and the steps that follow it."""

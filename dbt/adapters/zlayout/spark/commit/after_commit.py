@@ -1,4 +1,4 @@
-"""What follows a commit: whatever fails here, the rows are in, and the next writer tries again."""
+"""The steps that follow a commit. If one fails, the rows are committed all the same, and the next writer retries it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ AGAIN = "run this again: it repeats what is missing and adds no row twice"
 
 
 class AfterCommit:
-    """The steps after one commit.
+    """Runs the steps after one commit.
 
-    A step in `needed` shows the version to readers: its failure is an error that says that the commit is done. A step
-    in `useful` only makes things cheaper or tidier: its failure is told.
+    A step in `needed` makes the version visible to readers. If it fails, it raises an error that says that the commit
+    is done. A step in `useful` only saves cost or cleans up. If it fails, the failure is reported.
 
     Args:
-        version: The version that is committed.
-        progress: Takes a line for each step of `useful` that fails; without it Python's log does.
-        next_step: What to do where a step of `needed` fails.
+        version: The committed version.
+        progress: Called with a line for each failed step of `useful`. None for Python's log.
+        next_step: Advice to the user if a step of `needed` fails.
 
     Attributes:
-        unfinished: What failed, a sentence each.
+        unfinished: The failures, one sentence each.
     """
 
     def __init__(self, version: int, progress: Progress | None = None, next_step: str = _NEXT_STEP) -> None:
@@ -49,13 +49,13 @@ class AfterCommit:
 
     @contextmanager
     def needed(self, problem: str) -> Iterator[None]:
-        """Runs a step without which readers may miss the version.
+        """Runs a step that readers need to see the version.
 
         Args:
-            problem: What is so if it fails.
+            problem: The consequence of a failure.
 
         Raises:
-            CommittedError: It failed.
+            CommittedError: The step failed.
         """
         try:
             yield
@@ -66,10 +66,10 @@ class AfterCommit:
 
     @contextmanager
     def useful(self, problem: str) -> Iterator[None]:
-        """Runs a step that readers do not wait for; never raises.
+        """Runs a step that readers do not need. Never raises.
 
         Args:
-            problem: What is so if it fails.
+            problem: The consequence of a failure.
         """
         try:
             yield
@@ -77,20 +77,20 @@ class AfterCommit:
             self.leave(f"{problem}: {short_message(error)}")
 
     def leave(self, problem: str) -> None:
-        """Leaves something to the next writer."""
+        """Records and reports a failure that is left to the next writer."""
         self.unfinished = (*self.unfinished, problem)
         self._tell(f"version {self.version} is committed; {problem}; the next writer tries again")
 
     def clean(self, timeline: Timeline, snapshot: Snapshot) -> None:
-        """Deletes the files of versions that are past the time a table keeps them; never raises.
+        """Deletes the files that no retained version needs. Never raises.
 
         Args:
             timeline: The table's timeline.
-            snapshot: Its newest version.
+            snapshot: The table's newest version.
         """
         with self.useful("old versions are not cleaned"):
             retention = config_of(snapshot).retention
-            # The version was written just now, and the store says when.
+            # The version was written just now, so its time in the store is the current time of the store's clock.
             now_ms = timeline.store.stat(log_path(snapshot.version)).modified_ms
             done = clean(timeline, retention.versions, retention.hours, now_ms)
             if done.failed:
@@ -98,7 +98,7 @@ class AfterCommit:
 
 
 def unfinished_work(opened: TableSnapshot) -> list[str]:
-    """What earlier commits left to the next writer, a sentence each."""
+    """Returns what earlier commits left to the next writer, one sentence each."""
     store, found = opened.store, []
     if opened.managed:
         newest, published = Timeline(store).snapshot(), published_version(store)

@@ -1,4 +1,4 @@
-"""The index beside a commit: a delta for its files, or now and then one base slice in place of all deltas."""
+"""Writes the index slices of a commit: a delta slice for its files or, now and then, a base slice for all files."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.log.state import IndexSlices
 
 _MOST_DELTAS = 10
-# A commit does not read more old statistics than so many files have (0.7 s of 32 columns): partitions that are larger
-# stay unknown until the next base, and each of their files is looked at instead.
+# A commit reads old statistics of at most this many files (0.7 s for 32 columns). The statistics of larger partitions
+# stay unknown until the next base slice. Until then, pruning looks at each of their files.
 _MOST_RESTATED_FILES = 20_000
 
 
 def put_slices(store: Store, instant: str, files: DataFiles, column_stats: pa.Table) -> IndexSlices:
-    """Writes base slices for some files.
+    """Writes base slices for the given files.
 
     Returns:
-        The path of each by metadata partition.
+        The slice's path, by index partition.
     """
     return _put(store, instant, write_slices(files, column_stats))
 
 
 @dataclass(frozen=True)
 class Renewed:
-    """Statistics of files that are there already, in place of what the index has of them.
+    """New statistics of existing files, which replace those in the index.
 
     Attributes:
-        files: The files as they were when they were read; one that has changed since keeps what the index has.
-        column_stats: A row for each.
+        files: The files as they were when they were read. A file that has changed since keeps its old statistics.
+        column_stats: One row per file.
     """
 
     files: DataFiles
     column_stats: pa.Table
 
     def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
-        """The statistics of live files, the renewed ones in place of those known."""
+        """Returns the statistics of live files, with the renewed ones in place of the known ones."""
         rows = pc.index_in(contiguous(live.column("path")), value_set=contiguous(self.files.column("path")))
         agrees = [
             pc.equal(contiguous(live.column(name)), contiguous(self.files.column(name)).take(rows)) for name in IDENTITY
@@ -68,16 +68,16 @@ class Renewed:
 
 @dataclass(frozen=True)
 class IndexUpdate:
-    """What a commit changes in the index; called with the version that it follows, it gives the live slices.
+    """The change of the index by a commit. Called with the version that it follows, it returns the live slices.
 
     Attributes:
         store: The table's folder.
-        instant: Of the commit.
-        adds: Files that it adds.
-        column_stats: Their statistics.
-        removes: Paths that it removes.
-        new_columns: Columns that older files lack: all their rows are null there.
-        renewed: New statistics of files that stay; makes one base of all slices.
+        instant: Instant of the commit.
+        adds: Files that the commit adds.
+        column_stats: Statistics of the added files.
+        removes: Paths of files that the commit removes.
+        new_columns: Columns that older files do not have. They are null in all rows of those files.
+        renewed: New statistics of files that stay. If given, one base slice replaces all slices.
     """
 
     store: Store
@@ -89,7 +89,7 @@ class IndexUpdate:
     renewed: Renewed | None = None
 
     def __call__(self, head: Snapshot | None) -> IndexSlices:
-        """The slices after the commit; rows of files that others added meanwhile stay."""
+        """Returns the slices after the commit. Statistics of files that others added in the meantime stay."""
         before: IndexSlices = head.index if head is not None else {}
         remade = self.new_columns or self.renewed is not None
         if head is not None and (remade or len(before.get(COLUMN_STATS, ())) >= _MOST_DELTAS):
@@ -108,11 +108,11 @@ class IndexUpdate:
             return {}
         contents = write_slices(self.adds, self.column_stats, self.removes)
         if self.removes:
-            del contents[PARTITION_STATS]  # depends on the version that is followed
+            del contents[PARTITION_STATS]  # depends on the version that the commit follows
         return _put(self.store, self.instant, contents)
 
     def _partitions_after(self, head: Snapshot) -> bytes:
-        """The partitions of this commit; of those that lose a file all that they hold then."""
+        """Returns the slice of partition statistics. A partition that loses a file is computed from all its files."""
         gone, kept = self._split(head)
         every = gone.plus(kept)
         partition = group_rows(
@@ -135,7 +135,7 @@ class IndexUpdate:
         return put_slices(self.store, self.instant, kept.plus(self.adds), stacked([known, self.column_stats]))
 
     def _split(self, head: Snapshot) -> tuple[DataFiles, DataFiles]:
-        """The files of a version that go, and those that stay."""
+        """Returns the files of a version that the commit removes, and those that stay."""
         goes = pc.is_in(head.files["path"], value_set=pa.array(self.removes, pa.string()))
         return head.files.filter(goes), head.files.filter(pc.invert(goes))
 

@@ -1,4 +1,4 @@
-"""After a commit: Spark's manifest, the catalog's entry and its statistics, and this session's own relation."""
+"""Publishes a commit: Spark's manifest, the entry in the catalog with its statistics, and this session's relation."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _CHANGED_PROPERTY = "transient_lastDdlTime"
 
 @dataclass(frozen=True)
 class Description:
-    """What people read about a table in the catalog."""
+    """A table's comment and properties in the catalog."""
 
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entry: Entry) -> Description:
-        """What the catalog says now."""
+        """Returns the current description in the catalog."""
         comment = entry.native.comment()
         hidden = {TABLE_ID_PROPERTY, _CHANGED_PROPERTY}
         properties = {key: value for key, value in entry.all_properties().items() if key not in hidden}
@@ -58,17 +58,17 @@ def publish(
     column_stats: pa.Table | None,
     after: AfterCommit,
 ) -> None:
-    """Makes a committed version what every reader sees.
+    """Makes a committed version visible to every reader.
 
-    The log has decided already: a crash in here leaves a table whose next writer repeats what is missing.
+    The commit is already in the log. If this crashes, the table's next writer repeats what is missing.
 
     Args:
         catalog: The session's catalog.
-        name: Of the table.
-        entry: Its entry so far (of a merge-on-read table, that of its files), or None.
-        opened: The version.
-        description: For people.
-        column_stats: Statistics of all its files, a row a file; None when they are not at hand.
+        name: Name of the table.
+        entry: The table's current entry (for a merge-on-read table, the entry of its files). None for a new table.
+        opened: The table at the version.
+        description: Comment and properties of the table.
+        column_stats: Statistics of all files of the version, one row per file. None if they are not at hand.
         after: Runs the steps.
 
     Raises:
@@ -82,13 +82,13 @@ def publish(
 
 
 def publish_committed(catalog: Catalog, name: TableName, opened: TableSnapshot, after: AfterCommit) -> None:
-    """Shows a version that was committed just now, with the columns and description that the table has already.
+    """Publishes a version that was committed just now, with the table's current description.
 
     Args:
         catalog: The session's catalog.
-        name: Of the table; one that the catalog has no more is left alone.
+        name: Name of the table. If it is no longer in the catalog, nothing happens.
         opened: The table at any version.
-        after: The steps after that commit.
+        after: Runs the steps after that commit.
 
     Raises:
         CommittedError: Readers may not see the version yet.
@@ -140,15 +140,15 @@ def _put_entry(
 
 
 def publish_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> TableSnapshot:
-    """Shows the newest version of a managed table as it is described already, and cleans as the table keeps versions.
+    """Publishes the newest version of a managed table with its current description, and cleans the table.
 
     Args:
         spark: The session.
-        name: Of the table.
+        name: Name of the table.
         after: Runs the steps.
 
     Returns:
-        That version.
+        The table at that version.
 
     Raises:
         CommittedError: Readers may not see the version yet.
@@ -162,7 +162,7 @@ def publish_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> 
 
 
 def column_facts(column_stats: pa.Table) -> dict[str, ColumnFacts]:
-    """Bounds and null counts of whole columns in the catalog's text form, where every file knows them exactly."""
+    """Returns bounds and null counts of whole columns, as text for the catalog, if every file knows them exactly."""
     facts = {}
     for path, name in column_paths(column_stats.schema).items():
         stats = column_stats.column(name).combine_chunks()
@@ -187,7 +187,7 @@ def _has_nan(stats: pa.StructArray) -> bool:
 def _bound(stats: pa.StructArray, side: str, pick: object) -> str | None:
     kind = stats.type.field(side).type
     if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_boolean(kind):
-        return None  # Spark keeps no bounds of these
+        return None  # Spark keeps no bounds of these types
     bounds = stats.field(side)
     exact = stats.field(f"{side}_exact")
     all_null = pc.equal(stats.field("null_count"), stats.field("value_count"))

@@ -1,1 +1,1 @@
-"""Data files: reading footers and rows, writing Parquet, reporting what was written."""
+"""Data files: reads footers and rows, writes Parquet, and reports what was written."""

@@ -1,4 +1,4 @@
-"""Rows of a table's own files, read by Arrow inside the tasks that want them: no row passes through the JVM."""
+"""Reads the rows of a table's files with Arrow, inside the tasks that need them. No row passes through the JVM."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Units = tuple[tuple[Piece, ...], ...]
 
 @dataclass(frozen=True)
 class ArrowSource:
-    """Files whose rows Arrow reads as Spark would.
+    """Files whose rows Arrow reads exactly as Spark would.
 
     Attributes:
-        root_uri: Where the table lies.
-        units: What a task reads: pieces of files, each a path and the numbers of its row groups.
-        schema: Arrow types of the rows; texts with few values have dictionaries, and decimals as few bytes as they
-            take in a file.
-        partition: Of all files, as the rows spell its values.
+        root_uri: URI of the table's folder.
+        units: Units of work. Each holds pieces of files: a path and the numbers of its row groups.
+        schema: Arrow types of the rows. Texts with few distinct values are dictionary-encoded, and decimals are as
+            narrow as in a file.
+        partition: The partition of all files, with values as the rows spell them.
     """
 
     root_uri: str
@@ -49,18 +49,18 @@ class ArrowSource:
     def of(
         cls, store: Store, paths: Sequence[str], schema: pa.Schema, partition: Sequence[tuple[str | None, pa.DataType]]
     ) -> ArrowSource | None:
-        """A source of some files' rows.
+        """Returns a source for the rows of some files.
 
         Args:
             store: The table's folder.
-            paths: The files, below it; all of one partition.
+            paths: Paths of the files relative to the folder. All are of one partition.
             schema: Arrow types of the table's data columns.
             partition: Raw value and type of each partition column.
 
         Returns:
-            None where there are none, or Spark has to read them: a file lacks a column or has another type for it, its
-            days may be counted by the old calendar, it cannot be read here, or a partition's value is spelled in a way
-            that its type does not print.
+            None if there are no rows, or if Spark has to read the files: a file lacks a column or has another type for
+            it, its dates may use the old calendar, it cannot be read here, or a partition value is not spelled as its
+            type prints it.
         """
         if not all(_is_canonical(*each) for each in partition):
             return None
@@ -80,11 +80,11 @@ class ArrowSource:
         )
 
     def tables(self, numbers: Iterable[int], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows of some units, in tables of bounded length.
+        """Yields the rows of some units, in tables of bounded size.
 
         Args:
-            numbers: Of the units.
-            columns: Those to read, in the order of ``schema``; None for all.
+            numbers: Numbers of the units.
+            columns: The columns to read, in the order of ``schema``. None for all.
         """
         schema = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
         for number in numbers:
@@ -95,7 +95,7 @@ class ArrowSource:
                             yield in_schema(rows, schema)
 
     def first_rows(self, most_rows: int) -> pa.Table:
-        """Some rows of the first row group."""
+        """Returns the first rows of the first row group, at most ``most_rows``."""
         path, groups = self.units[0][0]
         with self._opened(path, self.schema) as file:
             batches = file.iter_batches(most_rows, row_groups=groups[:1], use_threads=False)
@@ -112,7 +112,7 @@ class ArrowSource:
 
 
 def _in_bounds(file: pq.ParquetFile, group: int, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-    """A row group at one go, which is fastest, unless another writer made it larger than a worker should hold."""
+    """Yields a row group in one table, which is fastest, or in batches if it is too large for a worker's memory."""
     if file.metadata.row_group(group).total_byte_size <= _MOST_BYTES_AT_ONCE:
         yield file.read_row_group(group, columns=columns, use_threads=False)
         return
@@ -121,12 +121,12 @@ def _in_bounds(file: pq.ParquetFile, group: int, columns: Sequence[str] | None) 
 
 
 def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of a schema, in its types; texts may have dictionaries in either."""
+    """Returns the schema's columns in its types. Texts may be dictionary-encoded in the rows, the schema or both."""
     return pa.table([in_type(rows.column(field.name), field.type) for field in schema], schema=schema)
 
 
 def _reads_alike(footer: pq.FileMetaData, schema: pa.Schema) -> bool:
-    """Whether Arrow and Spark read the same values from a file, under the table's names."""
+    """Returns whether Arrow and Spark read the same values from a file, under the table's column names."""
     try:
         found = footer.schema.to_arrow_schema()
     except (pa.ArrowException, OSError):
@@ -157,7 +157,7 @@ def _has_days(kind: pa.DataType) -> bool:
 
 
 def _is_canonical(value: str | None, kind: pa.DataType) -> bool:
-    """Whether Spark prints a partition's value as its folder has it."""
+    """Returns whether Spark prints a partition value exactly as its folder spells it."""
     if not value or pa.types.is_string(kind):
         return True
     try:
@@ -171,7 +171,7 @@ def _is_canonical(value: str | None, kind: pa.DataType) -> bool:
 
 
 def _small_dictionaries(footer: pq.FileMetaData) -> set[str]:
-    """The top-level columns that are worth being read as dictionaries, by how their chunks are stored."""
+    """Returns the top-level columns that are worth reading as dictionaries, judged by how their chunks are stored."""
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     return {
         path[0]
@@ -190,12 +190,12 @@ def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
 
 
 def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, whole_files: bool) -> Units:
-    """Row groups put together until a task has something to do.
+    """Combines row groups into units that are large enough for a task.
 
     Args:
         paths: The files.
-        footers: Theirs.
-        whole_files: Whether a file is read at one go, wherever it lies.
+        footers: Footers of the files.
+        whole_files: Whether to keep the row groups of a file together, because reading any of them reads the file.
     """
     units: list[list[Piece]] = []
     held = _UNIT_BYTES

@@ -1,4 +1,4 @@
-"""Whether two sets of rows are the same, whatever their order: a count and a sum of hashes over all columns."""
+"""Checks that two sets of rows are the same in any order, by a count and by sums of hashes for each column."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NO_HASH = ("map", "variant")
 
 
 def checksums(rows: DataFrame) -> dict[str, Any]:
-    """A checksum of each column by name, and the number of rows under an empty name.
+    """Returns a checksum of each column by name, and the number of rows under an empty name.
 
-    A column's checksum is the sum of the hashes of its values, each in decimal so that it cannot overflow.
+    A column's checksum is the sum of the hashes of its values, as decimals so that it cannot overflow.
     """
     sums = [
         functions.sum(
@@ -32,10 +32,10 @@ def checksums(rows: DataFrame) -> dict[str, Any]:
 
 
 def check_same_rows(before: DataFrame, after: DataFrame, subject: str) -> None:
-    """Compares the checksums of all columns.
+    """Checks that the checksums of all columns are equal.
 
     Raises:
-        WriteError: Names the columns that differ; nothing was committed.
+        WriteError: Some columns differ. The message names them. Nothing was committed.
     """
     old, new = checksums(before), checksums(after)
     wrong = [name or "the number of rows" for name in old if old[name] != new[name]]
@@ -44,7 +44,7 @@ def check_same_rows(before: DataFrame, after: DataFrame, subject: str) -> None:
 
 
 def _hashable(name: str, kind: DataType) -> Any:
-    """A column as something that Spark can hash: maps and variants have no hash, but a text."""
+    """Returns a column in a form that Spark can hash. Maps and variants have no hash, so they become JSON text."""
     column = functions.col(quoted(name))
     return functions.to_json(functions.struct(column)) if _has_no_hash(kind) else column
 

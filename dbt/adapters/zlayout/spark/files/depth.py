@@ -1,4 +1,4 @@
-"""The overlap depth of written files, from the statistics that came with them."""
+"""Computes the overlap depth of written files from their statistics."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 
 def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Sequence[Hashable]) -> float:
-    """Average number of files that share a point of the key space with a file.
+    """Returns the average number of files that share a point of the key space with a file.
 
     Args:
-        column_stats: A row a file, as the index keeps it.
+        column_stats: One row per file, as the index stores it.
         keys: The clustering keys.
-        partitions: The partition of each file; files of different ones share nothing.
+        partitions: Partition of each file. Files of different partitions never overlap.
     """
     names = column_paths(column_stats.schema)
     numbers: dict[Hashable, int] = {}

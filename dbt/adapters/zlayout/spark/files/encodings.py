@@ -1,4 +1,4 @@
-"""How the columns of a file are encoded: by what some of their rows take, where a dictionary does not plainly pay."""
+"""Chooses the encodings of a file's columns by measuring some rows, unless a dictionary clearly pays off."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from dbt.adapters.zlayout.spark.schema.arrow_columns import DIGITS_OF_EIGHT_BYTE
 
 FEWEST_ROWS = 1 << 14
 _MEASURED_ROWS = 1 << 14
-# A value that comes back so often makes a dictionary pay, whatever else could be done.
+# If values repeat this often on average, a dictionary always pays off.
 _PLAINLY_REPEATED = 16
 _NEARLY_UNIQUE = 0.98
-# Another encoding costs readers more than plain values do: it has to save something.
+# Other encodings cost readers more than plain values do, so they have to save some space.
 _WORTH = 0.95
 
 
 @dataclass(frozen=True)
 class Encodings:
-    """What stands in the place of Parquet's dictionaries.
+    """The encodings of columns that do not use Parquet's dictionaries.
 
     Attributes:
-        chosen: By top-level column 'PLAIN', 'DELTA_BINARY_PACKED' or 'DELTA_LENGTH_BYTE_ARRAY', which Spark's
-            vectorized reader knows since 3.3. Columns that are not named have dictionaries.
+        chosen: 'PLAIN', 'DELTA_BINARY_PACKED' or 'DELTA_LENGTH_BYTE_ARRAY' by top-level column. Spark's vectorized
+            reader supports them since 3.3. All other columns have dictionaries.
     """
 
     chosen: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: pa.Table, compression: Mapping[str, Any]) -> Encodings:
-        """Chooses encodings by rows as they will lie in a file; for few rows it is not worth the trouble.
+        """Chooses encodings for rows in the order in which a file will hold them. Few rows keep dictionaries.
 
         Args:
             rows: A row group.
-            compression: How pages are compressed, as ``ParquetWriter`` takes it.
+            compression: Compression options of ``ParquetWriter``.
         """
         if rows.num_rows < FEWEST_ROWS:
             return cls()
@@ -47,10 +47,10 @@ class Encodings:
         return cls({name: each for name, each in found.items() if each is not None})
 
     def options(self, leaf_names: list[str]) -> dict[str, Any]:
-        """The same as ``ParquetWriter`` takes it.
+        """Returns the encodings as options of ``ParquetWriter``.
 
         Args:
-            leaf_names: Of all leaves of the schema, as Parquet names them.
+            leaf_names: Parquet's names of all leaf columns of the schema.
         """
         if not self.chosen:
             return {}
@@ -65,7 +65,7 @@ DICTIONARIES = Encodings()
 
 
 def _encoding(column: pa.ChunkedArray, compression: Mapping[str, Any]) -> str | None:
-    """What is smaller than a dictionary; None where nothing is."""
+    """Returns the best encoding that is smaller than a dictionary, or None."""
     kind = column.type
     other = _other_encoding(kind)
     if other is None:
@@ -74,7 +74,7 @@ def _encoding(column: pa.ChunkedArray, compression: Mapping[str, Any]) -> str | 
     distinct, valid = pc.count_distinct(sample).as_py(), len(sample) - sample.null_count
     if distinct * _PLAINLY_REPEATED <= valid:
         return None
-    # Where next to none of a sample is met twice, next to none of all comes back often.
+    # If hardly any value repeats in a sample, hardly any repeats often in the whole column.
     nearly_unique, valid = distinct > _NEARLY_UNIQUE * valid, len(column) - column.null_count
     distinct = valid if nearly_unique else pc.count_distinct(column).as_py()
     if distinct * _PLAINLY_REPEATED <= valid:
@@ -85,7 +85,7 @@ def _encoding(column: pa.ChunkedArray, compression: Mapping[str, Any]) -> str | 
         packed = _bytes_per_row(sample, other, compression)
         if packed < _WORTH * plain:
             best, size = other, packed
-    # Every value once, and a number of so many bits for each row that has one.
+    # A dictionary holds each distinct value once, and each non-null row takes a code of that many bits.
     with_dictionary = (plain * distinct + valid * distinct.bit_length() / 8 * valid / len(column)) / max(1, valid)
     return best if size < with_dictionary else None
 

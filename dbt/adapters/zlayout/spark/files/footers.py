@@ -1,4 +1,4 @@
-"""Footers of files that are there already, read by a few threads of the driver."""
+"""Reads the footers of existing files in a few threads of the driver."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _LIKELY_BYTES = 64 << 10
 
 
 def read_footers(store: Store, paths: Sequence[str]) -> list[pq.FileMetaData]:
-    """The footer of each file.
+    """Returns the footer of each file.
 
     Args:
         store: The table's folder.
-        paths: Relative to it.
+        paths: Paths of the files relative to the folder.
 
     Raises:
-        OSError: A file cannot be read, or is no Parquet file (``pyarrow.ArrowInvalid``).
+        OSError: A file cannot be read, or is not a Parquet file (``pyarrow.ArrowInvalid``).
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         return list(pool.map(partial(_footer, store), paths))
 
 
 def footers_found(store: Store, paths: Sequence[str]) -> list[pq.FileMetaData | None]:
-    """The same, with None for a file that cannot be read or is no Parquet file."""
+    """Returns the footer of each file, or None for a file that cannot be read or is not a Parquet file."""
     with ThreadPoolExecutor(_THREADS) as pool:
         return list(pool.map(partial(_footer_or_none, store), paths))
 
@@ -46,7 +46,7 @@ def _footer_or_none(store: Store, path: str) -> pq.FileMetaData | None:
 def _footer(store: Store, path: str) -> pq.FileMetaData:
     try:
         footer = _read_footer(store, path)
-        # What is not looked at here would fail far from here.
+        # Read now, so that a damaged footer fails here and not later.
         _ = footer.created_by, footer.metadata, [footer.schema.column(i).path for i in range(footer.num_columns)]
     except UnicodeDecodeError as error:
         raise pa.ArrowInvalid(f"{path}: its footer is damaged: {error}") from error
@@ -64,7 +64,7 @@ def _read_footer(store: Store, path: str) -> pq.FileMetaData:
 
 def _footer_of_tail(store: Store, path: str) -> pq.FileMetaData:
     tail = store.read_tail(path, _LIKELY_BYTES)
-    # A file ends with its footer, the footer's length (4 bytes, little endian) and the letters PAR1.
+    # A file ends with the footer, the footer's length (4 bytes, little endian) and the letters PAR1.
     footer_bytes = int.from_bytes(tail[-8:-4], "little") + 8
     if footer_bytes > len(tail) == _LIKELY_BYTES:
         tail = store.read_tail(path, footer_bytes)

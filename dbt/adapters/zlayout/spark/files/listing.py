@@ -1,4 +1,4 @@
-"""The data files that lie in the folder of somebody else's table, as Spark would find them."""
+"""Lists the data files in the folder of a table that others write, as Spark would find them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path, new_group
 
-# A file that is written twice within one tick of its store's clock, with the same length, looks the same.
+# A file that is rewritten with the same length within one tick of its store's clock looks unchanged.
 _LOCAL_TICK_MS = 20
 _REMOTE_TICK_MS = 2_000
 
 
 def listed_files(store: Store, partition_by: Sequence[str]) -> DataFiles:
-    """The files by path, with row counts of 0; those outside of the partitions' folders are left out."""
+    """Returns the files by path, with row counts of 0. Files outside of partition folders are left out."""
     stored = [file for file in store.list("", recursive=True) if _looks_like_data(file)]
     placed = [(file, _partition_of(file.path, partition_by)) for file in stored]
     return DataFiles.of(
@@ -34,7 +34,7 @@ def listed_files(store: Store, partition_by: Sequence[str]) -> DataFiles:
 
 
 def same_files(files: DataFiles, others: DataFiles) -> pa.Array:
-    """Which files are among others with the same size and time; bool, one a file."""
+    """Returns a mask, bool per file: True if the other files hold the file with the same size and time."""
     position = pc.index_in(contiguous(files["path"]), value_set=contiguous(others["path"]))
     same = [
         pc.equal(contiguous(files[name]), contiguous(others[name]).take(position))
@@ -44,15 +44,15 @@ def same_files(files: DataFiles, others: DataFiles) -> pa.Array:
 
 
 def wait_a_tick(store: Store, files: DataFiles) -> None:
-    """Waits until whatever is written to these files from now on gets a later time than they have."""
+    """Waits until any further write to these files would give them a later time than they have now."""
     tick_ms = _LOCAL_TICK_MS if store.local_path("") is not None else _REMOTE_TICK_MS
     newest_ms = max(files["modified_ms"].to_pylist(), default=0)
-    # A store whose clock is ahead is not waited for longer than a tick.
+    # If the store's clock is ahead, this still waits at most one tick.
     time.sleep(max(0, min(newest_ms + tick_ms - time.time() * 1000, tick_ms)) / 1000)
 
 
 def _looks_like_data(file: StoredFile) -> bool:
-    """Spark takes any file for data whose name is not hidden, whatever it ends in."""
+    """Returns whether Spark treats a file as data: any file whose name is not hidden, whatever its extension."""
     return is_data_path(file.path) or is_data_path(f"{file.path}.parquet")
 
 

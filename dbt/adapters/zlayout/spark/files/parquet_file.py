@@ -1,4 +1,4 @@
-"""Writing one Parquet file with Arrow, row group by row group, so that every Spark reads it as one of its own."""
+"""Writes one Parquet file with Arrow, row group by row group, so that every Spark version reads it as its own."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dbt.adapters.zlayout.spark.schema.arrow_columns import at_path
 
 @dataclass(frozen=True)
 class ParquetSettings:
-    """How data files are written.
+    """Settings for writing data files.
 
     Attributes:
         compression: Parquet codec, as Arrow names it ('none' for no compression).
         schema_json: Spark's schema of the data columns, stored in the footer.
-        spark_version: Of the writing session. Without it Spark takes dates before 1582 for ambiguous and refuses them.
+        spark_version: Version of the writing session. Without it, Spark refuses dates before 1582 as ambiguous.
     """
 
     compression: str
@@ -34,7 +34,7 @@ class ParquetSettings:
 
     @property
     def codec(self) -> dict[str, Any]:
-        """Codec and level, as ``ParquetWriter`` takes them."""
+        """Codec and level, as options of ``ParquetWriter``."""
         return {"compression": self.compression, "compression_level": 3 if self.compression == "zstd" else None}
 
     def open(
@@ -44,13 +44,13 @@ class ParquetSettings:
         without_statistics: Collection[ColumnPath] = (),
         encodings: Encodings = DICTIONARIES,
     ) -> pq.ParquetWriter:
-        """A writer for rows of a schema.
+        """Returns a writer for rows of a schema.
 
         Args:
             sink: A path or a file.
             schema: Arrow types of the rows.
             without_statistics: Columns that get no bounds in the footer.
-            encodings: Of columns that shall have no dictionary.
+            encodings: Encodings of the columns without a dictionary.
         """
         leaves = _leaf_names(schema) if without_statistics or encodings.chosen else {}
         statistics: bool | list[str] = True
@@ -67,7 +67,7 @@ class ParquetSettings:
             store_schema=False,
             **encodings.options(list(leaves.values())),
         )
-        # Not by way of the schema: its metadata is dropped together with Arrow's own copy of the schema.
+        # Not set on the schema: with store_schema=False, Arrow drops the schema's metadata.
         writer.add_key_value_metadata(
             {
                 "org.apache.spark.version": self.spark_version,
@@ -79,7 +79,7 @@ class ParquetSettings:
 
 @dataclass(frozen=True)
 class FloatFacts:
-    """What a float column holds: bounds without NaN (None where there is no other value), nulls and NaNs."""
+    """Statistics of a float column: bounds without NaN (None if there is no other value), null and NaN counts."""
 
     minimum: float | None = None
     maximum: float | None = None
@@ -87,7 +87,7 @@ class FloatFacts:
     nan_count: int = 0
 
     def and_of(self, column: pa.ChunkedArray | pa.Array) -> FloatFacts:
-        """The facts with those of more rows."""
+        """Returns the statistics with those of more rows added."""
         nan = pc.is_nan(column)
         bounds = pc.min_max(column.filter(pc.invert(pc.fill_null(nan, True)))).as_py()
         lows = [each for each in (self.minimum, bounds["min"]) if each is not None]
@@ -102,13 +102,13 @@ class FloatFacts:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A finished local file, before it is put in place.
+    """A finished local file that is not yet in the table's folder.
 
     Attributes:
-        local: Where it lies now.
-        metadata: Its footer.
-        floats: What was seen of each float column.
-        null_counts: Nulls of each column that was asked for.
+        local: Path of the local file.
+        metadata: The file's footer.
+        floats: Statistics of each float column.
+        null_counts: Number of nulls in each required column.
     """
 
     local: Path
@@ -120,16 +120,16 @@ class WrittenFile:
 
 
 class ParquetFile:
-    """One file being written on this machine.
+    """One local Parquet file while it is written.
 
     Args:
-        local: Where.
+        local: Path of the file.
         schema: Arrow types of the data columns.
-        settings: How to write.
+        settings: How to write the file.
         required: Columns whose nulls are counted.
-        without_statistics: Float columns that may hold NaN in this file. Spark orders NaN above every number, footers
-            leave it out of their bounds, and Spark's reader trusts them: bounds beside a NaN would lose rows.
-        encodings: Of columns that shall have no dictionary.
+        without_statistics: Float columns that may hold NaN in this file. Spark orders NaN above every number, but a
+            footer's bounds leave it out. Spark's reader trusts the bounds, so it would lose rows with NaN.
+        encodings: Encodings of the columns without a dictionary.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class ParquetFile:
         self.row_count = 0
 
     def write_row_group(self, rows: pa.Table) -> None:
-        """Appends the rows, in their order, as one row group; only columns ``without_statistics`` may hold NaN."""
+        """Appends the rows in their order as one row group. Only columns ``without_statistics`` may hold NaN."""
         if not rows.num_rows:
             return
         for path, facts in self._floats.items():
@@ -161,11 +161,11 @@ class ParquetFile:
         self.row_count += rows.num_rows
 
     def bytes_so_far(self) -> int:
-        """Size of what is on disk, the footer not counted."""
+        """Returns the bytes on disk so far, without the footer."""
         return self._local.stat().st_size
 
     def close(self) -> WrittenFile:
-        """Writes the footer."""
+        """Writes the footer and returns the finished file."""
         self._writer.close()
         return WrittenFile(
             self._local,
@@ -177,23 +177,23 @@ class ParquetFile:
         )
 
     def discard(self) -> None:
-        """Removes what was written."""
+        """Closes and deletes the file."""
         self._writer.close()
         self._local.unlink(missing_ok=True)
 
 
 def float_paths(schema: pa.Schema) -> list[ColumnPath]:
-    """Float columns, and float fields of structs; Spark does not push filters into lists and maps."""
+    """Returns the float columns and float fields of structs. Spark does not push filters into lists and maps."""
     return [path for path in _leaf_names(schema) if pa.types.is_floating(_type_at(schema, path))]
 
 
 def with_nan(rows: pa.Table, paths: Collection[ColumnPath]) -> frozenset[ColumnPath]:
-    """Those of the float columns that hold a NaN."""
+    """Returns the float columns that hold a NaN."""
     return frozenset(path for path in paths if pc.any(pc.is_nan(at_path(rows, path))).as_py())
 
 
 def _leaf_names(schema: pa.Schema) -> dict[ColumnPath, str]:
-    """The name that Parquet gives each leaf, by its path; leaves of lists and maps go by that name alone."""
+    """Returns Parquet's name of each leaf column, by its path. Paths inside lists and maps contain a mark."""
     sink = io.BytesIO()
     pq.ParquetWriter(sink, schema, store_schema=False).close()
     leaves = pq.read_metadata(sink).schema
@@ -209,7 +209,7 @@ def _leaf_paths(kind: pa.DataType, path: ColumnPath) -> Iterator[ColumnPath]:
     if not children:
         yield path
     for child in children:
-        # The mark keeps what is inside a list apart from any column that a user could name.
+        # The mark keeps a leaf inside a list or map apart from any column that a user could name.
         inside = () if pa.types.is_struct(kind) else ("[]",)
         yield from _leaf_paths(child.type, (*path, *inside, child.name))
 
@@ -226,12 +226,12 @@ def _type_at(schema: pa.Schema, path: ColumnPath) -> pa.DataType:
 def encoded_bytes_per_row(
     rows: pa.Table, settings: ParquetSettings, target_file_bytes: int, without: Sequence[str] = ()
 ) -> float:
-    """Bytes that a row takes in a file of the wanted size, measured by writing some rows.
+    """Returns the bytes that a row takes in a file of the target size, measured by writing some rows.
 
     Args:
-        rows: Some.
+        rows: The rows to measure.
         settings: How files are written.
-        target_file_bytes: Wanted size of a file: one of few rows is encoded as `Encodings` says for few.
+        target_file_bytes: Target size of a file. If that is only a few rows, `Encodings` keeps dictionaries.
         without: Columns that files do not hold.
     """
     kept = rows.drop_columns(list(without)) if without else rows
@@ -249,5 +249,5 @@ def _bytes_per_row(rows: pa.Table, settings: ParquetSettings, encodings: Encodin
 
 
 def ordered_by(rows: pa.Table, curve_values: np.ndarray) -> pa.Table:
-    """The rows in the curve's order; rows of equal value keep theirs."""
+    """Returns the rows in the order of the curve. Rows with equal curve values keep their order."""
     return rows.take(pa.array(np.argsort(curve_values, kind="stable")))

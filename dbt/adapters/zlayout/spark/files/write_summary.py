@@ -1,4 +1,4 @@
-"""What a write did, in the numbers that a person and run_results.json want."""
+"""The summary of a write, for users and for run_results.json."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ class CommitSummary:
     """What one write did.
 
     Attributes:
-        version: Of the table now.
-        instant: Of the commit.
+        version: Current version of the table.
+        instant: Instant of the commit.
         operation: 'create', 'replace', 'adopt', 'append', 'merge' …
-        rows: Rows written, those that were only carried over into new files among them.
-        files_added: Files the version has that the one before had not.
-        files_removed: The reverse.
-        bytes_added: Their size.
-        bytes_removed: Their size.
-        data_passes: How often the rows went through: 1 when one task wrote them or stored cuts could be used.
-        overlap_depth: Files that a point of the key space lies in, on average; 1.0 is best.
+        rows: Number of rows written, including rows that were only copied to new files.
+        files_added: Number of files in this version that were not in the one before.
+        files_removed: Number of files in the version before that are not in this one.
+        bytes_added: Size of the added files.
+        bytes_removed: Size of the removed files.
+        data_passes: How often the rows went through Spark. 1 if one task wrote them or stored cuts could be used.
+        overlap_depth: Average number of files over a point of the key space. 1.0 is best.
         phases: Seconds by phase.
-        rows_inserted: Rows that are new.
-        rows_updated: Rows that have new values.
-        rows_deleted: Rows that are gone.
-        files_total: Files that the table had before.
-        groups_touched: File groups that got logs.
-        log_bytes: Size of these.
-        compacted: What a compaction after the write did, see `CompactionSummary`; empty where none was due.
-        unfinished: What failed after the commit and is left to the next writer, a sentence each.
+        rows_inserted: Number of new rows.
+        rows_updated: Number of rows with new values.
+        rows_deleted: Number of rows removed.
+        files_total: Number of files in the table before the write.
+        groups_touched: Number of file groups that got log files.
+        log_bytes: Size of these log files.
+        compacted: What a compaction after the write did, see `CompactionSummary`. Empty if none was due.
+        unfinished: Steps that failed after the commit and are left to the next writer, one sentence each.
     """
 
     version: int
@@ -58,20 +58,20 @@ class CommitSummary:
 
     @classmethod
     def of_nothing(cls, snapshot: Snapshot, operation: str) -> CommitSummary:
-        """What a write did that found nothing to do."""
+        """Returns the summary of a write that found nothing to do."""
         return cls(snapshot.version, snapshot.instant, operation, 0, 0, 0, 0, 0, 0, 1.0, {})
 
     @property
     def bytes_written(self) -> int:
-        """Size of the files that the write made."""
+        """Size of the files that the write added."""
         return self.bytes_added
 
     def __getitem__(self, name: str) -> Any:
-        """A figure by its name, as in run_results.json."""
+        """Returns a figure by its name, as in run_results.json."""
         return self.to_dict()[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Returns the summary as plain values."""
         return {
             **vars(self),
             "bytes_written": self.bytes_written,

@@ -1,4 +1,4 @@
-"""What a task reports of a file it wrote: its place, its size and its statistics, small enough to collect."""
+"""The report of a file that a task has written: path, size and statistics, small enough to collect."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ REPORT_SCHEMA = "file string, statistics binary, missing string"
 
 @dataclass(frozen=True)
 class Tracking:
-    """Which columns are reported on.
+    """The columns that a report covers.
 
     Attributes:
-        columns: Those whose statistics the index keeps.
-        required: Top-level columns that may hold no null.
+        columns: Columns with statistics in the index.
+        required: Top-level columns that must not hold nulls.
     """
 
     columns: tuple[TrackedColumn, ...]
@@ -37,12 +37,12 @@ class Tracking:
 
 @dataclass(frozen=True)
 class FileReport:
-    """One file as it was put in place.
+    """The report of one file that is in the table's folder.
 
     Attributes:
-        file: Its entry in the snapshot.
-        statistics: One row of the index's ``column_stats``.
-        nulls: For each required column the number of nulls in it.
+        file: The file's entry in the snapshot.
+        statistics: The file's row of ``column_stats`` in the index.
+        nulls: Number of nulls in each required column.
     """
 
     file: DataFile
@@ -58,7 +58,7 @@ class FileReport:
         written: WrittenFile,
         tracking: Tracking,
     ) -> FileReport:
-        """The report of a file that has just been put in place."""
+        """Returns the report of a file that this package has just written."""
         file = DataFile(stored.path, partition, written.row_count, stored.size_bytes, stored.modified_ms, group)
         statistics = _statistics(file.path, written.metadata, written.floats, tracking)
         values = dict(partition)
@@ -77,19 +77,19 @@ class FileReport:
         metadata: pq.FileMetaData,
         tracking: Tracking,
     ) -> FileReport:
-        """The report of a file that Spark's own writer made; its nulls are counted elsewhere."""
+        """Returns the report of a file that Spark's own writer made. Its nulls are counted elsewhere."""
         file = DataFile(stored.path, partition, metadata.num_rows, stored.size_bytes, stored.modified_ms, group)
         return cls(file, _statistics(file.path, metadata, {}, tracking), {})
 
     @classmethod
     def of_row(cls, row: Any) -> FileReport:
-        """The report from a collected row of ``REPORT_SCHEMA``."""
+        """Returns the report in a collected row of ``REPORT_SCHEMA``."""
         raw = json.loads(row.file)
         raw["partition"] = tuple(tuple(each) for each in raw["partition"])
         return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing))
 
     def to_batch(self) -> pa.RecordBatch:
-        """The report as a batch of ``REPORT_SCHEMA``."""
+        """Returns the report as a batch of ``REPORT_SCHEMA``."""
         return pa.RecordBatch.from_pydict(
             {
                 "file": [json.dumps(vars(self.file))],
@@ -100,12 +100,12 @@ class FileReport:
 
 
 def statistics_of(files: Sequence[FileReport], tracked: Sequence[TrackedColumn]) -> pa.Table:
-    """The statistics of all files, a row a file, as the index keeps them."""
+    """Returns the statistics of all files, one row per file, as the index stores them."""
     return pa.concat_tables([each.statistics for each in files]) if files else footer_table([], [], tracked)
 
 
 def drift_of(files: Sequence[FileReport], target_file_bytes: int) -> float:
-    """How far the mean file, or the largest against the mean, is from what the cuts were made for; 1.0 is on target."""
+    """Returns how far the mean file size, or the largest size against the mean, is off target. 1.0 is on target."""
     if len(files) < 2:
         return 1e9
     sizes = [each.file.size_bytes for each in files]
@@ -125,6 +125,6 @@ def _statistics(
 
 
 def _float_footer(facts: FloatFacts, rows: int) -> ColumnFooter:
-    """What was seen while writing: footers say nothing of NaN, and nothing at all where there is one."""
+    """Returns the statistics seen while writing. Footers never mention NaN, and lack statistics where there is one."""
     bounds = None if facts.minimum is None else Bounds(facts.minimum, facts.maximum)
     return ColumnFooter(bounds, facts.null_count, facts.nan_count, rows)

@@ -1,1 +1,1 @@
-"""The index of a table: building, refreshing and verifying it."""
+"""Builds, refreshes and verifies the index of a table."""

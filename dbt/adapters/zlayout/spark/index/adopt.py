@@ -1,4 +1,4 @@
-"""An index for a Parquet table that is there already, from its footers; on demand the table becomes managed too."""
+"""Adopts an existing Parquet table: indexes it from its footers, and makes it a managed table if asked."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def adopt_table(
 
     Args:
         spark: The session.
-        name: Of the table.
-        config: Keys and columns of the statistics.
-        managed: Also put the table on a timeline and a manifest of its own: from then on only files that are committed
-            there are read. Otherwise other tools go on writing as they like.
+        name: Name of the table.
+        config: Clustering keys and columns with statistics.
+        managed: Also give the table a log and a manifest. From then on, readers see only committed files. Otherwise,
+            other tools keep writing to it as they like.
 
     Raises:
-        TableNotFoundError: There is no such table.
-        UnsupportedError: It is a view, no Parquet table, managed already, or has partitions outside its folder.
-        ConfigError: The settings do not fit its columns.
+        TableNotFoundError: The table does not exist.
+        UnsupportedError: It is a view, not a Parquet table, already managed, or has partitions outside its folder.
+        ConfigError: The settings do not fit the table's columns.
     """
     started = time.perf_counter()
     catalog = Catalog(spark)
@@ -77,7 +77,7 @@ def adopt_table(
     location = str(entry.location)
     store = open_store(location)
     table_file = read_table_file(store)
-    # A catalog that does not know yet is what an adoption that was interrupted leaves: it is done again.
+    # An interrupted adoption leaves a catalog that does not know of it yet. In that case the adoption is repeated.
     timeline = Timeline(store)
     if (
         table_file is not None
@@ -167,7 +167,7 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
 
 
 def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
-    """Of the files in a folder those that its manifest shows."""
+    """Returns the files of a folder that its manifest lists."""
     gone = set(shown).difference(files["path"].to_pylist())
     if gone:
         raise CorruptError(
@@ -178,7 +178,7 @@ def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
 
 
 def _dropped(store: Store, files: DataFiles, schema_json: str) -> list[str]:
-    """Columns that files still hold and the table does not: one that gets such a name later must not show them."""
+    """Returns columns that only the files hold. A new column of such a name must not show their old values."""
     names = {each.name.lower() for each in fields_of(schema_json)}
     footers = footers_found(store, files["path"].to_pylist())
     schemas = (footer.schema.to_arrow_schema() for footer in footers if footer is not None)
@@ -187,8 +187,8 @@ def _dropped(store: Store, files: DataFiles, schema_json: str) -> list[str]:
 
 
 def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:
-    """A managed table reads exactly what is committed, so this must be what Spark reads today."""
-    # What the session remembers of the files may be older than they are.
+    """Checks that Spark reads exactly these files today, because a managed table reads exactly what is committed."""
+    # The session's cached list of files may be out of date.
     catalog.forget_relation(name)
     listed = {unescaped(str(each)) for each in spark_relation(catalog, name).location().inputFiles()}
     ours = {unescaped(qualified(store.root_uri, path)) for path in files.column("path").to_pylist()}

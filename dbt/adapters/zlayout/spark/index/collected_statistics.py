@@ -1,4 +1,4 @@
-"""Statistics of files that are there already: from their footers where these can be trusted, else from their data."""
+"""Collects statistics of existing files, from their footers if these can be trusted and from their data otherwise."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.index.data_statistics import Seen
 
 _LOG = logging.getLogger(__name__)
-# One damaged file of a thousand is found in half as many; where nothing can be read this is soon over.
+# Halving finds one damaged file of a thousand in about twenty reads. If nothing can be read, it ends soon.
 _MOST_READS = 24
 
 Examine = Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], "Mapping[str, Seen]"]
-"""Reads columns of files, by path; see `seen_in_data`."""
+"""Reads the given columns of each file, by path, see `seen_in_data`."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What could be learned of some files.
+    """Statistics collected from some files.
 
     Attributes:
-        files: Those that could be read, with their row counts.
-        column_stats: A row for each, as the index keeps it.
-        unreadable: Paths of the others: gone, or no Parquet files.
-        data_files: How many of them were read for more than their footer.
+        files: The files that could be read, with their row counts.
+        column_stats: One row per file, as the index stores it.
+        unreadable: Paths of the other files, which are gone or are not Parquet files.
+        data_files: Number of files of which more than the footer was read.
     """
 
     files: DataFiles
@@ -53,7 +53,7 @@ class Collected:
     data_files: int = 0
 
     def plus(self, more: Collected) -> Collected:
-        """These and others."""
+        """Returns these statistics together with others."""
         return Collected(
             self.files.plus(more.files),
             stacked([self.column_stats, more.column_stats]),
@@ -62,10 +62,10 @@ class Collected:
         )
 
     def only(self, keep: pa.Array) -> Collected:
-        """Some of the files.
+        """Returns the statistics of some of the files.
 
         Args:
-            keep: bool, one a file.
+            keep: bool, one per file.
         """
         files = self.files.filter(keep)
         live = pc.is_in(self.column_stats.column("path"), value_set=contiguous(files["path"]))
@@ -79,14 +79,14 @@ def collect(
     examine: Examine,
     known: pa.Table | None = None,
 ) -> Collected:
-    """Learns what can be had of files; what cannot be had is unknown.
+    """Collects statistics of files. What cannot be determined is unknown.
 
     Args:
         store: The table's folder.
-        files: The files; their row counts are not looked at.
+        files: The files. Their row counts are ignored.
         columns: The columns to track.
-        examine: Reads data.
-        known: Statistics of some of the files; what is complete in them is kept, and not looked for.
+        examine: Reads the data of files.
+        known: Statistics of some of the files. Complete ones are kept and not collected again.
     """
     if not len(files):
         return Collected(files, known.slice(0, 0) if known is not None else footer_table([], [], columns))
@@ -122,7 +122,7 @@ def _examined(
     wanted: Mapping[str, Sequence[TrackedColumn]],
     examine: Examine,
 ) -> tuple[pa.Array, list[FooterStatistics]]:
-    """The entries with what the data says, and for each file whether its data has been asked."""
+    """Completes the entries from data. Also returns, per file, whether everything that was wanted has been read."""
     paths = files["path"].to_pylist()
     seen = _seen(files, wanted, examine) if wanted else {}
     done = [
@@ -133,7 +133,7 @@ def _examined(
 
 
 def _seen(files: DataFiles, wanted: Mapping[str, Sequence[TrackedColumn]], examine: Examine) -> dict[str, Seen]:
-    """What data says of those files that can be read; of a damaged one less is known, and nothing is wrong."""
+    """Reads the data of the files that can be read. Damaged files are left out: less is known, but nothing is wrong."""
     seen: dict[str, Seen] = {}
     left = [list(wanted)]
     for _ in range(_MOST_READS):
@@ -150,7 +150,7 @@ def _seen(files: DataFiles, wanted: Mapping[str, Sequence[TrackedColumn]], exami
 
 
 def _kept(known: pa.Table | None, files: DataFiles, columns: Sequence[TrackedColumn]) -> dict[ColumnPath, pa.Array]:
-    """Of each column and file whether what is known stays."""
+    """Returns, for each column and file, whether the known statistics are kept."""
     nothing = pa.repeat(False, len(files))
     kept = {each.path: nothing for each in columns}
     if known is not None:

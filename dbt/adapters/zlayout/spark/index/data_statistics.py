@@ -1,7 +1,7 @@
-"""Statistics from the data itself, of the files and columns whose footers leave something open: one Spark job.
+"""Computes statistics from the data itself, for files and columns whose footers leave something open.
 
-Spark reads, so that a value here is what a query sees; Arrow in Python workers compares, batch by batch and without a
-sort or a shuffle of rows.
+Spark reads the data, so that values are what a query sees. Arrow compares them in Python workers, batch by batch,
+without sorting or shuffling rows. It takes one Spark job for each set of columns.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Seen = Mapping[ColumnPath, ColumnFooter]
 
 @dataclass(frozen=True)
 class _Scan:
-    """What a task needs to know; its rows have the columns in their order, then the URI of the file."""
+    """Task spec of the scan. Its rows have the columns in this order, followed by the URI of the file."""
 
     columns: tuple[TrackedColumn, ...]
 
@@ -80,14 +80,14 @@ def examining(
     partition_by: tuple[str, ...],
     progress: Progress | None = None,
 ) -> Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], dict[str, Seen]]:
-    """`seen_in_data` of one table.
+    """Returns `seen_in_data` for one table.
 
     Args:
         spark: The session whose cluster reads.
         store: The table's folder.
-        schema_json: Spark's JSON of the table's columns.
-        partition_by: Its partition columns, which are not in the files.
-        progress: Takes a line now and then.
+        schema_json: The table's columns, as Spark's JSON.
+        partition_by: The partition columns, which the files do not hold.
+        progress: Called with a line of text as the work goes on.
     """
     data_json, _ = split_partition_columns(schema_json, partition_by)
     return lambda files, wanted: seen_in_data(spark, store, data_json, files, wanted, progress)
@@ -101,18 +101,18 @@ def seen_in_data(
     wanted: Mapping[str, Sequence[TrackedColumn]],
     progress: Progress | None,
 ) -> dict[str, Seen]:
-    """Reads columns of files and tells what they hold.
+    """Reads columns of files and returns their statistics.
 
     Args:
         spark: The session whose cluster reads.
         store: The table's folder.
-        data_json: Spark's JSON of the columns in the files.
-        files: The files, among others.
-        wanted: The columns to read, by path of the file.
-        progress: Takes a line now and then.
+        data_json: The columns in the files, as Spark's JSON.
+        files: Files, which include those to read.
+        wanted: The columns to read of each file, by its path.
+        progress: Called with a line of text as the work goes on.
 
     Returns:
-        By path and column; files that hold no row are left out.
+        Statistics by path and column. Files without a row are left out.
     """
     session = _reading_session(spark)
     by_columns: dict[tuple[TrackedColumn, ...], list[str]] = {}
@@ -137,7 +137,7 @@ def seen_in_data(
 
 
 def _merged(pieces: pa.Table, columns: Sequence[TrackedColumn]) -> pa.Table:
-    """One row a file from the rows of its pieces."""
+    """Merges the rows of each file's pieces into one row per file."""
     encoded = contiguous(pieces.column("path")).dictionary_encode()
     groups, count = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
     structs = [merge_statistics(contiguous(pieces.column(f"c{i}")), groups, count) for i in range(len(columns))]
@@ -145,7 +145,7 @@ def _merged(pieces: pa.Table, columns: Sequence[TrackedColumn]) -> pa.Table:
 
 
 def _reading_session(spark: SparkSession) -> SparkSession:
-    """A session in which a file is read whole, as it is stored, or not at all."""
+    """Returns a session that reads a file completely and exactly as it is stored, or fails."""
     use_driver_python(spark)
     session = spark.newSession()
     settings = {
@@ -164,7 +164,7 @@ def _reading_session(spark: SparkSession) -> SparkSession:
 
 
 def _opened(store: Store, data_json: str, files: DataFiles) -> TableSnapshot:
-    # Values of folders are no concern of the data: without partitions the files are just a list.
+    # Partition values do not matter for the data. Without partitions, the files are a plain list.
     names = [name for name in files.arrow.schema.names if name != "partition"]
     plain = DataFiles.from_columns((), partition_values=[], **{name: contiguous(files[name]) for name in names})
     snapshot = Snapshot(
@@ -183,7 +183,7 @@ def _opened(store: Store, data_json: str, files: DataFiles) -> TableSnapshot:
 
 
 def _by_bytes(schema_json: str) -> str:
-    """The schema with every kind of text as plain strings, which compare by their bytes."""
+    """Returns the schema with every text type replaced by plain strings, which compare by their bytes."""
     return json.dumps(_plain(json.loads(schema_json)), ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Whether the index tells the truth about the folder: the check behind the freshness test."""
+"""Checks whether the index matches the folder, for the freshness test."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
 def stale_files(opened: TableSnapshot) -> pa.Table:
-    """Where live files, index and folder disagree.
+    """Returns the files about which snapshot, index and folder disagree.
 
     Returns:
-        ``path`` string, ``reason`` string, sorted; no rows when all is fresh.
+        ``path`` string, ``reason`` string, sorted. No rows if everything is fresh.
     """
     store, files = opened.store, opened.snapshot.files
     stored = [each for each in store.list("", recursive=True) if is_data_path(each.path)]
@@ -42,7 +42,7 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
     except ZlayoutError:
         index_files = pa.table({name: pa.array([], kind) for name, kind in _NO_FILES.items()})
     if not opened.managed:
-        # Whatever lies in somebody else's folder is live; that no version lists it means that the index is behind.
+        # Every file in an indexed table's folder is live. If no version lists a file, the index is behind.
         found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts)
         behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
         return found.set_column(1, "reason", behind)
@@ -50,7 +50,7 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
     lost = {each.path for each in orphans(timeline)}
     retained = {each.path for each in stored} - lost
     found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
-    # Sessions that skip files read the log, all others the manifest: both must say the same of the newest version.
+    # Sessions that skip files read the log and all others the manifest. Both must agree on the newest version.
     newest = timeline.snapshot()
     if shows(store, newest):
         return found
@@ -62,7 +62,7 @@ def _row_count(store: Store, path: str) -> int:
     try:
         return int(read_footers(store, [path])[0].num_rows)
     except (OSError, pa.ArrowException):
-        return -1  # no row count equals this, so the file is named
+        return -1  # no row count equals this, so the file is reported
 
 
 _OTHER_MANIFEST = "Spark's manifest is missing, or lists other files than the newest version"

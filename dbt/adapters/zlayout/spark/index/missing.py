@@ -1,4 +1,4 @@
-"""Files that a table lists and that are gone from its folder: naming them, and giving their rows up on demand."""
+"""Finds files that a table lists but that are gone from its folder, and drops them from the table if asked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def missing_files(store: Store, files: DataFiles) -> tuple[str, ...]:
-    """Paths of the files that are not in the folder; one listing."""
+    """Returns the paths of files that are not in the folder. It lists the folder once."""
     if not len(files):
         return ()
     stored = pa.array([each.path for each in store.list("", recursive=True)], pa.string())
@@ -38,14 +38,14 @@ def missing_files(store: Store, files: DataFiles) -> tuple[str, ...]:
 
 
 def drop_missing(spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None) -> int:
-    """Commits a version without the files that are gone; their rows are lost with them.
+    """Commits a version without the missing files. Their rows are lost.
 
     Returns:
-        The number of files.
+        The number of files dropped.
 
     Raises:
-        UnsupportedError: The table is only indexed, or merges on read; or not one of its files is there.
-        ConflictError: Another writer changed these files meanwhile.
+        UnsupportedError: The table is only indexed, is merge-on-read, or all of its files are missing.
+        ConflictError: Another writer changed these files in the meantime.
     """
     if not opened.managed:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Taking in the files that another tool wrote into the folder of a managed table: an append of these files."""
+"""Appends files that another tool wrote into the folder of a managed table."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _NULLABILITY = {"nullable", "containsNull", "valueContainsNull", "metadata"}
 
 
 def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None) -> int:
-    """Appends the files of other tools that lie in a managed table's folder, all of them or none.
+    """Appends the files of other tools in a managed table's folder, all of them or none.
 
-    Files in this format that no version lists are what writers left that failed: they are never taken.
+    Files with this package's names that no version lists are left over from failed writers. They are never taken.
 
     Returns:
-        The number of files.
+        The number of files appended.
 
     Raises:
-        UnsupportedError: A file does not fit the table; or the table is only indexed.
-        ConflictError: Files changed, or another writer changed the columns, meanwhile.
+        UnsupportedError: A file does not fit the table, or the table is only indexed or merge-on-read.
+        ConflictError: The files changed in the meantime, or another writer changed the columns.
     """
     if not opened.managed:
         raise UnsupportedError(
@@ -120,7 +120,7 @@ def _check_partitions(name: TableName, files: DataFiles, base: Snapshot) -> None
     for column in base.partition_by:
         texts = files.partition_values(column)
         kind = types[column]
-        # A timestamp is spelled in the zone of the session that wrote it, whichever that was.
+        # A timestamp is spelled in the time zone of the session that wrote it, which is not known here.
         known = typed_partition_values(texts, kind, "UTC").known if kind is not None else pa.repeat(True, len(files))
         if not pc.all(known, min_count=0).as_py():
             position = known.to_pylist().index(False)
@@ -130,9 +130,9 @@ def _check_partitions(name: TableName, files: DataFiles, base: Snapshot) -> None
 
 
 def _check_columns(spark: SparkSession, name: TableName, path: str, uri: str, base: Snapshot) -> None:
-    """Returns if a file has the table's columns, by name and type, in whatever order."""
+    """Checks that a file has the table's columns, by name and type, in any order."""
     try:
-        # Spark would take letters of a path for a pattern, and folders for columns.
+        # Otherwise Spark would read the path as a pattern, and folders as partition columns.
         reader = spark.read.option("__globPaths__", "false").option("recursiveFileLookup", "true")
         found = _types(json.loads(reader.parquet(uri).schema.json())["fields"])
     except Exception as error:
@@ -154,7 +154,7 @@ def _types(fields: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(kind: Any) -> Any:
-    """A type without what its values may lack, and with texts of every length alike."""
+    """Returns a type without nullability and metadata, and with every text type as a plain string."""
     if isinstance(kind, str):
         return "string" if kind.startswith(("char(", "varchar(", "string collate")) else kind
     if isinstance(kind, list):

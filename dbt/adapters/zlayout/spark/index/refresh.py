@@ -1,4 +1,4 @@
-"""Bringing an index to the live files, as an action on the timeline that gives way to every write."""
+"""Brings an index up to date with the live files, as an action on the timeline that gives way to every write."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ROUNDS = 3
 
 @dataclass(frozen=True)
 class Goal:
-    """What an index shall describe.
+    """What an index should describe.
 
     Attributes:
-        tracked: Columns with statistics, of a version.
-        listed: The files of the folder, for a table that others write; None where the versions say what the files are.
-        schema_json: The table's columns, for the same; None where the versions say it.
+        tracked: Returns the columns with statistics of a version.
+        listed: Lists the files of the folder, for an indexed table. None for a managed table: its log lists them.
+        schema_json: Columns of an indexed table. None for a managed table, whose log holds them.
     """
 
     tracked: Callable[[Snapshot], tuple[TrackedColumn, ...]]
@@ -46,19 +46,19 @@ class Goal:
 
 @dataclass(frozen=True)
 class Refreshed:
-    """What a refresh did.
+    """Summary of a refresh.
 
     Attributes:
-        version: Of the table now.
-        files_added: Files that the index did not list.
-        files_removed: Files that it listed and that are gone.
-        files_changed: Files whose size or time is another.
-        files_rebuilt: Other files whose statistics were missing, damaged or not complete.
-        data_files: Files of which more than the footer was read.
-        repaired: Whether slices were damaged or missing, and all were written anew.
-        unreadable: Files that are no Parquet files, or could not be read; queries read them always.
-        missing: Files that a managed table lists and that are gone from its folder: queries that need them fail.
-        files_dropped: Such files that were taken out of the table, with their rows.
+        version: Current version of the table.
+        files_added: Number of files that the index did not list.
+        files_removed: Number of files that it listed but that are gone.
+        files_changed: Number of files whose size or time differs.
+        files_rebuilt: Number of other files whose statistics were missing, damaged or incomplete.
+        data_files: Number of files of which more than the footer was read.
+        repaired: Whether index slices were damaged or missing, so that all were rewritten.
+        unreadable: Files that are not Parquet files or could not be read. Queries always read them.
+        missing: Files that a managed table lists but that are gone from its folder. Queries that need them fail.
+        files_dropped: Number of missing files that were dropped from the table, with their rows.
     """
 
     version: int
@@ -75,7 +75,7 @@ class Refreshed:
 
 @dataclass(frozen=True)
 class _Work:
-    """What is to be done on top of one version."""
+    """What a refresh has to do on top of one version."""
 
     snapshot: Snapshot
     added: DataFiles
@@ -95,7 +95,7 @@ class _Work:
 
     @property
     def outdated(self) -> tuple[str, ...]:
-        """Files that the version lists as they are not, or not any more."""
+        """Paths of the files that have changed or are gone since the version listed them."""
         return (*self.removed, *self.changed["path"].to_pylist())
 
     @property
@@ -105,7 +105,7 @@ class _Work:
 
     @property
     def known(self) -> pa.Table:
-        """What the index has of files that are as they were."""
+        """The index's statistics of unchanged files."""
         stored = self.gaps.known
         return stored.filter(pc.invert(pc.is_in(stored.column("path"), value_set=pa.array(self.outdated, pa.string()))))
 
@@ -116,8 +116,8 @@ class Refresh:
 
     Attributes:
         timeline: The table's timeline.
-        goal: What the index shall describe.
-        examine: Reads data where footers do not suffice.
+        goal: What the index should describe.
+        examine: Reads data if the footers are not enough.
     """
 
     timeline: Timeline
@@ -125,7 +125,7 @@ class Refresh:
     examine: Examine
 
     def run(self) -> Refreshed:
-        """Does what is to be done; nothing to do makes no version.
+        """Refreshes the index. If there is nothing to do, it commits no version.
 
         Raises:
             ConflictError: Other writers were in the way several times in a row.
@@ -190,19 +190,19 @@ class Refresh:
             raise ConflictError(f"{table_file.name} was taken under management meanwhile; open it again")
 
     def _index(self, looked_at: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
-        # Others may refresh, too, or take the table over: what the folder holds must then be looked at again.
+        # Another session may refresh too, or adopt the table. The folder must then be listed again.
         if self.goal.listed is not None and head is not None and head.version != looked_at:
             raise ConflictError("another session refreshed the index at the same time; run it again")
         return update(head)
 
     def _caught_up(self) -> tuple[_Work, Collected]:
-        """What is to be done on top of the newest version, and what was learned for it."""
+        """Returns the work on top of the newest version, and the statistics collected for it."""
         work = self._work(self.timeline.snapshot())
         collected = self._collected(work, work.to_read)
         for _ in range(_ROUNDS):
             if self.timeline.latest_version() == work.snapshot.version:
                 break
-            # The commit would follow those versions anyhow; their files, too, shall not wait for the next refresh.
+            # The commit could follow the newer versions as it is, but their files should not wait for the next refresh.
             work = self._work(self.timeline.snapshot())
             wanted = work.to_read
             more = self._collected(work, wanted.filter(pc.invert(same_files(wanted, collected.files))))
@@ -215,7 +215,7 @@ class Refresh:
         return collect(self.timeline.store, files, self.goal.tracked(work.snapshot), self.examine, work.known)
 
     def _is_unchanged(self, files: DataFiles) -> pa.Array:
-        """Which files are now what they were before they were read."""
+        """Returns a mask that is True for files that have not changed since before they were read."""
         if self.goal.listed is None or not len(files):
             return pa.repeat(True, len(files))
         return same_files(files, self.goal.listed())

@@ -1,4 +1,4 @@
-"""Refreshing the index of a table of the catalog, managed or only indexed, and showing the result to Spark."""
+"""Refreshes the index of a table in the catalog, managed or only indexed, and publishes the result to Spark."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ def refresh_table(
     missing: bool,
     progress: Progress | None,
 ) -> tuple[TableSnapshot, Refreshed]:
-    """Brings the index of a table to its live files.
+    """Brings the index of a table up to date with its live files.
 
     Args:
         spark: The session.
-        name: Of the table.
+        name: Name of the table.
         opened: The table at any version.
-        orphans: On a managed table, also take in files of other tools that lie in its folder.
-        missing: On a managed table, also take files that are gone out of it, with their rows.
-        progress: Takes a line now and then.
+        orphans: For a managed table, also append files of other tools in its folder.
+        missing: For a managed table, also drop missing files, with their rows.
+        progress: Called with a line of text as the work goes on.
 
     Returns:
-        The table as it is now, and what was done.
+        The table at its current version, and a summary of what was done.
 
     Raises:
-        TableNotFoundError: The catalog has no such table any more.
-        UnsupportedError: An orphan does not fit the table; missing files cannot be told from a folder that cannot be
-            reached, or belong to a merge-on-read table; or the table is only indexed.
+        TableNotFoundError: The table is no longer in the catalog.
+        UnsupportedError: An orphan does not fit the table. Or all files are missing, so that the folder may be
+            unreachable. Or ``orphans`` or ``missing`` would change a table that is merge-on-read or only indexed.
         ConflictError: Other writers were in the way several times in a row.
     """
     catalog = Catalog(spark)
     entry = table_entry(catalog, name)
     if entry is None:
         raise TableNotFoundError(f"there is no table {name} any more")
-    # Somebody may have taken it under management since: then its folder holds files of older versions, too.
+    # The table may have become managed since. Its folder then also holds files of older versions.
     opened = open_entry(spark, entry) or opened
     timeline = Timeline(opened.store)
     recover(timeline)
@@ -105,9 +105,9 @@ def _examine(spark: SparkSession, opened: TableSnapshot, entry: Entry, progress:
 
 
 def _indexed_anew(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
-    """Somebody made the table again with other partitions: nothing of the old index is about its files."""
+    """Indexes a table again that was recreated with other partitions. None of the old index fits its files."""
     wanted = config_of(before).statistics
-    # Columns that were named may be gone by now.
+    # Columns that the settings name may no longer exist.
     config = TableConfig(statistics=wanted if isinstance(wanted.columns, int) else StatisticsConfig())
     opened, done = adopt_table(spark, name, config, managed=False)
     return opened, Refreshed(done.version, files_added=done.files_added, files_removed=len(before.files))

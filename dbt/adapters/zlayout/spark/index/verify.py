@@ -1,4 +1,4 @@
-"""Holding the index against the files' footers and, on demand, against their data."""
+"""Verifies the index against the files' footers and, if asked, against their data."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ Stats = Mapping[ColumnPath, pa.StructArray]
 
 
 def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> pa.Table:
-    """Names each cell of the index that contradicts the files.
+    """Returns each cell of the index that contradicts the files.
 
-    A file that a managed table lists and that is gone, or is no Parquet file, is named too: queries that need it fail.
-    In the folder of a table that others write, files that are not as the index knows them are passed over: no query
-    believes their rows, and the freshness test names them.
+    It also returns files that a managed table lists but that are gone or are not Parquet files. Queries that need them
+    fail. In an indexed table, it ignores files that have changed since they were indexed: no query relies on their
+    cells, and the freshness test reports them.
 
     Args:
         spark: The session whose cluster reads data.
         opened: The table.
-        data: Whether to read all tracked columns; without it only what footers say is compared.
+        data: Whether to read all tracked columns. Otherwise only footers are compared.
 
     Returns:
-        ``path`` (with a slash at its end for a partition), ``column``, ``cell``, ``stored``, ``found``: text. A lost
-        file has the cell ``file``.
+        The text columns ``path`` (with a trailing slash for a partition), ``column``, ``cell``, ``stored`` and
+        ``found``. A lost file has the cell ``file``.
     """
     files = opened.snapshot.files
     if not opened.managed:
@@ -93,7 +93,7 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
 
 
 def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:
-    """Those of the files without a footer that queries need."""
+    """Returns the rows for files without a readable footer, if the table is managed."""
     if not opened.managed or not len(unread):
         return []
     gone = pc.is_in(unread["path"], value_set=pa.array(missing_files(opened.store, unread), pa.string()))
@@ -105,7 +105,7 @@ def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:
 
 
 def _columns(opened: TableSnapshot, known: pa.Table) -> Sequence[TrackedColumn]:
-    """Every column of the table that the index has something of."""
+    """Returns every column of the table that the index has statistics of."""
     names = column_paths(known.schema)
     every = tracked_of(_ALL_COLUMNS, opened.schema_json, opened.partition_columns)
     return [each for each in every if each.path in names]

@@ -1,1 +1,1 @@
-"""Merge-on-read tables: logs, tagging and compaction."""
+"""Merge-on-read tables: log records, tagging and compaction."""

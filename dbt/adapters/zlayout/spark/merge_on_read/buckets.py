@@ -1,4 +1,4 @@
-"""Which file groups new rows go to: many make base files, few fill small groups."""
+"""Assigns new rows to file groups: many rows become base files, a few fill small groups."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dbt.adapters.zlayout.curve.sizing import PartitionKey
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 
-# Bytes of a record where nothing has been written yet that would tell.
+# Assumed size of a record while the table has no files to measure it from.
 _UNKNOWN_RECORD_BYTES = 256
-# From this share of a file on, new rows of a partition are a file of their own.
+# New rows of a partition become base files if they fill at least this share of a file.
 _SHARE_OF_A_FILE = 1 / 8
 _SLOTS_PER_BUCKET = 16
 _MOST_SLOTS = 4096
@@ -19,11 +19,11 @@ _MOST_SLOTS = 4096
 
 @dataclass(frozen=True)
 class Bucket:
-    """New rows of one file group.
+    """New rows that go to one file group.
 
     Attributes:
-        group: Its id.
-        rows: About how many.
+        group: Id of the file group.
+        rows: Approximate number of rows.
     """
 
     group: str
@@ -33,19 +33,19 @@ class Bucket:
 def assign(
     rows_by_partition: Mapping[PartitionKey, int], files: DataFiles, small_file_bytes: int, target_file_bytes: int
 ) -> dict[PartitionKey, list[Bucket]]:
-    """Assigns new rows to file groups, as log records.
+    """Assigns new rows to file groups as log records.
 
-    Many rows of one partition are better a base file at once: as logs they would be written twice, and the base files
-    of the small groups that they fill once more.
+    Many rows of one partition are better written as a base file at once. As log records, they would be written twice,
+    and the base files of the small groups that they fill would be rewritten as well.
 
     Args:
-        rows_by_partition: New rows of each partition.
-        files: All files of the table, from which the size of a record is learned.
-        small_file_bytes: A group below this gets rows up to it.
-        target_file_bytes: Of a base file.
+        rows_by_partition: Number of new rows in each partition.
+        files: All files of the table. The average size of a record comes from them.
+        small_file_bytes: A group smaller than this is filled up to this size.
+        target_file_bytes: Target size of a base file.
 
     Returns:
-        The groups of each partition, without those partitions whose rows make base files.
+        The groups of each partition. Partitions whose rows become base files are left out.
     """
     record_bytes = max(1.0, files.total_bytes / files.total_rows) if files.total_rows else _UNKNOWN_RECORD_BYTES
     file_bytes = _SHARE_OF_A_FILE * target_file_bytes
@@ -72,10 +72,10 @@ def assign(
 
 
 def slots_of(buckets: Mapping[PartitionKey, Sequence[Bucket]]) -> tuple[int, list[tuple[PartitionKey, int, str]]]:
-    """A number of slots, and for each slot of a partition its group, in shares like those of the rows.
+    """Spreads the slots of each partition over its file groups, in proportion to their rows.
 
     Returns:
-        The number, and ``(partition, slot, group)``: a row goes to the slot of a hash of its key.
+        The number of slots, and a list of ``(partition, slot, group)``. The hash of a row's key gives its slot.
     """
     most = max((len(each) for each in buckets.values()), default=1)
     count = 1 if most <= 1 else min(_MOST_SLOTS, most * _SLOTS_PER_BUCKET)

@@ -1,4 +1,4 @@
-"""Compaction: base and log files of file slices become new base files; planned and carried out apart from writers."""
+"""Compaction: plans and executes the merge of file slices into new base files, apart from writers."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompactionSummary:
-    """What a compaction did, or planned.
+    """Result of a compaction, or of planning one.
 
     Attributes:
-        version: Of the table now.
-        plans: Instants of the plans that were written or carried out.
-        groups: File slices that were merged, or will be.
-        groups_dropped: Slices of plans whose files another writer had replaced.
-        files_added: New base files.
-        files_removed: Base and log files that they replace.
-        bytes_read: Size of these.
+        version: Current version of the table.
+        plans: Instants of the plans that were written or executed.
+        groups: Number of file slices that were merged, or will be.
+        groups_dropped: Number of planned slices that were dropped because another writer had replaced their files.
+        files_added: Number of new base files.
+        files_removed: Number of base and log files that they replace.
+        bytes_read: Size of the replaced files.
         bytes_written: Size of the new files.
         seconds: Wall time.
-        unfinished: What failed after the commits and is left to the next writer, a sentence each.
+        unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
     """
 
     version: int
@@ -80,27 +80,27 @@ class CompactionSummary:
     unfinished: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        """A figure by its name."""
+        """Returns a figure by its name, as in `to_dict`."""
         return self.to_dict()[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Returns the summary as plain values."""
         return {**vars(self), "plans": list(self.plans), "unfinished": list(self.unfinished)}
 
 
 @dataclass
 class Compaction:
-    """Compactions of one merge-on-read table.
+    """Plans and executes compactions of one merge-on-read table.
 
     Attributes:
         spark: The session.
-        name: Of the table.
-        strategy: Which slices come first; None for what the table says.
-        max_bytes: Most bytes of one plan; None for what the table says.
-        where: Partition values by column: only slices of these partitions.
-        logs_only: Merge the logs of a slice into one log, and leave its base file.
-        progress: Takes a line now and then.
-        only_worthwhile: Take only slices of which the merge pays, as the table says it.
+        name: Name of the table.
+        strategy: Which slices come first. None for the table's setting.
+        max_bytes: Most bytes of one plan. None for the table's setting.
+        where: Partition values by column. Only slices of matching partitions are compacted.
+        logs_only: Merge the log files of a slice into one, and leave its base file (log compaction).
+        progress: Called with a line of text as the work goes on.
+        only_worthwhile: Take only slices whose merge pays off, by the table's settings.
     """
 
     spark: SparkSession
@@ -113,10 +113,10 @@ class Compaction:
     only_worthwhile: bool = False
 
     def schedule(self) -> CompactionSummary:
-        """Writes a plan to the timeline; where nothing is to be merged none is written.
+        """Writes a plan to the timeline, unless there is nothing to merge.
 
         Raises:
-            UnsupportedError: The table has no logs, since it is not of the type ``merge_on_read``.
+            UnsupportedError: The table has no log files, because its type is not ``merge_on_read``.
         """
         opened = self._opened()
         plan = self._scheduled(opened)
@@ -130,15 +130,15 @@ class Compaction:
         )
 
     def execute(self, instant: str | None = None) -> CompactionSummary:
-        """Carries out plans that wait on the timeline, oldest first.
+        """Executes waiting plans, oldest first.
 
         Args:
-            instant: Only the plan of this instant.
+            instant: Execute only the plan of this instant. None for all plans.
 
         Raises:
-            ConfigError: No plan has this instant.
-            ConflictError: Another writer was in the way; the table is as that one left it, and the plan waits.
-            WriteError: Rows could not be read or written; the table is as it was, and the plan waits.
+            ConfigError: No waiting plan has this instant.
+            ConflictError: Another writer committed first. The table is as that writer left it; the plan waits.
+            WriteError: Rows could not be read or written. The table is unchanged; the plan waits.
         """
         started, opened = time.perf_counter(), self._opened()
         waiting = list_scheduled(opened.store, Action.COMPACTION)
@@ -147,7 +147,7 @@ class Compaction:
             listed = ", ".join(each.instant for each in waiting) or "none"
             raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {listed}"], str(self.name))
         if published_version(opened.store) != opened.version:
-            # Whoever made it died before readers saw it, and maybe nothing is left to do.
+            # The writer of this version died before publishing it. There may be nothing left to compact.
             publish_newest(self.spark, self.name, AfterCommit(opened.version, self.progress))
         done = CompactionSummary(opened.version)
         for plan in plans:
@@ -155,7 +155,7 @@ class Compaction:
         return replace(done, seconds=round(time.perf_counter() - started, 3))
 
     def run(self) -> CompactionSummary:
-        """Plans and carries out what has been planned by now, the new plan last."""
+        """Writes a new plan and executes all waiting plans, the new one last."""
         self._scheduled(self._opened())
         return self.execute()
 
@@ -215,7 +215,7 @@ class Compaction:
         return replace(done, plans=(*done.plans, plan.instant), unfinished=(*done.unfinished, *after.unfinished))
 
     def _expired(self, opened: TableSnapshot, layout: TableLayout, transaction: Transaction) -> tuple[str, ...]:
-        """Files of deletes that need not be kept any longer, in file groups that no plan has."""
+        """Returns the files of kept deletes that have expired, except in file groups of waiting plans."""
         since = deletes_since(transaction.instant, layout.config.table_type.retain_deletes_hours)
         planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
         files = kept_deletes(opened.snapshot.files)
@@ -258,7 +258,7 @@ class Compaction:
 
 
 def unplanned_commits(opened: TableSnapshot) -> int:
-    """Delta commits of which a log is left that no compaction has merged, or planned to merge."""
+    """Counts the delta commits with log files that no compaction has merged and no waiting plan will merge."""
     planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
     slices = slices_with_logs(opened.snapshot.files)
     return len({instant for each in slices if each.group not in planned for instant in each.log_instants})
@@ -267,10 +267,10 @@ def unplanned_commits(opened: TableSnapshot) -> int:
 def compact_inline(
     spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None
 ) -> CompactionSummary | None:
-    """Compacts after a delta commit, or plans it, as the table says; the rows have landed, whatever becomes of this.
+    """Compacts after a delta commit, or plans to, as the table's settings say. The commit stands whatever happens.
 
     Returns:
-        What was done; None where it is not time yet, no merge pays, or a plan was written for later.
+        A summary. None if no compaction is due, no merge pays off, a plan was written for later, or it failed.
     """
     work = Compaction(spark, name, progress=progress, only_worthwhile=True)
     try:
@@ -287,14 +287,14 @@ def compact_inline(
         done = work.run()
         return done if done.plans else None
     except Exception as error:
-        # Whatever it was: the rows are in, and an error would have them written again.
+        # The rows are committed. Raising any error here would make the caller write them again.
         if progress is not None:
             progress(f"the rows are written, but compaction failed and will be tried again: {short_message(error)}")
         return None
 
 
 def merging_information(opened: TableSnapshot) -> dict[str, Any]:
-    """The logs of a merge-on-read table in a few numbers: slices with logs, their size, and plans that wait."""
+    """Returns figures about a merge-on-read table: its slices with log files, their size, and the waiting plans."""
     slices = slices_with_logs(opened.snapshot.files)
     unmerged = sorted({instant for each in slices for instant in each.log_instants})
     return {

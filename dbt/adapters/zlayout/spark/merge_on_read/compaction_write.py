@@ -1,4 +1,4 @@
-"""The writing half of compaction: the merged rows of each file slice become one file of its group."""
+"""Writes the files of a compaction: the merged rows of each file slice become one file of its group."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# A file group stays one file however large it has grown: new rows go to others long before.
+# A file group stays one file, however large: new rows go to other groups long before this size.
 _ONE_FILE_BYTES = 1 << 40
 _ROW_GROUP_ROWS = 1 << 17
 _TASK_BYTES = 64 << 20
@@ -53,9 +53,9 @@ class SliceWriter:
 
     Attributes:
         spark: The session.
-        subject: The table, for errors.
-        layout: How its files are laid out.
-        progress: Takes a line now and then.
+        subject: Name of the table, for error messages.
+        layout: Layout of the table's files.
+        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
@@ -66,7 +66,7 @@ class SliceWriter:
     def write(
         self, opened: TableSnapshot, operations: Sequence[CompactionOperation], transaction: Transaction
     ) -> list[FileReport]:
-        """Writes new files for slices; nothing is visible yet.
+        """Writes the new files of the slices. Readers see nothing of them yet.
 
         Raises:
             WriteError: Rows could not be read or written.
@@ -94,7 +94,7 @@ class SliceWriter:
         return found
 
     def _files(self, opened: TableSnapshot, slices: Sequence[Sequence[str]]) -> DataFrame:
-        """The records of files of slices with their file group."""
+        """Returns the rows and log records of the slices' files, each with its file group."""
         paths = pa.array([path for each in slices for path in each], pa.string())
         chosen = np.asarray(pc.is_in(opened.files["path"].combine_chunks(), value_set=paths).to_numpy(False), bool)
         catalog = Catalog(self.spark)
@@ -107,13 +107,13 @@ class SliceWriter:
         transaction: Transaction,
         model: CurveModel | None,
     ) -> list[FileReport]:
-        """Merges slices in tasks, one slice at a time; those that need Spark have no file afterwards."""
+        """Merges slices inside tasks, one slice at a time. Slices that need Spark get no file here."""
         layout, keys = self.layout, self.layout.config.table_type.unique_key
         if not operations or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_json):
             return []
         if model is None and layout.keys:
             return []
-        # The largest come first, so that the tasks end together.
+        # The largest slices come first, so that the tasks end at about the same time.
         slices = sorted(operations, key=lambda each: -each.size_bytes)
         least = _TASKS_A_CORE * int(self.spark.sparkContext.defaultParallelism)
         tasks = min(len(slices), max(least, sum(each.size_bytes for each in slices) // _TASK_BYTES))
@@ -143,7 +143,7 @@ class SliceWriter:
 
     @staticmethod
     def _grouped(build: BuildTask) -> BuildTask:
-        """The same for one file a file group."""
+        """Returns the same task, set to write one file per file group."""
         partition_by = (*build.partition_by, GROUP)
         return replace(build, partition_by=partition_by, grouped=True, target_file_bytes=_ONE_FILE_BYTES)
 
@@ -160,7 +160,7 @@ class SliceWriter:
     def _kept_deletes(
         self, opened: TableSnapshot, operations: Sequence[CompactionOperation], transaction: Transaction
     ) -> list[FileReport]:
-        """Writes what is remembered of deletes whose rows the new base files lack; only logs are read for it."""
+        """Writes the kept deletes, whose rows the new base files no longer hold. Only log files are read for this."""
         table_type = self.layout.config.table_type
         if table_type.ordering is None or not table_type.retain_deletes_hours or not operations:
             return []
@@ -181,5 +181,5 @@ class SliceWriter:
 
 
 def deletes_since(instant: str, hours: float) -> str:
-    """The instant from which on a compaction of some instant keeps deletes."""
+    """Returns the instant since which a compaction at the given instant keeps deletes."""
     return instant_of(max(0, instant_ms(instant) - int(hours * 3_600_000)))

@@ -1,4 +1,4 @@
-"""Delta commits: changed rows become logs and many new ones base files, in one commit; no file is rewritten."""
+"""Delta commits: one commit writes changed rows as log files and many new rows as base files. It rewrites no file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DeltaPlan = Callable[[Target, Any], Records]
 
 
 class DeltaCommitting(Modifying):
-    """One change of rows of a merge-on-read table; its plan is a `DeltaPlan`."""
+    """One change of rows of a merge-on-read table. Its plan is a `DeltaPlan`."""
 
     merges_on_read = True
 

@@ -1,4 +1,4 @@
-"""What dbt's strategies mean for a merge-on-read table: which records come to its logs."""
+"""Plans dbt's strategies for a merge-on-read table: which log records a change writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INSTEAD = "set table_type to copy_on_write for it"
 
 
 def upsert(target: Target, frame: DataFrame) -> Records:
-    """Plans that rows replace those of their key, or come as new ones."""
+    """Plans an upsert: an incoming row replaces the row of its key, or is inserted."""
     return _tagger(target).upsert(frame)
 
 
@@ -39,12 +39,12 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
 
     Args:
         target: The table.
-        frame: Incoming rows in its future columns.
-        rules: What to do with them; their key is the table's, and there are no further conditions of a match.
+        frame: Incoming rows, in the table's future columns.
+        rules: What to do with matched and unmatched rows. The key must be the table's, and predicates are not allowed.
 
     Raises:
         ConfigError: The rules do not fit the table.
-        WriteError: Incoming rows share a key and nothing orders them, or a key is null.
+        WriteError: Incoming rows share a key and there is no ordering column, or a key is null.
     """
     tagger = _tagger(target)
     columns = upserts_of(frame).columns
@@ -65,10 +65,10 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
 def delete_insert(
     target: Target, frame: DataFrame, unique_key: Sequence[str] | str, predicates: tuple[str, ...]
 ) -> Records:
-    """Plans that rows replace those of their key, as an upsert does.
+    """Plans delete+insert, which is an upsert here: an incoming row replaces the row of its key.
 
     Raises:
-        ConfigError: The key is not the table's, or only some rows of a key shall go.
+        ConfigError: The key is not the table's, or predicates are given.
     """
     tagger = _tagger(target)
     _check_key(unique_key, tagger.table_type, frame.columns, target.subject)
@@ -80,13 +80,13 @@ def delete_insert(
 
 
 def replace_where(target: Target, frame: DataFrame, condition: str) -> Records:
-    """Plans the delete of rows that meet a condition, and the upsert of others."""
+    """Plans to delete the rows that meet a condition, and to upsert the incoming rows."""
     tagger = _tagger(target)
     return tagger.upsert(frame, ordered=False, deletes=_matching(target, condition, tagger.table_type))
 
 
 def delete(target: Target, condition: str) -> Records:
-    """Plans the delete of rows that meet a condition."""
+    """Plans to delete the rows that meet a condition."""
     tagger = _tagger(target)
     return tagger.delete(_matching(target, condition, tagger.table_type))
 
@@ -110,7 +110,7 @@ def _check_key(
 
 
 def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence[str]) -> DataFrame:
-    """The rows that a merge writes: updated ones with all their columns, and new ones; and the deletes of a feed."""
+    """Returns the rows that a merge writes: updated rows with all columns, new rows, and the deletes of a feed."""
     keys = target.layout.config.table_type.unique_key
     source = Source(frame, keys)
     files = source.may_match(target.rows())
@@ -139,7 +139,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
 
 
 def _deletes(source: Source, there: DataFrame, on: Column, rules: MergeRules) -> DataFrame:
-    """The deletes of a feed, without those that match a row which the condition leaves alone."""
+    """Returns the deletes of a feed, except those of rows that do not meet the condition for matched rows."""
     deletes = source.hinted.where(DELETED).alias(rules.source_alias)
     if rules.matched_condition is None:
         return deletes

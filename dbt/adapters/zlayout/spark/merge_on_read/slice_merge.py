@@ -1,7 +1,7 @@
-"""File slices merged one by one inside the tasks: base rows stay in their order, and no row passes through the JVM.
+"""Merges file slices one by one inside tasks, with Arrow: base rows keep their order, and no row enters the JVM.
 
-It gives the rows of `RecordView.merged`. Keys that Arrow and Spark compare differently are left to that query, and so
-are files that Spark reads differently and logs too large for the memory of a task.
+The result is the same as that of the query `RecordView.merged`. That query still handles keys that Arrow and Spark
+compare differently, files that Spark reads differently, and log files that do not fit into the memory of a task.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.store import Store, open_store
 
-# In memory, of the logs of one slice; base rows are read one row group after the other.
+# Limit for the log records of one slice, which are held in memory. Base rows are read one row group at a time.
 _MOST_LOG_BYTES = 256 << 20
 _ROW, _RANK = "__zl_row", "__zl_rank"
 
 
 def tells_apart(keys: Sequence[str], data_json: str) -> bool:
-    """Whether Arrow and Spark agree on which record keys are equal.
+    """Returns whether Arrow and Spark agree on which record keys are equal.
 
     Args:
-        keys: Names of the key's columns; those that are no data columns have one value in a slice.
+        keys: Names of the key columns. Partition columns among them have a single value within a slice.
         data_json: Spark's JSON of the data columns.
     """
     fields = [field for field in fields_of(data_json) if field.name in keys]
-    # Not so for -0.0 and NaN, nor for texts that a collation takes for one.
+    # They disagree on -0.0, on NaN, and on texts that a collation treats as equal.
     return bool(fields) and not any(
         field.collated
         or field.arrow_type is None
@@ -50,14 +50,14 @@ def tells_apart(keys: Sequence[str], data_json: str) -> bool:
 
 @dataclass(frozen=True)
 class SliceMerge:
-    """What a task needs to know to merge slices.
+    """Task spec: everything that a task needs to merge its slices.
 
     Attributes:
-        build: How files are written, one a file group; its last partition column is the group.
-        keys: Record key, the data columns of it.
-        log_schema: Arrow types of the columns of logs.
-        slices: All slices; task n takes slices n, n + tasks, ….
-        tasks: How many tasks there are.
+        build: How to write files, one per file group. Its last partition column is the file group.
+        keys: Data columns of the record key.
+        log_schema: Arrow schema of log files.
+        slices: All slices. Task n takes slices n, n + tasks, ….
+        tasks: Number of tasks.
     """
 
     build: BuildTask
@@ -67,9 +67,9 @@ class SliceMerge:
     tasks: int
 
     def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Writes the files of one task; the incoming rows are numbers of tasks.
+        """Writes the files of one task. The incoming rows are task numbers.
 
-        A slice that is left to Spark has no file, nor has one of which no row is left.
+        A slice gets no file if it is left to Spark, or if no row of it remains.
         """
         numbers = (number for batch in incoming for number in batch.column(0).to_pylist())
         store = open_store(self.build.root_uri)
@@ -78,12 +78,12 @@ class SliceMerge:
             for each in self.slices[number :: self.tasks]:
                 target = (json.dumps([*(value for _, value in each.partition), each.group]), 0, 0)
                 merged = (rows for rows in self._merged(store, each, model) if rows.num_rows)
-                # The rows come in the order of the curve.
+                # The rows already follow the curve.
                 files = replace(self.build, model=None).files((target, leaf, rows) for leaf, rows in enumerate(merged))
                 yield from (report.to_batch() for report in files)
 
     def _merged(self, store: Store, slice_: CompactionOperation, model: CurveModel | None) -> Iterator[pa.Table]:
-        """The rows of a slice in tables of about a row group; none where Spark has to read it."""
+        """Yields the rows of a slice in tables of about one row group, or nothing if Spark has to read the slice."""
         logs = ArrowSource.of(store, slice_.logs, self.log_schema, ())
         base = ArrowSource.of(store, [slice_.base], self.build.schema, ()) if slice_.base is not None else None
         if logs is None or (base is None and slice_.base is not None):
@@ -100,13 +100,13 @@ class SliceMerge:
             yield from self._in_row_groups(ordered_by(came, self._places(came, model)))
 
     def _newest(self, records: pa.Table) -> pa.Table:
-        """The newest record of each key that is an upsert or a delete."""
+        """Returns the newest upsert or delete of each key."""
         keys = in_schema(records.select(self.keys), self._key_schema)
         told = keys.append_column(INSTANT, records[INSTANT]).append_column(_ROW, _numbers(records))
         told = told.filter(pc.is_in(records[OP].cast(pa.string()), value_set=pa.array([UPSERT, DELETE])))
         told = told.sort_by(INSTANT)
         told = told.append_column(_RANK, _numbers(told))
-        # In one thread, as a task has one core; then the order is the same in each attempt, too.
+        # One thread, because a task has one core. It also makes the order the same in each attempt.
         last = told.group_by(list(self.keys), use_threads=False).aggregate([(_RANK, "max")])[f"{_RANK}_max"]
         return records.take(told[_ROW].take(last).combine_chunks())
 
@@ -124,7 +124,7 @@ class SliceMerge:
             kept = rows.filter(self._keeps(rows, replaced))
             end = done
             if model is not None and rows.num_rows:
-                # What comes up to the last of these rows is put among them; without a curve it is put last.
+                # New rows up to the last of these base rows are sorted in. Without a curve, new rows go to the end.
                 last = self._places(rows.slice(rows.num_rows - 1), model)[0]
                 end = max(done, int(np.searchsorted(places, last, "right")))
             if end > done:
@@ -135,7 +135,7 @@ class SliceMerge:
         yield from self._in_row_groups(came.slice(done))
 
     def _keeps(self, rows: pa.Table, replaced: pa.Table) -> pa.ChunkedArray | pa.Array:
-        """Which base rows no record replaces; bool, one a row."""
+        """Returns a mask over the base rows: True if no log record replaces the row."""
         keys = in_schema(rows.select(self.keys), self._key_schema)
         if len(self.keys) == 1:
             return pc.invert(pc.is_in(keys[0], value_set=replaced[0].combine_chunks()))
@@ -146,7 +146,7 @@ class SliceMerge:
         return pa.array(found)
 
     def _places(self, rows: pa.Table, model: CurveModel | None) -> npt.NDArray[np.uint64]:
-        """Position of each row on the curve; zeros without one."""
+        """Returns the position of each row on the curve, or zeros without a curve."""
         if model is None:
             return np.zeros(rows.num_rows, np.uint64)
         return model.curve_values(key_table(rows, self.build.keys).columns)
@@ -157,7 +157,7 @@ class SliceMerge:
 
 
 def _held(tables: Iterable[pa.Table]) -> pa.Table | None:
-    """The tables as one; None where they take too much memory."""
+    """Returns the tables as one table, or None if they take too much memory."""
     found, size_bytes = [], 0
     for each in tables:
         found.append(each)

@@ -1,4 +1,4 @@
-"""From one table type to the other, in one commit: the rows stay what they are."""
+"""Converts a table between copy-on-write and merge-on-read in one commit, without changing its rows."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 def of_type(
     spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None = None
 ) -> tuple[Entry, TableSnapshot]:
-    """The newest version of a table, converted to the type that settings ask for, and its entry in the catalog.
+    """Converts a table to the requested type if needed, and returns its catalog entry and newest version.
 
     Args:
         spark: The session.
-        name: Of the table.
-        wanted: Settings; None for those of the table.
-        progress: Takes a line now and then.
+        name: Name of the table.
+        wanted: Settings that name the type. None for the table's own settings.
+        progress: Called with a line of text as the work goes on.
 
     Raises:
-        ConfigError: The table has another key, or the key is none of its columns.
-        ConflictError: Another writer committed meanwhile.
+        ConfigError: The table has another key, or a key column is not in the table.
+        ConflictError: Another writer committed in the meantime.
     """
     entry, opened = open_managed(spark, name)
     have, asked = table_type_of(opened), wanted.table_type if wanted is not None else table_type_of(opened)
@@ -53,7 +53,7 @@ def of_type(
             raise ConfigError([f"unique_key: the table is kept by {then}, not by {now}; rebuild it"], str(name))
         if entry.name == physical_name(name, opened):
             return entry, opened
-        # A conversion that was interrupted: the views come before the first log does.
+        # A conversion was interrupted. The views must exist before the first log file does.
         after = AfterCommit(opened.version, progress)
         publish(Catalog(spark), name, entry, opened, Description.of(entry), None, after)
         return open_managed(spark, name)
@@ -72,7 +72,7 @@ def of_type(
 def _make_merging(
     spark: SparkSession, name: TableName, opened: TableSnapshot, asked: TableTypeConfig, progress: Progress | None
 ) -> None:
-    """Makes a table one whose logs are merged when it is read; its files are the base files."""
+    """Converts a table to merge-on-read. Its existing files become the base files."""
     catalog = Catalog(spark)
     check_names_are_free(catalog, name, (opened.table_id,))
     timeline = Timeline(opened.store)

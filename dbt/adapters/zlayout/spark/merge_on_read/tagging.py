@@ -1,7 +1,7 @@
-"""Tagging: which file group holds each record that comes, and what becomes of it there.
+"""Tagging: finds the file group of each incoming key, and decides what to write there.
 
-Candidates come from the index on the key; then a join reads only key, partition and ordering columns. Which of two
-versions of a key wins is decided here, so that in the logs the later record is always the one that counts.
+The index on the key gives the candidate files. A join then reads only their key, partition and ordering columns.
+Tagging decides which of two versions of a key wins, so that the latest record in the log files always counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SLOT, _LIVE, _BEST, _LIVE_THERE = "__zl_slot", "__zl_live", "__zl_best", "__zl_live_there"
 _PART = "__zl_part"
-# Of the records of a partition: all, rows inserted, updated and deleted, and new rows without a file group.
+# Counts for one partition: all records, rows inserted, updated and deleted, and new rows without a file group.
 _TALLY = (
     "count(*)",
     f"count_if(not {DELETED} and not coalesce({_LIVE}, false))",
@@ -45,14 +45,14 @@ _TALLY = (
 
 @dataclass(frozen=True)
 class Records:
-    """What a delta commit writes.
+    """The records that a delta commit writes.
 
     Attributes:
-        frame: Log records: the table's columns, `OP` and `GROUP`; computed, so that it may be read more than once.
-        total: How many.
-        counts: What becomes of rows.
-        key_conflict: Whether files that another rewrite added meanwhile hold one of the keys, see `Change`.
-        new_rows: Rows that make base files of new groups, with the table's columns; None where there are none.
+        frame: Log records: the table's columns, `OP` and `GROUP`. Already computed, so they may be read more than once.
+        total: Number of log records.
+        counts: How many rows are inserted, updated and deleted.
+        key_conflict: Checks if files that another rewrite added in the meantime hold one of the keys, see `Change`.
+        new_rows: Rows that become base files of new groups, in the table's columns. None if there are none.
     """
 
     frame: DataFrame
@@ -67,23 +67,23 @@ class Tagger:
     """Tags records for one version of a merge-on-read table.
 
     Attributes:
-        target: The version, and the columns that the table will have.
-        table_type: Its key, its ordering and its sizes.
+        target: The version, and the table's future columns.
+        table_type: The table's key, ordering column and sizes.
     """
 
     target: Target
     table_type: TableTypeConfig
 
     def upsert(self, frame: DataFrame, *, ordered: bool = True, deletes: DataFrame | None = None) -> Records:
-        """Tags rows that come.
+        """Tags incoming rows.
 
         Args:
-            frame: In the table's future columns; of a change feed with `DELETED`.
-            ordered: Whether a row gives way to one of the table with a greater value of the ordering column.
-            deletes: Keys of rows that go where no row comes for them.
+            frame: Incoming rows, in the table's future columns. A change feed also has `DELETED`.
+            ordered: Whether an incoming row loses to a row of the table with a greater value of the ordering column.
+            deletes: Keys to delete, unless an incoming row has the key.
 
         Raises:
-            WriteError: A key is null, or rows share one and nothing orders them.
+            WriteError: A key is null, or rows share a key and there is no ordering column.
         """
         source = Source(precombined(self._as_stored(frame), self.table_type), self._keys)
         check_whole(source.nulls, self.target.subject)
@@ -107,7 +107,7 @@ class Tagger:
         buckets = self._buckets(homeless)
         placed, new_rows = self._with_new_groups(rows, buckets), None
         if feed:
-            # A delete of an unknown key is a log record, whatever becomes of new rows.
+            # A delete of an unknown key is always a log record, even if new rows become base files.
             placed = placed.withColumn(
                 GROUP, functions.expr(f"if({DELETED}, coalesce({GROUP}, {new_group_of(f'to_json({_PART})')}), {GROUP})")
             )
@@ -135,10 +135,10 @@ class Tagger:
         return Records(records, logged, RowCounts(inserted, updated, deleted), self._key_conflict(sources), new_rows)
 
     def delete(self, keys: DataFrame) -> Records:
-        """Tags rows that go.
+        """Tags rows to delete.
 
         Args:
-            keys: Key columns of rows of the table.
+            keys: Keys of the rows to delete.
         """
         source = Source(keys.select(*self._key_columns).distinct(), self._keys)
         gone = self._located(source).where(_LIVE)
@@ -147,7 +147,7 @@ class Tagger:
 
     @property
     def _worth_a_delete(self) -> str:
-        """Whether a delete says anything new, as SQL: it takes a row away, or bars more late rows than are barred."""
+        """SQL that tells whether a delete has an effect: it removes a row, or keeps out more late rows than before."""
         ordering = self.table_type.ordering
         if ordering is None:
             return f"coalesce({_LIVE}, false)"
@@ -168,7 +168,7 @@ class Tagger:
 
     @property
     def _stays_in_place(self) -> bool:
-        """Whether a key lies in one partition for good."""
+        """Whether a key can never move to another partition, because the partition columns belong to the key."""
         return set(self._partition_by) <= set(self._keys)
 
     @property
@@ -180,7 +180,7 @@ class Tagger:
         return [*self.target.layout.data_schema.names, *self._partition_by]
 
     def _as_stored(self, frame: DataFrame) -> DataFrame:
-        """The rows with partition values as folders give them back: no empty text, no negative zero."""
+        """Returns the rows with partition values as folder names preserve them: no empty text, no negative zero."""
         for each in self._schema:
             if each.name in self._partition_by and each.dataType.typeName() in ("string", "float", "double"):
                 name = quoted(each.name)
@@ -189,7 +189,7 @@ class Tagger:
         return frame
 
     def _located(self, source: Source) -> DataFrame:
-        """The newest version of each key in each partition: its file group, whether it is a row, its order."""
+        """Returns the newest version of each key per partition: its group, whether it is live, its ordering value."""
         ordering = self.table_type.ordering
         best = functions.col(quoted(ordering)) if ordering is not None else functions.lit(None).cast("int")
         files = source.may_match(self.target.rows_with_file())
@@ -201,9 +201,9 @@ class Tagger:
         return located.localCheckpoint(eager=True)
 
     def _where_they_stay(self, rows: DataFrame, located: DataFrame, feed: bool) -> DataFrame:
-        """The rows, some with the partition in which their key lies already in place of their own.
+        """Returns the rows, some of them moved to the partition that already holds their key.
 
-        These are deletes, which may know no partition at all, and all rows of a table whose rows shall not move.
+        This concerns deletes, which may not know their partition, and every row of a table whose rows must not move.
         """
         moving = [name for name in self._partition_by if name not in self._keys]
         moves = self.table_type.update_partition_path
@@ -211,7 +211,7 @@ class Tagger:
             return rows
         old = {name: f"__zl_old_{number}" for number, name in enumerate(moving)}
         columns = [functions.col(quoted(name)).alias(alias) for name, alias in old.items()]
-        # A row of the table comes before what deletes have left in other partitions.
+        # A live row takes precedence over the deletes that are left in other partitions.
         there = first_of(located, self._key_columns, f"{_LIVE} desc, {_BEST} desc nulls last")
         there = there.select(*self._key_columns, *columns, functions.col(_LIVE).alias(_LIVE_THERE))
         joined = rows.join(there, list(self._keys), "left")
@@ -221,10 +221,10 @@ class Tagger:
         return joined.select(*named, DELETED)
 
     def _beside_known(self, rows: DataFrame, located: DataFrame) -> DataFrame:
-        """The rows with what is known of their key: whether it is a row, its order, and the file group that has it.
+        """Adds what the table knows of each row's key: whether it is live, its ordering value and its file group.
 
-        A deleted row has the order of the delete. The group is that of their partition, where there is a version of
-        the key, be it a delete; else null.
+        A deleted key has the ordering value of its delete. The file group is the one in the row's partition that holds
+        a version of the key, even a delete, or null if there is none.
         """
         if self._stays_in_place:
             return rows.join(located.select(*self._key_columns, _LIVE, _BEST, GROUP), list(self._keys), "left")
@@ -239,7 +239,7 @@ class Tagger:
         return joined.select("r.*", f"l.{GROUP}")
 
     def _buckets(self, counted: Mapping[PartitionKey, int]) -> Mapping[PartitionKey, Sequence[Bucket]]:
-        """File groups for rows that have none yet, of which there are so many in each partition, as `assign` says."""
+        """Assigns file groups to the given number of new rows in each partition, see `assign`."""
         if not counted:
             return {}
         files, sizing = self.target.opened.snapshot.files, self.target.layout.config.file_sizing
@@ -247,7 +247,7 @@ class Tagger:
         return assign(counted, files, limit, sizing.target_file_bytes)
 
     def _with_new_groups(self, rows: DataFrame, buckets: Mapping[PartitionKey, Sequence[Bucket]]) -> DataFrame:
-        """The rows, those without a file group in one of the new ones of their partition, if it has some."""
+        """Returns the rows, with a group for those that have none if their partition was assigned groups."""
         if not buckets:
             return rows
         count, slots = slots_of(buckets)
@@ -265,7 +265,7 @@ class Tagger:
         )
 
     def _left_behind(self, rows: DataFrame, located: DataFrame) -> DataFrame:
-        """Deletes in the partitions that rows have moved away from."""
+        """Returns deletes for the partitions that rows have moved away from."""
         same = " and ".join(f"l.{quoted(name)} <=> r.{quoted(name)}" for name in self._partition_by)
         key = [functions.expr(f"l.{name} = r.{name}") for name in self._key_columns]
         on = reduce(lambda left, right: left & right, [*key, functions.expr(f"not ({same})")])
@@ -273,14 +273,14 @@ class Tagger:
         return self._tombstones(moved.localCheckpoint(eager=True))
 
     def _tombstones(self, rows: DataFrame) -> DataFrame:
-        """Deletes: their key and partition, and the ordering value of those that a feed brings, but no other value."""
+        """Returns delete records: key, partition and, if they come from a feed, the ordering value."""
         ordering = self.table_type.ordering
         kept = [*self._within, *([quoted(ordering)] if ordering and quoted(ordering) not in self._within else [])]
         have = set(map(quoted, rows.columns))
         return self._records(rows.select(*(name for name in kept if name in have), GROUP), DELETE)
 
     def _records(self, rows: DataFrame, op: str) -> DataFrame:
-        """Rows in the table's columns, null where they have none of these, with operation and group."""
+        """Returns log records: the table's columns, null if a row lacks one, with operation and file group."""
         have = set(rows.columns)
         types = {each.name: each.dataType for each in self._schema}
         columns = [

@@ -1,1 +1,1 @@
-"""Rows into clustered files: staging, sampling, the shuffle by leaf, and the writers."""
+"""Writes rows as clustered files: staging, sampling, the shuffle by leaf, and the writers."""

@@ -1,4 +1,4 @@
-"""The reduce side of the rewrite: blobs of a file arrive in the order of its leaves and become row groups in turn."""
+"""The reduce side of a rewrite: turns blobs, which arrive in the order of a file's leaves, into row groups."""
 
 from __future__ import annotations
 
@@ -29,27 +29,28 @@ from dbt.adapters.zlayout.timeline.files.naming import data_file_path, new_group
 
 _ROW_GROUP_BYTES = 128 << 20
 _OVERSIZE = 1.5
-# What a leaf of a full row group holds at least, as cuts fall.
+# A row group counts as full from this share on: leaves that fill a whole row group hold at least this much.
 _NEARLY_FULL = 0.6
 
 
 @dataclass(frozen=True)
 class BuildTask:
-    """What a task needs to know to write files.
+    """Task spec: everything that a task needs to write files.
 
     Attributes:
         schema: Arrow types of the data columns.
-        root_uri: Where the table lies.
-        instant: Goes into the names of the files.
-        inflight_path: Says for as long as it is there that the transaction wants files.
+        root_uri: URI of the table's folder.
+        instant: Instant of the transaction, which the names of the files contain.
+        inflight_path: Path of the marker file that exists while the transaction is open.
         keys: Clustering keys.
         partition_by: Names of the partition columns.
-        model: The curve, as ``CurveModel.to_bytes`` gives it; None when there is nothing to order by.
-        target_file_bytes: A file that grows well past this is closed at the next row group and followed by another.
-        row_group_rows: Rows of a row group; leaves are put together up to it.
-        settings: How to write.
-        tracking: Whose statistics to report.
-        grouped: The last partition column is no folder but the file group that the rows have, as one file.
+        model: The curve, as ``CurveModel.to_bytes`` returns it. None if the rows need no ordering.
+        target_file_bytes: A file that grows well past this size is closed, and another one follows it.
+        row_group_rows: Rows of a row group. Leaves are combined up to this number.
+        settings: How to write the files.
+        tracking: Columns to report on.
+        grouped: Whether the last partition column is not a folder but the file group of the rows. Each file group
+            becomes one file.
     """
 
     schema: pa.Schema
@@ -66,25 +67,26 @@ class BuildTask:
     grouped: bool = False
 
     def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Writes the files of one task from rows of ``ROUTED_SCHEMA`` sorted by part, file, share and leaf."""
+        """Writes the files of one task. The rows, of ``ROUTED_SCHEMA``, are sorted by part, file, share and leaf."""
         for file in self.files(_blobs(incoming)):
             yield file.to_batch()
 
     def put(self, store: Store, path: str, written: WrittenFile) -> StoredFile:
-        """Puts a finished file in place.
+        """Moves a finished file to its path in the table.
 
         Raises:
-            WriteError: The transaction has ended meanwhile; the file is gone.
+            WriteError: The transaction has ended in the meantime. The file is deleted.
         """
         store.put_file(path, written.local)
         if not store.exists(self.inflight_path):
-            # A rollback takes that file away first and then looks for data: it may have looked before this one came.
+            # A transaction that ends without a commit deletes the marker first and lists data files then. It may have
+            # missed this file.
             store.delete([path])
             raise WriteError(f"transaction {self.instant} has ended; {path} comes too late and is gone")
         return store.stat(path)
 
     def files(self, blobs: Iterable[tuple[tuple[str, int, int], int, pa.Table]]) -> Iterator[FileReport]:
-        """Writes files from ``((part, file, share), leaf, rows)`` in that order; yields what each became."""
+        """Writes files from ``((part, file, share), leaf, rows)`` in that order, and yields their reports."""
         model = CurveModel.from_bytes(self.model) if self.model is not None else None
         store = open_store(self.root_uri)
         current: tuple[str, int, int] | None = None
@@ -106,7 +108,7 @@ class BuildTask:
 
 
 class _Writer:
-    """Collects leaves into row groups and row groups into files of one place in the table."""
+    """Collects leaves into row groups, and row groups into files of one partition."""
 
     def __init__(self, build: BuildTask, store: Store, model: CurveModel | None, key: PartitionKey) -> None:
         self._build, self._store, self._model, self._key = build, store, model, key
@@ -116,7 +118,7 @@ class _Writer:
         self._held_bytes = 0
         self._file: ParquetFile | None = None
         self._float_paths = float_paths(build.schema)
-        # A group is one file, which cannot be followed by another when a NaN comes late.
+        # A file group is one file. No second file can be started when a NaN turns up late.
         self._nan_paths = frozenset(self._float_paths if build.grouped else ())
 
     def add(self, leaf: int, rows: pa.Table) -> Iterator[FileReport]:

@@ -1,4 +1,4 @@
-"""The cuts of a curve as a SQL expression, for rows that never leave the JVM."""
+"""Translates the cuts of a curve to a SQL expression, for rows that never leave the JVM."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, as TIMESTAMP_NTZ i
 def numbers_sql(
     model: CurveModel, tree: Tree, keys: Sequence[str], types: Sequence[pa.DataType], values: npt.NDArray[np.int32]
 ) -> str:
-    """An expression that gives each row a number by the leaf it falls into.
+    """Returns an expression that gives each row a number, by the leaf that it falls into.
 
     Args:
-        model: Whose boundaries the tree's thresholds count.
+        model: The curve. The tree's thresholds are ranks among its boundaries.
         tree: The cuts.
         keys: SQL of each key.
         types: Arrow type of each key.
-        values: int32[leaves]; the number of each leaf.
+        values: int32[leaves], the number of each leaf.
     """
 
     def walk(reference: int) -> str:
@@ -45,7 +45,7 @@ def numbers_sql(
 
 
 def _below(key: str, kind: pa.DataType, boundaries: npt.NDArray[Any], rank: int) -> str:
-    """Whether the rank of a key is below a rank: null has rank 0, values start at 1."""
+    """Returns a condition that the rank of a key is below a rank. Null has rank 0, and values start at 1."""
     if rank <= 1:
         return f"{key} IS NULL" if rank == 1 else "FALSE"
     if rank - 2 >= len(boundaries):
@@ -61,7 +61,7 @@ def _comparable_sql(key: str, kind: pa.DataType) -> str:
 
 
 def _literal(boundary: Any, kind: pa.DataType) -> str:
-    """A boundary in SQL, from the comparable form of ``curve.keys``."""
+    """Returns a boundary as a SQL literal, from its comparable form of ``curve.keys``."""
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return f"X'{bytes(boundary).hex()}'"
     if pa.types.is_decimal(kind):
@@ -93,12 +93,12 @@ def _double(ordered: int) -> float:
 
 
 def partition_sql(columns: Sequence[str], by_partition: Mapping[tuple[str | None, ...], str], default: str) -> str:
-    """An expression that takes each partition's own.
+    """Returns an expression that selects the expression of a row's partition.
 
     Args:
         columns: SQL of the partition columns.
-        by_partition: Expressions by the text of the partition's values.
-        default: For every other partition.
+        by_partition: Expression of each partition, by the text of its values.
+        default: Expression for all other partitions.
     """
     cases = []
     for key, expression in by_partition.items():

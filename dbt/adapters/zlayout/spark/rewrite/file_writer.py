@@ -1,4 +1,4 @@
-"""A query's rows as files of a table: the right writer for their types, along the table's curve."""
+"""Writes a query's rows as files of a table, along its curve, with the writer that supports their types."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _DEFAULT_ROW_GROUP_ROWS = 1 << 17
 
 
 def needs_spark(layout: TableLayout, spark: SparkSession) -> bool:
-    """Whether Spark's own writer has to write a table's files, since Arrow shall not or cannot."""
+    """Returns whether Spark's own writer must write a table's files, by its settings or because Arrow lacks a type."""
     return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json, str(spark.version))
 
 
 def parquet_settings(layout: TableLayout, spark: SparkSession) -> ParquetSettings:
-    """How Arrow writes a table's files."""
+    """Returns the settings with which Arrow writes a table's files."""
     return ParquetSettings(layout.config.writing.compression, layout.data_json, str(spark.version))
 
 
@@ -50,10 +50,10 @@ class FileWriter:
 
     Attributes:
         spark: The session of the query.
-        subject: The table, for errors.
-        layout: How its files are laid out.
-        not_null: Top-level columns that may hold no null.
-        progress: Takes a line now and then.
+        subject: Name of the table, for error messages.
+        layout: Layout of the table's files.
+        not_null: Top-level columns that must not hold nulls.
+        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
@@ -71,14 +71,14 @@ class FileWriter:
         cuts: CurveModel | None = None,
         along: CurveModel | None = None,
     ) -> Written:
-        """Runs the query once and writes its rows; nothing is visible yet.
+        """Runs the query once and writes its rows. Readers see nothing of them yet.
 
         Args:
             store: The table's folder.
-            transaction: What the rows are written for.
+            transaction: The transaction that writes the rows.
             frame: The query, with the layout's columns in any order.
-            cuts: A stored curve whose cuts fit these rows: one pass is enough.
-            along: A stored curve that the rows shall lie on, between cuts of their own.
+            cuts: A stored curve whose cuts fit these rows, so that one data pass is enough.
+            along: A stored curve for the rows to follow, with new cuts.
 
         Raises:
             WriteError: The query failed, or a required column holds nulls.
@@ -89,12 +89,12 @@ class FileWriter:
         return self._written(lambda: self.arrow_writer(build).write(plain_frame(self.layout, frame), cuts, along))
 
     def rewrite(self, store: Store, transaction: Transaction, source: ArrowSource, cuts: CurveModel) -> Written:
-        """Writes the rows of files anew; nothing is visible yet.
+        """Rewrites the rows of files. Readers see nothing of the new files yet.
 
         Args:
             store: The table's folder.
-            transaction: What the rows are written for.
-            source: The files.
+            transaction: The transaction that writes the rows.
+            source: The files to rewrite.
             cuts: A curve with cuts for their rows.
 
         Raises:
@@ -110,7 +110,7 @@ class FileWriter:
         return written
 
     def build(self, store: Store, transaction: Transaction) -> BuildTask:
-        """What a task needs to know to write files."""
+        """Returns the task spec for writing files."""
         layout, sizing = self.layout, self.layout.config.file_sizing
         return BuildTask(
             schema=layout.data_schema,
@@ -127,7 +127,7 @@ class FileWriter:
         )
 
     def arrow_writer(self, build: BuildTask) -> RowWriter:
-        """Writes rows of `plain_frame` with Arrow."""
+        """Returns a writer that writes rows of `plain_frame` with Arrow."""
         text = [pa.field(name, pa.string()) for name in build.partition_by]
         return RowWriter(
             spark=self.spark,
@@ -154,7 +154,7 @@ class FileWriter:
         )
 
     def _columns_of_table(self, frame: DataFrame) -> DataFrame:
-        """The query's columns in the order of the table's."""
+        """Returns the query's columns in the order of the table's columns."""
         folders = (
             _told_apart(each, functions.col(quoted(each.name))).alias(each.name) for each in _folder_fields(self.layout)
         )
@@ -169,15 +169,15 @@ class FileWriter:
 
 
 def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFrame:
-    """Rows for the way to Python, under plain names: ``mapInArrow`` takes a dot in one for a struct's field.
+    """Returns rows to send to Python, under plain names, because ``mapInArrow`` treats a dot as a field of a struct.
 
     Args:
-        layout: Of the table.
-        frame: Rows with its columns, in any order.
-        further: Columns that come after those of the table.
+        layout: Layout of the table.
+        frame: Rows with the table's columns, in any order.
+        further: Columns that follow those of the table.
 
     Returns:
-        The data columns, the partition columns as the text of their folders, then the further ones.
+        The data columns, the partition columns as text, then the further columns.
     """
     columns: list[Any] = [functions.col(quoted(name)) for name in _data_names(layout)]
     folders = [(each, functions.col(quoted(each.name)).cast("string")) for each in _folder_fields(layout)]
@@ -187,14 +187,14 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
 
 
 def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
-    """Returns if no required column holds a null.
+    """Checks that no required column holds a null.
 
     Args:
-        subject: The table.
-        nulls: Rows in which a required column is null, by its name.
+        subject: Name of the table, for error messages.
+        nulls: Number of rows in which a required column is null, by its name.
 
     Raises:
-        WriteError: Names the columns, and counts their nulls.
+        WriteError: A required column holds nulls. The message names the columns and counts their nulls.
     """
     if wrong := [f"`{name}` is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
         raise WriteError(
@@ -208,7 +208,7 @@ def _folder_fields(layout: TableLayout) -> list[SparkField]:
 
 
 def _told_apart(field: SparkField, result: Column) -> Column:
-    """A result for each row whose partition value the name of a folder holds; any other row is an error."""
+    """Returns an expression that raises an error if a folder name cannot represent a row's partition value."""
     value = functions.col(quoted(field.name))
     text = value.cast("string")
     if field.spark_type == "timestamp":

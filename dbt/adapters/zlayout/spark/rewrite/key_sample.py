@@ -1,4 +1,4 @@
-"""One light pass over the keys of some rows: a uniform sample, and the rows of each partition."""
+"""Samples the keys of some rows in one light pass: a uniform sample, and the rows of each partition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def key_sample(
     settings: ParquetSettings,
     progress: Progress | None,
 ) -> Staged:
-    """Reads only the columns of the keys and the partitions.
+    """Samples keys, reading only the key and partition columns.
 
     Args:
         rows: Rows of a table.
@@ -38,10 +38,10 @@ def key_sample(
         keys: The clustering keys.
         partition_by: The partition columns.
         settings: How files are written.
-        progress: Takes a line now and then.
+        progress: Called with a line of text as the work goes on.
 
     Returns:
-        A sample, and counts; no rows, and nothing of their size.
+        A sample and counts, but neither rows nor their size.
     """
     tops = _tops(keys)
     data = [functions.col(quoted(name)) for name in tops]
@@ -63,21 +63,21 @@ def key_sample_of_files(
     target_file_bytes: int,
     progress: Progress | None,
 ) -> Staged:
-    """The same from files that Arrow reads; of one partition.
+    """Samples keys of files of one partition that Arrow reads.
 
     Args:
         spark: The session.
         source: The files.
         keys: The clustering keys.
         settings: How files are written.
-        target_file_bytes: Of which size.
-        progress: Takes a line now and then.
+        target_file_bytes: Target size of a file.
+        progress: Called with a line of text as the work goes on.
 
     Returns:
-        A sample, and the bytes that a row would take; no rows.
+        A sample and the bytes that a row would take, but no rows.
     """
     schema = pa.schema([source.schema.field(name) for name in _tops(keys)])
-    # Tasks are of one size, but for the last: of twice as many rows as are wanted the smallest share decides.
+    # All tasks but the last have one size. Each samples twice the rows needed, because the smallest share decides.
     tasks = max(2, len(source.units) // 2)
     sample = partial(_stage(schema, keys, (), settings, tasks, target_file_bytes).sample_files, source)
     numbers = a_task_each(rewrite_session(spark), len(source.units))

@@ -1,4 +1,4 @@
-"""Records as log files: each task holds back the rows of its file groups and appends them block by block."""
+"""Writes records as log files: each task buffers the rows of its file groups and appends them block by block."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ Bucket = tuple[str, tuple["str | None", ...]]
 
 @dataclass(frozen=True)
 class LogBuild:
-    """What a task needs to know to write logs.
+    """Task spec: everything that a task needs to write log files.
 
     Attributes:
-        build: How files are written; its schema has the columns of the log.
+        build: How to write files. Its schema includes the log columns.
         sort_by: Columns by which the rows of a block are sorted.
-        log_max_bytes: A log file that has grown so large is followed by another.
-        bucket_buffer_bytes: So much of one file group is held back.
-        buffer_bytes: So much of all; past it the largest is written.
-        keeps_deletes: The files are those of kept deletes.
-        keeps_instants: Records bring `INSTANT` and `SEQ` of their own, after `OP`; otherwise they are of this commit.
+        log_max_bytes: A log file that has reached this size is closed, and another one follows it.
+        bucket_buffer_bytes: Buffer limit for one file group.
+        buffer_bytes: Buffer limit for all file groups. Past it, the largest buffer is written.
+        keeps_deletes: Whether the files hold kept deletes.
+        keeps_instants: Whether the records bring their own `INSTANT` and `SEQ`, after `OP`. Otherwise they get those of
+            this commit.
     """
 
     build: BuildTask
@@ -53,10 +54,10 @@ class LogBuild:
     keeps_deletes: bool = False
 
     def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Writes the logs of one task.
+        """Writes the log files of one task.
 
         Args:
-            incoming: Columns of the table without those of the log, partition columns as text, then `OP` and `GROUP`.
+            incoming: The table's data columns, its partition columns as text, then `OP` and `GROUP`.
         """
         task = _Task(self, open_store(self.build.root_uri))
         try:
@@ -88,14 +89,14 @@ def _equal(column: pa.ChunkedArray, value: str | None) -> pa.ChunkedArray:
 def log_build(
     spark: SparkSession, subject: str, layout: TableLayout, store: Store, transaction: Transaction
 ) -> LogBuild:
-    """What tasks need to know to write logs of one table.
+    """Returns the task spec for writing log files of one table.
 
     Args:
         spark: The session.
-        subject: The table, for errors.
-        layout: How its files are laid out.
+        subject: Name of the table, for error messages.
+        layout: Layout of the table's files.
         store: The table's folder.
-        transaction: What the records are written for.
+        transaction: The transaction that writes the records.
     """
     table_type, log_json = layout.config.table_type, with_log_columns(layout.data_json)
     build = FileWriter(spark, subject, layout).build(store, transaction)
@@ -120,7 +121,7 @@ class _Held:
 
 
 class _Task:
-    """The buffers and open logs of one task."""
+    """The buffers and open log files of one task."""
 
     def __init__(self, how: LogBuild, store: Store) -> None:
         self._how, self._store = how, store

@@ -1,4 +1,4 @@
-"""The map side of the rewrite: rows get their leaf and travel as compressed Arrow blobs, never as JVM rows."""
+"""The map side of a rewrite: assigns rows to leaves and sends them as compressed Arrow blobs, never as JVM rows."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ _MOST_PIECES = 1 << 10
 
 @dataclass(frozen=True)
 class RouteTask:
-    """What a map task needs to know.
+    """Task spec: everything that a map task needs.
 
     Attributes:
-        schema: Arrow types of the rows; partition columns come last, as text.
+        schema: Arrow types of the rows. Partition columns come last, as text.
         keys: Clustering keys.
         partition_by: Names of the partition columns.
-        model: The curve with its cuts, as ``CurveModel.to_bytes`` gives it.
-        slot_of: For ``(partition text, file, share)`` the int that sends it to its reduce task; others are spread by
-            a hash.
-        slots: Ints of every reduce task.
-        shares: For ``(partition text, file)`` into how many files its rows are dealt, where a value is too heavy for
-            one.
+        model: The curve with its cuts, as ``CurveModel.to_bytes`` returns it.
+        slot_of: The int that sends ``(partition text, file, share)`` to its reduce task. A hash spreads all others.
+        slots: The ints of all reduce tasks.
+        shares: The number of files that share the rows of ``(partition text, file)``, if one value has too many rows
+            for one file.
     """
 
     schema: pa.Schema
@@ -51,18 +50,18 @@ class RouteTask:
     shares: Mapping[tuple[str, int], int]
 
     def batches(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Routes rows as Spark hands them over."""
+        """Routes rows that Spark hands over."""
         yield from self._route(typed(batch, self.schema) for batch in incoming)
 
     def staged(
         self, root_uri: str, paths: tuple[str, ...], incoming: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """Routes the rows of staged files; the incoming rows are positions in ``paths``."""
+        """Routes the rows of staged files. The incoming rows are positions in ``paths``."""
         wanted = (paths[position] for batch in incoming for position in batch.column(0).to_pylist())
         yield from self._route(staged_batches(root_uri, wanted))
 
     def read(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Routes the rows of files; the incoming rows are numbers of the source's units."""
+        """Routes the rows of files. The incoming rows are numbers of the source's units."""
         numbers = (number for batch in incoming for number in batch.column(0).to_pylist())
         model = CurveModel.from_bytes(self.model)
         for rows in _in_large_tables(source.tables(numbers)):
@@ -104,15 +103,15 @@ class RouteTask:
 
 @dataclass(frozen=True)
 class InOrder:
-    """What a map task needs to know of a table without keys, whose rows stay in the order that the query gave them.
+    """Task spec of a map task for a table without keys. Its rows keep the order of the query.
 
     Attributes:
-        schema: Arrow types of the rows; partition columns come last, as text.
-        root_uri: Where the table lies.
-        paths: Staged files.
-        starts: For each of them the share of the rows that come before it.
+        schema: Arrow types of the rows. Partition columns come last, as text.
+        root_uri: URI of the table's folder.
+        paths: Paths of the staged files.
+        starts: The share of all rows that come before each staged file.
         partition_by: Names of the partition columns.
-        files: For each partition's text how many files its rows become.
+        files: Number of files of each partition, by its text.
         slot_of: As in `RouteTask`.
     """
 
@@ -125,7 +124,7 @@ class InOrder:
     slot_of: Mapping[tuple[str, int, int], int]
 
     def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Routes the rows of staged files; the incoming rows are positions in ``paths``."""
+        """Routes the rows of staged files. The incoming rows are positions in ``paths``."""
         for position in (each for batch in incoming for each in batch.column(0).to_pylist()):
             rows = pa.Table.from_batches(staged_batches(self.root_uri, [self.paths[position]]), self.schema)
             for key, part in by_partition(rows, self.partition_by):
@@ -139,19 +138,19 @@ class InOrder:
 
 
 def _pieces(run: pa.RecordBatch) -> int:
-    """In how many blobs some rows travel."""
+    """Returns the number of blobs in which to send some rows."""
     return min(_MOST_PIECES, max(1, -(-int(run.nbytes) // _BLOB_BYTES)))
 
 
 def _sent(slot: int, text: str, file: int, share: int, leaf: int, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """One row of ``ROUTED_SCHEMA``."""
+    """Returns one row of ``ROUTED_SCHEMA``."""
     numbers = {"slot": slot, "part": text, "file": file, "share": share, "leaf": leaf}
     columns = [pa.array([value], pa.string() if name == "part" else pa.int32()) for name, value in numbers.items()]
     return pa.RecordBatch.from_arrays([*columns, _one_binary(table_buffer(rows))], names=[*numbers, "blob"])
 
 
 def _in_large_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows, in fewer tables that fit into a worker."""
+    """Yields the same rows in fewer, larger tables that fit into a worker's memory."""
     held: list[pa.Table] = []
     held_bytes = 0
     for table in tables:
@@ -167,20 +166,20 @@ def _in_large_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _narrow(leaves: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-    """The same numbers in two bytes where they fit: numpy sorts those by radix."""
+    """Returns the same numbers in two bytes each if they fit, because numpy sorts those by radix."""
     return leaves.astype(np.uint16) if len(leaves) and int(leaves.max()) <= np.iinfo(np.uint16).max else leaves
 
 
 def _one_binary(content: pa.Buffer) -> pa.Array:
-    """An array with one value, which is not copied."""
+    """Returns an array with one value, without copying it."""
     ends = pa.array([0, content.size], pa.int32()).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), 1, [None, ends, content])
 
 
 def by_partition(rows: pa.Table, partition_by: tuple[str, ...]) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    """The rows of each partition, without the partition columns, with the partition's key as text values.
+    """Yields each partition's key, as text values, and its rows without the partition columns.
 
-    An empty text is null, as Spark writes it.
+    An empty text becomes null, as Spark writes it.
     """
     if not partition_by:
         yield (), rows
@@ -210,7 +209,7 @@ def _null_if_empty(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def staged_batches(root_uri: str, paths: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of staged files, batch by batch."""
+    """Yields the rows of staged files, batch by batch."""
     store = open_store(root_uri)
     for path in paths:
         local = store.local_path(path)

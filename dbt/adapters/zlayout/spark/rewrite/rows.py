@@ -1,4 +1,4 @@
-"""From a query's rows to clustered files: few in one task, in one pass when the cuts are known, else staged first."""
+"""Writes a query's rows as clustered files: in one task if few, in one pass if cuts are known, else staged first."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _MOST_SLOTS = 4096
 
 @dataclass(frozen=True)
 class Written:
-    """What became of the rows.
+    """The files that the rows became.
 
     Attributes:
-        files: Every file that was written.
-        model: The curve that placed them, or None when one task wrote them all.
-        data_passes: How often the rows went through.
+        files: Reports of all written files.
+        model: The curve that placed the rows. None if they were not clustered or one task wrote them all.
+        data_passes: How often the rows went through Spark.
         phases: Seconds by phase.
     """
 
@@ -57,12 +57,12 @@ class RowWriter:
 
     Attributes:
         spark: The session that the query belongs to.
-        build: How files are written; its ``model`` and ``row_group_rows`` are filled in here.
-        schema: Arrow types of the rows; partition columns come last, as text.
+        build: How to write files. Its ``model`` and ``row_group_rows`` are set here.
+        schema: Arrow types of the rows. Partition columns come last, as text.
         curve: 'zorder', 'hilbert' or 'linear'.
-        row_group_rows: As configured, or None to let the model decide.
-        staging: Folder for staged rows, below the table's.
-        progress: Takes a line now and then.
+        row_group_rows: The configured value. None to let the curve decide.
+        staging: Folder for staged rows, relative to the table's folder.
+        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
@@ -78,9 +78,9 @@ class RowWriter:
         """Runs the query once and writes its rows.
 
         Args:
-            frame: The query; its columns are those of ``schema``.
-            cuts: A stored curve whose cuts fit the rows already, or None.
-            along: A stored curve to lay the rows on between new cuts, or None for a new curve.
+            frame: The query. Its columns are those of ``schema``.
+            cuts: A stored curve whose cuts fit the rows, or None.
+            along: A stored curve for the rows to follow, with new cuts. None for a new curve.
         """
         if cuts is not None:
             route = self._route(cuts, {})
@@ -106,7 +106,7 @@ class RowWriter:
             open_store(self.build.root_uri).delete_tree(self.staging)
 
     def rewrite(self, source: ArrowSource, cuts: CurveModel) -> Written:
-        """Writes the rows of files that are there already.
+        """Rewrites the rows of existing files.
 
         Args:
             source: The files.
@@ -135,14 +135,14 @@ class RowWriter:
         return Staged.of(answers)
 
     def _complete(self, written: Written, staged: Staged) -> Written:
-        """The last check before a commit: every row that the query gave is in a file."""
+        """Checks that every row of the query is in a file. This is the last check before a commit."""
         rows = sum(each.file.row_count for each in written.files)
         if rows != staged.rows:
             raise WriteError(f"{staged.rows:,} rows were read and {rows:,} written; nothing was committed")
         return written
 
     def _all_in_files(self, staged: Staged) -> Staged:
-        """Rows that came with the answers go to a staged file too, where the rewrite's tasks find them."""
+        """Writes inline rows to a staged file, where the tasks of the rewrite find them."""
         if not staged.inline:
             return staged
         path = f"{self.staging}/inline.arrow"
@@ -229,6 +229,6 @@ def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], 
 
 
 def _slots(bins: Sequence[tuple[str, int, int]]) -> tuple[dict[tuple[str, int, int], int], tuple[int, ...]]:
-    """For each ``(partition text, file, share)`` the int that sends it to its reduce task; and those of all tasks."""
+    """Returns the int that sends each ``(partition text, file, share)`` to its reduce task, and those of all tasks."""
     slots = tuple(slot_keys(max(1, min(_MOST_SLOTS, len(bins)))).tolist())
     return {each: slots[number % len(slots)] for number, each in enumerate(bins)}, slots

@@ -1,7 +1,7 @@
-"""Numbers that Spark's hash partitioning sends to a wanted partition, on every Spark version.
+"""Finds ints that Spark's hash partitioning sends to a given partition, on every Spark version.
 
 Source: Spark's ``HashPartitioning`` is ``pmod(murmur3(key, seed 42), partitions)`` (``Murmur3_x86_32.hashInt``).
-Spark 4.1 has ``repartitionById`` for this; earlier versions have not.
+Spark 4.1 has ``repartitionById`` for this. Earlier versions do not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _SEED = 42
 
 
 def murmur3_of_ints(values: np.ndarray) -> np.ndarray:
-    """Spark's hash of int columns.
+    """Returns Spark's hash of ints.
 
     Args:
         values: int32[n].
@@ -31,10 +31,10 @@ def murmur3_of_ints(values: np.ndarray) -> np.ndarray:
 
 
 def slot_keys(partitions: int) -> np.ndarray:
-    """For each partition number an int that Spark's hash partitioning over ``partitions`` sends there.
+    """Returns, for each partition number, an int that Spark's hash partitioning over ``partitions`` sends there.
 
     Returns:
-        int32[partitions]; ``keys[p]`` lands on partition ``p``.
+        int32[partitions]. ``keys[p]`` goes to partition ``p``.
     """
     keys = np.full(partitions, -1, dtype=np.int64)
     start, step = 0, max(64, 8 * partitions)

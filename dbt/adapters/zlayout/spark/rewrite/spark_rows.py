@@ -1,4 +1,4 @@
-"""The same files through Spark's own writer: for types that Arrow lacks, and where Python workers cannot write."""
+"""Writes clustered files with Spark's own writer, for types that Arrow lacks or if Python workers cannot write."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from pyspark.sql import functions
 
 _FILE, _LEAF = "__zl_file", "__zl_leaf"
 _MOST_LEAVES_IN_SQL = 512
-# Without this option (of `DataSource`), a bracket in the path of a table would be a pattern.
+# Without this option of `DataSource`, Spark would treat a bracket in a table's path as a pattern.
 GLOB = "__globPaths__"
 _BIG_ROW_GROUP_BYTES = 16 << 20
 
 
 @dataclass
 class SparkRowWriter:
-    """Writes the rows of one query as files of one table, all of it inside Spark.
+    """Writes the rows of one query as files of one table, entirely inside Spark.
 
     Attributes:
         spark: The session that the query belongs to.
-        build: How files are written.
+        build: How to write files.
         key_schema: Arrow types of the keys' top-level columns.
         key_types: Arrow type of each key.
         curve: 'zorder', 'hilbert' or 'linear'.
-        row_group_rows: As configured, or None.
-        staging: Folder for staged rows, below the table's.
+        row_group_rows: The configured value, or None.
+        staging: Folder for staged rows, relative to the table's folder.
         required: Columns whose nulls are counted.
-        progress: Takes a line now and then.
+        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
@@ -67,10 +67,10 @@ class SparkRowWriter:
     _phases: dict[str, float] = field(default_factory=dict)
 
     def write(self, frame: DataFrame) -> Written:
-        """Runs the query once, into staged Parquet files, and writes its rows from there."""
+        """Runs the query once into staged Parquet files, and writes its rows from there."""
         store = open_store(self.build.root_uri)
         staging_uri = qualified(self.build.root_uri, self.staging)
-        # Spark takes the text of a path as it stands: an escape in it would be part of a name.
+        # Spark takes a path literally: an escape in it would be part of a name.
         staged_path, output_path = (f"{unquote(staging_uri)}/{name}" for name in ("rows", "out"))
         try:
             session = writing_session(self.spark)
@@ -113,7 +113,7 @@ class SparkRowWriter:
             store.delete_tree(self.staging)
 
     def _measured(self, store: Store) -> tuple[int, float]:
-        """Rows that the query gave, by the footers of their files, and bytes of each."""
+        """Returns the number of rows in the staged files, by their footers, and the bytes per row."""
         stored = [each for each in store.list(f"{self.staging}/rows") if is_data_path(each.path.rpartition("/")[2])]
         rows = sum(footer.num_rows for footer in read_footers(store, [each.path for each in stored]))
         return rows, sum(each.size_bytes for each in stored) / max(1, rows)
@@ -140,7 +140,7 @@ class SparkRowWriter:
         keys = [_path_sql(path) for path in self.build.keys]
         trees = [model.tree, *model.partition_trees.values()]
         if sum(tree.leaf_count for tree in trees) > _MOST_LEAVES_IN_SQL:
-            # Past this the expression is no longer compiled: partitions share one tree, and rows go by file and keys.
+            # Spark compiles no larger expression: partitions share one tree, and rows are sorted by file and keys.
             trees = trees[:1]
             leaves = leaves and trees[0].leaf_count <= _MOST_LEAVES_IN_SQL
         texts = []
@@ -166,7 +166,7 @@ class SparkRowWriter:
         return dict(zip(self.required, rows.select(*counts).collect()[0], strict=True))
 
     def _collected(self, store: Store, folder: str, nulls: dict[str, int]) -> tuple[FileReport, ...]:
-        """Moves Spark's files to their places and reads their footers."""
+        """Moves Spark's files to their paths in the table and reads their footers."""
         found: list[tuple[str, str, tuple[tuple[str, str | None], ...]]] = []
         for file in store.list(folder, recursive=True):
             relative = file.path.removeprefix(f"{folder}/")

@@ -1,6 +1,6 @@
-"""Running the model's query once: rows go to Arrow files beside the table, a sample of the keys comes back on the way.
+"""Staging: runs the model's query once, writes its rows to Arrow files and returns a sample of their keys.
 
-A task whose rows are few hands them over in its answer instead, so that a small model writes nothing twice.
+A task with few rows returns them inline in its answer instead, so that a small model is not written twice.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 @dataclass(frozen=True)
 class StageTask:
-    """What a task needs to know to stage its rows.
+    """Task spec: everything that a task needs to stage its rows.
 
     Attributes:
-        schema: Arrow types of the rows; partition columns come last, as text.
-        root_uri: Where the table lies.
-        folder: The staging folder below it.
+        schema: Arrow types of the rows. Partition columns come last, as text.
+        root_uri: URI of the table's folder.
+        folder: The staging folder, relative to the table's folder.
         keys: Clustering keys, for the sample.
         partition_by: Names of the partition columns.
         sample_rows: Most rows that a task samples.
-        settings: How files will be written, to measure their bytes a row.
-        target_file_bytes: Wanted size of a file, likewise.
-        keeps_rows: Whether the rows are staged; without it only the sample and the counts come back.
+        settings: How files will be written, to measure the bytes of a row.
+        target_file_bytes: Target size of a file, also to measure the bytes of a row.
+        keeps_rows: Whether to stage the rows. Otherwise only the sample and the counts are returned.
     """
 
     schema: pa.Schema
@@ -59,7 +59,7 @@ class StageTask:
     keeps_rows: bool = True
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Stages one task's rows; yields a row of ``RESULT_SCHEMA`` a file, or one for rows that travel inline."""
+        """Stages the rows of one task. Yields a row of ``RESULT_SCHEMA`` per file, or one row for inline rows."""
         sample = _Sample(self.keys, self.partition_by, self.sample_rows)
         counts: dict[tuple[str | None, ...], int] = {}
         held: list[pa.RecordBatch] = []
@@ -84,7 +84,7 @@ class StageTask:
             yield self._inline(held, sample, counts)
 
     def sample_files(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Samples units of a source; with its first one also comes what a row would take in a file.
+        """Samples units of a source. The task with the first unit also measures the bytes of a row in a file.
 
         Args:
             source: The files.
@@ -113,7 +113,7 @@ class StageTask:
         return _answer(path, rows, arrow_bytes, per_row, None, sample, counts)
 
     def bytes_per_row(self, rows: pa.Table) -> float:
-        """What a row takes in a file, by the first of some rows."""
+        """Returns the bytes that a row takes in a file, measured on the first of the given rows."""
         return encoded_bytes_per_row(
             rows.slice(0, _MEASURED_ROWS), self.settings, self.target_file_bytes, self.partition_by
         )
@@ -184,7 +184,7 @@ class _Sample:
 
 
 def put_staged(store: Store, path: str, rows: pa.Table) -> None:
-    """Writes rows as a staged file: an Arrow file in batches of a few megabytes."""
+    """Writes rows as a staged file, which is an Arrow file in batches of a few megabytes."""
     scratch = store.local_scratch() / scratch_name(str(staged_under(path)), "arrow")
     try:
         with pa.OSFile(str(scratch), "wb") as sink, pa.ipc.new_file(sink, rows.schema, options=_LZ4) as writer:

@@ -1,4 +1,4 @@
-"""What the staging tasks answered, put together, and the curve that their sample gives."""
+"""Combines the answers of the staging tasks, and builds a curve from their sample."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dbt.adapters.zlayout.spark.schema.arrow_columns import table_of
 
 @dataclass(frozen=True)
 class Staged:
-    """The answers of all staging tasks.
+    """The combined answers of all staging tasks.
 
     Attributes:
-        paths: Staged files.
-        path_rows: Rows of each of them.
-        inline: Rows that came with the answers.
-        rows: How many in all.
-        arrow_bytes: Their size in memory.
-        bytes_per_row: Their size in a file, measured; None when nothing was measured.
-        samples: With the number of rows that each stands for.
-        rows_by_partition: Rows of each partition.
+        paths: Paths of the staged files.
+        path_rows: Number of rows in each staged file.
+        inline: Rows that came inline with the answers.
+        rows: Total number of rows.
+        arrow_bytes: Size of the rows in memory.
+        bytes_per_row: Measured bytes of a row in a file. None if nothing was measured.
+        samples: Samples, each with the number of rows that it was drawn from.
+        rows_by_partition: Number of rows in each partition.
     """
 
     paths: tuple[str, ...]
@@ -42,7 +42,7 @@ class Staged:
 
     @classmethod
     def of(cls, answers: Iterable[Any]) -> Staged:
-        """Puts the answers (rows of ``RESULT_SCHEMA``) together."""
+        """Combines answers, which are rows of ``RESULT_SCHEMA``."""
         answers = list(answers)
         counts: dict[PartitionKey, int] = {}
         for answer in answers:
@@ -64,17 +64,17 @@ class Staged:
 
     @property
     def row_bytes(self) -> float:
-        """Bytes of a row in a file; in memory where that was not measured."""
+        """Bytes of a row in a file or, if that was not measured, in memory."""
         return self.bytes_per_row or self.arrow_bytes / max(1, self.rows)
 
     @property
     def starts(self) -> tuple[float, ...]:
-        """For each staged file the share of the rows that come before it, 0 or more and below 1."""
+        """The share of staged rows that come before each staged file, from 0 to below 1."""
         before = np.cumsum([0, *self.path_rows])
         return tuple((before[:-1] / max(1, before[-1])).tolist())
 
     def uniform_sample(self) -> pa.Table:
-        """The tasks' samples, thinned until every row had the same chance."""
+        """Returns the tasks' samples, thinned so that every row has the same chance to be in the result."""
         share = min(table.num_rows / max(1, rows) for rows, table in self.samples)
         rng = np.random.default_rng()
         thinned = []
@@ -84,7 +84,7 @@ class Staged:
         return pa.concat_tables(thinned)
 
     def key_sample(self, partition_columns: int) -> tuple[pa.Table, list[PartitionKey] | None]:
-        """The uniform sample of the keys, and the partition of each of its rows; None without partition columns."""
+        """Returns the uniform sample of the keys, and each row's partition or None without partition columns."""
         sample = self.uniform_sample()
         if not partition_columns:
             return sample, None
@@ -96,7 +96,7 @@ class Staged:
 def model_of(
     staged: Staged, build: BuildTask, curve: str, row_group_rows: int | None, along: CurveModel | None = None
 ) -> CurveModel:
-    """A curve with cuts for staged rows, from their sample; with the boundaries of another one where it is given."""
+    """Builds a curve with cuts for staged rows from their sample. If ``along`` is given, it keeps those boundaries."""
     sample, keys = staged.key_sample(len(build.partition_by))
     return CurveModel.build(
         sample,

@@ -1,4 +1,4 @@
-"""Files written by tasks: each task writes the rows of its partition and reports its files."""
+"""Runs the tasks that write files: each one writes the rows of its partition and reports its files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def written_files(
         phase: As for `run`.
         progress: As for `run`.
         frame: The rows.
-        write: What a task does: rows in, a report of each file out.
+        write: The work of a task: takes rows and yields a report of each file.
 
     Returns:
         The reports of all tasks.

@@ -1,1 +1,1 @@
-"""Changes of rows: replace, append, overwrite, merge, delete."""
+"""Writes that change rows: replace, append, overwrite, merge and delete."""

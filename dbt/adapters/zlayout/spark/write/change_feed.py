@@ -1,4 +1,4 @@
-"""Change feeds: which of the rows that come are deletes, told by a condition on the columns that they come with."""
+"""Change feeds: incoming rows of which a condition marks some as deletes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChangeFeed:
-    """Rows of which some are deletes, for a table that is yet to be built.
+    """Describes which incoming rows are deletes, for a table that does not exist yet.
 
     Attributes:
-        deleted_when: Which rows are deletes, SQL over the columns that they come with.
-        unique_key: Columns by which a delete finds its row.
-        stored_columns: Columns that only the condition reads and that are stored all the same.
+        deleted_when: SQL condition over the incoming columns. A row that meets it is a delete.
+        unique_key: Columns that identify the row to delete.
+        stored_columns: Columns that are stored even if only the condition reads them.
     """
 
     deleted_when: str
@@ -37,20 +37,20 @@ class ChangeFeed:
 def with_deletes(
     frame: DataFrame, condition: str, stored: Collection[str], subject: str, progress: Progress | None = None
 ) -> DataFrame:
-    """The rows with the column `DELETED`, and without columns that only the condition reads.
+    """Adds the column `DELETED` to the rows and drops columns that only the condition reads.
 
     Args:
-        frame: Rows as they come; their query has not run yet.
-        condition: SQL over their columns; a row of which it is not TRUE is no delete.
-        stored: Columns that the table has or shall have, in any case.
-        subject: The table, for errors.
-        progress: Gets a line about columns that are left out.
+        frame: Incoming rows. Their query has not run yet.
+        condition: SQL over their columns. A row is a delete only if the condition is TRUE for it.
+        stored: Columns that the table has or will have. They are always kept.
+        subject: Name of the table, for error messages.
+        progress: Called with a line that names the columns left out.
 
     Raises:
         ConfigError: The condition does not fit the rows.
     """
     try:
-        # Asked for as a filter, since a filter takes a condition and nothing else.
+        # Checked as a filter first, because a filter accepts nothing but a condition.
         frame.where(condition)
         told: Any = frame.select(functions.expr(condition))
     except (AnalysisException, ParseException) as error:
@@ -74,17 +74,17 @@ def with_deletes(
 
 
 def with_deleted_column(schema_json: str) -> str:
-    """A table's columns, as Spark's JSON, and `DELETED` after them."""
+    """Returns the table's columns as Spark's JSON, with `DELETED` appended."""
     fields = json.loads(schema_json)["fields"]
     deleted = {"name": DELETED, "type": "boolean", "nullable": True, "metadata": {}}
     return json.dumps({"type": "struct", "fields": [*fields, deleted]}, ensure_ascii=False)
 
 
 def says_deletes(frame: DataFrame) -> bool:
-    """Whether some of the rows may be deletes."""
+    """Returns whether the rows carry the column `DELETED`, so that some may be deletes."""
     return DELETED in frame.columns
 
 
 def upserts_of(frame: DataFrame) -> DataFrame:
-    """The rows that are no deletes, without the column that says so."""
+    """Returns the rows that are not deletes, without the column `DELETED`."""
     return frame.where(f"not {DELETED}").drop(DELETED) if says_deletes(frame) else frame

@@ -1,4 +1,4 @@
-"""What a change of rows looks at and what it decides: files to replace, rows to write, and what others may not add."""
+"""Input and result of planning a change of rows: the table, the files to replace and the rows to write."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """The table that a change is made on.
+    """The table that a change applies to.
 
     Attributes:
         catalog: The session's catalog.
-        subject: Its name, for errors.
-        opened: The version that the change begins with.
-        layout: How new files are laid out; its columns are those that the table will have.
+        subject: Its name, for error messages.
+        opened: The version that the change starts from.
+        layout: Layout of new files. Its columns are the table's future columns.
     """
 
     catalog: Catalog
@@ -38,33 +38,33 @@ class Target:
     layout: TableLayout
 
     def rows(self, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
-        """Rows of some files, or all, in the columns of the version."""
+        """Returns the rows of the given files, or of all files, in the version's columns."""
         return frame_of(self.catalog, self.opened, files)
 
     def rows_with_file(self, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
-        """The same with the URI of each row's file in the column `FILE`; `file_number` knows them."""
+        """Returns the same rows with the URI of their file in the column `FILE`, for `file_number`."""
         return with_file(self.rows(files))
 
     def rows_of(self, files: DataFiles) -> DataFrame:
-        """Rows of files that another commit added."""
+        """Returns the rows of files that another commit added."""
         return frame_of(self.catalog, self.opened.with_files(files), np.ones(len(files), dtype=bool))
 
     def file_number(self, uri: str) -> int:
-        """The number of a file in the table, from its URI in the column `FILE`."""
+        """Returns a file's position in the table's list of files, given its URI from the column `FILE`."""
         return self._numbers[unescaped(uri)]
 
     def mask(self, numbers: Collection[int]) -> npt.NDArray[np.bool_]:
-        """True for the files of these numbers."""
+        """Returns a mask over the table's files that is True at these numbers."""
         found = np.zeros(len(self.opened.files), dtype=bool)
         found[list(numbers)] = True
         return found
 
     def paths(self, files: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-        """Paths of files below the table's folder."""
+        """Returns the paths of the given files, relative to the table's folder."""
         return tuple(self.opened.files.filter(files)["path"].to_pylist())
 
     def row_count(self, files: npt.NDArray[np.bool_]) -> int:
-        """Rows of files in all."""
+        """Returns the total number of rows in the given files."""
         return int(self.opened.files["row_count"].to_numpy()[files].sum())
 
     @cached_property
@@ -74,7 +74,7 @@ class Target:
 
 @dataclass(frozen=True)
 class RowCounts:
-    """What became of rows."""
+    """How many rows a change inserts, updates and deletes."""
 
     inserted: int = 0
     updated: int = 0
@@ -86,10 +86,10 @@ class Rewrite:
     """A change of rows that is ready to be written.
 
     Attributes:
-        rows: What new files shall hold, in the table's future columns; None for nothing.
-        removes: Which files go, told once the new ones are written.
-        counts: What became of rows, from the number of rows written and of those in the files that go.
-        key_conflict: What files that another rewrite added meanwhile mean to it, see `Change`.
+        rows: Rows of the new files, in the table's future columns. None if there are none.
+        removes: Returns the paths of the files to remove, given the new files once they are written.
+        counts: Returns the row counts, given the number of rows written and the number of rows in the removed files.
+        key_conflict: Checks files that another rewrite added in the meantime, see `Change`.
     """
 
     rows: DataFrame | None
@@ -99,5 +99,5 @@ class Rewrite:
 
 
 def nothing_removed(_: Sequence[FileReport]) -> tuple[str, ...]:
-    """For a change that only adds."""
+    """Returns no paths: the `removes` of a change that only adds files."""
     return ()

@@ -1,4 +1,4 @@
-"""The keys of incoming rows as a filter on the table, in a form that skips files."""
+"""Checks the keys of incoming rows, and turns them into a filter on the table that skips files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.schema.types import fields_of
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Up to so many values of a key column are looked up in the index one by one; of more of them ranges.
+# Up to this many values of a key column are looked up in the index one by one. Beyond that, ranges are.
 _MOST_VALUES = 5_000
 _MOST_RANGES = 100
 _BROADCAST_ROWS = 500_000
@@ -26,15 +26,15 @@ _TIMES = "__zl_times"
 
 
 class Source:
-    """Incoming rows, computed once.
+    """Incoming rows whose query runs only once.
 
     Args:
-        frame: The rows, in the table's columns.
-        keys: Columns that tell rows apart.
+        frame: Incoming rows, in the table's columns.
+        keys: Columns that identify a row.
 
     Attributes:
-        frame: The rows; reading them again does not run the query again.
-        keys: As given.
+        frame: The computed rows. Reading them does not run the query again.
+        keys: The key columns, as given.
     """
 
     def __init__(self, frame: DataFrame, keys: Sequence[str]) -> None:
@@ -43,42 +43,42 @@ class Source:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return self._counted[0]
 
     @property
     def nulls(self) -> Mapping[str, int]:
-        """In how many rows each key is null."""
+        """Number of rows in which each key column is null, by its name."""
         return self._counted[1]
 
     @property
     def hinted(self) -> DataFrame:
-        """The rows, to be sent to every task where they are few."""
+        """The rows, with a broadcast hint if there are few of them."""
         return functions.broadcast(self.frame) if self.rows <= _BROADCAST_ROWS else self.frame
 
     def whole_keys(self) -> DataFrame:
-        """The rows whose keys can match anything: none of them is null."""
+        """Returns the rows without a null in their key, which are the only rows that can match."""
         return self.frame.where(" and ".join(f"{quoted(key)} is not null" for key in self.keys))
 
     def check_unique(self, subject: str) -> None:
-        """Checks that no two rows have the same key; those with a null in it have none.
+        """Checks that no two rows share a key. Rows with a null in the key are ignored.
 
         Raises:
-            WriteError: Shows three of the keys that come more than once.
+            WriteError: Keys are duplicated. The message shows three of them.
         """
         few = self._few_keys
         if few is None or any(times > 1 and None not in key for *key, times in few):
             _check_unique(self.whole_keys(), self.keys, subject)
 
     def may_match(self, table: DataFrame) -> DataFrame:
-        """Rows of the table whose key may be among the source's; what Spark pushes down of it skips files."""
+        """Returns the table's rows whose key may be among the source's. Spark pushes the filter down to skip files."""
         for condition in self._conditions:
             table = table.where(condition)
         return table
 
     @cached_property
     def _spellings(self) -> Mapping[str, Spelling]:
-        """Of the key columns by which files can be told apart: their values have constants, which compare by bytes."""
+        """Spelling of each key column that can skip files: its values can be SQL constants and compare by bytes."""
         types = {field.name: field.dataType for field in self.frame.schema}
         return {
             field.name: spelling_of(types[field.name], field.name)
@@ -89,9 +89,9 @@ class Source:
 
     @cached_property
     def _few_keys(self) -> Sequence[Sequence[Any]] | None:
-        """The distinct keys as Python holds them, and how many rows have each; None where they are many.
+        """The distinct keys as Python values, each with its number of rows. None if there are too many.
 
-        One query answers what else would take several. Of a key column that has no spelling only null is told.
+        One query replaces several. For a key column without a spelling, the result only says whether it is null.
         """
         times = self.frame.groupBy(*map(quoted, self.keys)).agg(functions.count("*").alias(_TIMES))
         told = [
@@ -116,7 +116,7 @@ class Source:
 
     @cached_property
     def _conditions(self) -> list[str]:
-        """For each key column that has a spelling a condition that holds for every key that comes."""
+        """One condition for each key column that has a spelling. Every incoming key meets it."""
         if self._few_keys is None:
             columns = {key: self.frame.select(quoted(key)) for key in self._spellings}
             return [values_condition(each, quoted(key), _MOST_VALUES, _MOST_RANGES) for key, each in columns.items()]
@@ -128,24 +128,24 @@ class Source:
 
 
 def check_keys(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
-    """Checks that every row has a whole key that no other has.
+    """Checks that every row has a key without nulls that no other row has.
 
     Raises:
-        WriteError: Counts the rows without one, or shows three of the keys that come more than once.
+        WriteError: A key column holds nulls (the message counts them), or keys are duplicated (it shows three).
     """
     check_whole(null_counts(rows, keys), subject)
     _check_unique(rows, keys, subject)
 
 
 def check_whole(nulls: Mapping[str, int], subject: str) -> None:
-    """Checks that every row has a whole key.
+    """Checks that no key column holds a null.
 
     Args:
-        nulls: Rows in which a column of the key is null, by its name.
-        subject: The table.
+        nulls: Number of rows in which a key column is null, by its name.
+        subject: Name of the table, for error messages.
 
     Raises:
-        WriteError: Counts the rows without one.
+        WriteError: A key column holds nulls. The message counts them.
     """
     if wrong := [f"{name} is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
         raise WriteError(
@@ -155,7 +155,7 @@ def check_whole(nulls: Mapping[str, int], subject: str) -> None:
 
 
 def null_counts(rows: DataFrame, columns: Sequence[str]) -> dict[str, int]:
-    """Rows in which a column is null, by its name."""
+    """Returns the number of rows in which each column is null, by its name."""
     return dict(zip(columns, map(int, rows.agg(*_nulls(columns)).head() or ()), strict=True))
 
 
@@ -177,10 +177,10 @@ def _check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
 
 
 def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject: str) -> tuple[str, ...]:
-    """The key columns as the table spells them.
+    """Returns the key columns, spelled as in the table.
 
     Raises:
-        ConfigError: One is no column of the table, or there is none.
+        ConfigError: A key column is not in the table, or no key column is given.
     """
     wanted = [unique_key] if isinstance(unique_key, str) else list(dict.fromkeys(unique_key))
     by_name = {name.lower(): name for name in columns}

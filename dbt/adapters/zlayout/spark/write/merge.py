@@ -1,4 +1,4 @@
-"""Merge and delete+insert: rows come by their key, and only files that hold such a key are written anew."""
+"""The strategies merge and delete+insert: rows match by key, and only files with a matching row are rewritten."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
 
     Args:
         target: The table.
-        frame: Incoming rows in its future columns.
-        rules: What to do with them.
+        frame: Incoming rows, in the table's future columns.
+        rules: What to do with matched and unmatched rows.
 
     Raises:
-        ConfigError: A column of the rules is none of the table.
+        ConfigError: The rules name a column that the table does not have.
         WriteError: Incoming rows share a key.
     """
     names = upserts_of(frame).columns
@@ -63,16 +63,16 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
 def delete_insert(
     target: Target, frame: DataFrame, unique_key: Sequence[str] | str, predicates: tuple[str, ...]
 ) -> Rewrite:
-    """Plans the delete of every row whose key comes, and the insert of all incoming rows.
+    """Plans to delete every row whose key is among the incoming rows, and to insert all incoming rows.
 
     Args:
         target: The table.
-        frame: Incoming rows in its future columns; several may share a key.
-        unique_key: Columns whose equality makes rows match; null equals nothing.
-        predicates: SQL over the table, with or without its alias: rows that do not meet them stay.
+        frame: Incoming rows, in the table's future columns. Several may share a key.
+        unique_key: Columns whose equality makes rows match. A null equals nothing.
+        predicates: SQL over the table, with or without its alias. Rows that do not meet them stay.
 
     Raises:
-        ConfigError: A key is no column of the table.
+        ConfigError: A key column is not in the table.
     """
     keys = known_keys(unique_key, frame.columns, target.subject)
     source = Source(frame, keys)
@@ -91,7 +91,7 @@ def delete_insert(
 
 @dataclass(frozen=True)
 class _Matches:
-    """How many rows of a file match, and how many of those are to be updated or deleted."""
+    """How many rows of a file match, and how many of those will be updated or deleted."""
 
     matched: int
     updated: int
@@ -99,7 +99,7 @@ class _Matches:
 
 
 class _Matching:
-    """Which rows of the table meet which incoming rows."""
+    """The match between the table's rows and the incoming rows."""
 
     def __init__(self, target: Target, source: Source, rules: MergeRules, *, one_row_a_key: bool = True) -> None:
         self._target, self._source, self._rules = target, source, rules
@@ -107,7 +107,7 @@ class _Matching:
         self._join = "inner" if one_row_a_key else "left_semi"
         self._side, names = source.hinted, [quoted(key) for key in source.keys]
         if not one_row_a_key:
-            # Only the keys, under names of their own: a bare name in a predicate is the table's column, as in a DELETE.
+            # Only the keys, renamed, so that a bare name in a predicate means the table's column, as in a DELETE.
             names = [f"{_KEY}{number}" for number in range(len(source.keys))]
             named = zip(source.keys, names, strict=True)
             self._side = source.hinted.select(*(functions.col(quoted(key)).alias(name) for key, name in named))
@@ -116,7 +116,7 @@ class _Matching:
         self._on = functions.expr(" and ".join([*equal, *(f"({each})" for each in rules.predicates)]))
 
     def files(self) -> dict[int, _Matches]:
-        """By number of each file with a match: what becomes of its rows."""
+        """Returns the match counts of each file that holds a matching row, by the file's number."""
         matches = self._matches(self._target.rows_with_file())
         wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
         counts = [f"count_if(({wanted}) and not {self._deleted})", f"count_if(({wanted}) and {self._deleted})"]
@@ -126,11 +126,11 @@ class _Matching:
 
     @property
     def _deleted(self) -> str:
-        """Whether an incoming row is a delete, as SQL."""
+        """SQL that tells whether an incoming row is a delete."""
         return f"{self._source_alias}.{DELETED}" if says_deletes(self._source.frame) else "false"
 
     def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
-        """Rows of rewritten files that are not deleted: those that match with new values, the others as they are."""
+        """Returns the rows of rewritten files that stay. Matching rows get new values, the others are unchanged."""
         source = self._source.hinted.withColumn(_HIT, functions.lit(True))
         both = rows.alias(self._target_alias).join(source.alias(self._source_alias), self._on, "left")
         hit = f"{self._source_alias}.{_HIT} and ({self._rules.matched_condition or 'true'})"
@@ -145,7 +145,7 @@ class _Matching:
         return both.select(*columns)
 
     def new_rows(self, matched: DataFrame | None) -> DataFrame:
-        """Incoming rows that match nothing, as far as they are wanted."""
+        """Returns the incoming rows that match nothing and meet the condition for inserts, if there is one."""
         rows = upserts_of(self._source.frame).alias(self._source_alias)
         if matched is not None:
             others = self._source.may_match(matched)
@@ -154,12 +154,12 @@ class _Matching:
         return rows.where(condition) if condition else rows
 
     def unmatched_rows(self, rows: DataFrame, schema_json: str) -> DataFrame:
-        """Rows of rewritten files that match nothing, in the future columns."""
+        """Returns the rows of rewritten files that match nothing, in the future columns."""
         left = rows.alias(self._target_alias).join(self._side.alias(self._source_alias), self._on, "left_anti")
         return cast_to(left, schema_json)
 
     def key_conflict(self, added: DataFiles) -> str | None:
-        """Whether files that another commit added hold a key that comes here too."""
+        """Returns the reason for a conflict if files that another commit added hold a key of the incoming rows."""
         found = self._matches(self._target.rows_of(added)).limit(1).count()
         return "it wrote rows with keys that come here too" if found else None
 
@@ -169,10 +169,10 @@ class _Matching:
 
 
 def updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> list[str]:
-    """The columns that a match updates, as the table spells them.
+    """Returns the columns that a match updates, spelled as in the table.
 
     Raises:
-        ConfigError: The rules name a column that the table lacks, or say it twice.
+        ConfigError: The rules name a column that the table does not have, or list both updated and excluded columns.
     """
     by_name = {name.lower(): name for name in names}
     if rules.update_columns is not None and rules.exclude_columns:

@@ -1,4 +1,4 @@
-"""What is asked of a change of rows besides the change itself."""
+"""The request for a change of rows, apart from the change itself."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Modification:
-    """What is asked for besides the change itself.
+    """A request for a change of rows, apart from the change itself.
 
     Attributes:
-        name: Of the table.
-        operation: What the log calls it.
-        frame: Rows that come; their query has not run yet. None for a delete.
-        settings: Of the files written from now on; None for the table's own.
-        on_schema_change: What becomes of columns that differ.
-        description: What people read about the table from now on; None leaves it.
-        column_comments: What people read about its columns, by name.
-        not_null: Top-level columns that may hold no null.
-        progress: Takes a line now and then.
-        deleted_when: Which rows are deletes, SQL over the columns that they come with; None for none.
-        stored_columns: Columns that only this condition reads and that are stored all the same.
-        batch: Query and number of the batch of a stream that the rows are; it is taken once.
+        name: Name of the table.
+        operation: Operation, as the log names it.
+        frame: Incoming rows. Their query has not run yet. None for a delete.
+        settings: Settings for files written from now on. None keeps the table's settings.
+        on_schema_change: What to do if the columns differ.
+        description: New description of the table. None keeps the current one.
+        column_comments: Comment of each column, by name.
+        not_null: Top-level columns that must not hold nulls.
+        progress: Called with a line of text as the work goes on.
+        deleted_when: SQL condition over the incoming columns. A row that meets it is a delete. None if no row is one.
+        stored_columns: Columns that are stored even if only this condition reads them.
+        batch: Query and number of the stream's batch that holds the rows. A batch is applied only once.
     """
 
     name: TableName

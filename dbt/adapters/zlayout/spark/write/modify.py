@@ -1,4 +1,4 @@
-"""Changing some rows of a table in one commit: append, overwrite of partitions, merge, delete."""
+"""Changes some rows of a table in one commit: append, overwrite of partitions, merge or delete."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ _ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a change has written and decided.
+    """The files that a change has written, and what it has decided.
 
     Attributes:
-        written: Its new files.
-        removes: Paths that go.
-        counts: What became of rows, from the number of rows written and of those in the files that go.
-        key_conflict: See `Change`.
-        along: Whether the new files lie on the curve that the table has.
+        written: The new files.
+        removes: Paths of the files to remove.
+        counts: Returns the row counts, given the number of rows written and the number of rows in the removed files.
+        key_conflict: The key conflict check, see `Change`.
+        along: Whether the new files follow the table's current curve.
     """
 
     written: Written
@@ -70,16 +70,16 @@ class Outcome:
 
 
 Plan = Callable[[Target, Any], Rewrite]
-"""From the table and the rows that come, in its future columns, to what is to be done."""
+"""Plans a rewrite from the table and the incoming rows, which are in the table's future columns."""
 
 
 class Modifying:
-    """One change of rows by rewriting files.
+    """One change of rows that rewrites files.
 
     Args:
         spark: The session.
-        wanted: What is asked for besides the change itself.
-        plan: The change.
+        wanted: The request, apart from the change itself.
+        plan: Plans the change.
     """
 
     merges_on_read = False
@@ -98,11 +98,11 @@ class Modifying:
         """Makes the change.
 
         Args:
-            entry: Of the table in the catalog.
-            opened: The table, at its newest version as a rule.
+            entry: The table's entry in the catalog.
+            opened: The table, usually at its newest version.
 
         Returns:
-            The table as it is now, and what was done.
+            The table at its current version, and a summary of what was done.
         """
         started = time.perf_counter()
         if self._rewrites_old_files(opened):
@@ -122,7 +122,7 @@ class Modifying:
                 summary = CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
             else:
                 summary = self._change(opened, transaction)
-        # Whoever made the version that is there may have died before readers saw it.
+        # The writer of the current version may have died before it was published.
         if transaction.committed is not None or published_version(opened.store) != summary.version:
             after = AfterCommit(summary.version, self.wanted.progress)
             opened = self._publish(entry, opened, after)
@@ -134,14 +134,14 @@ class Modifying:
         return _ACTIONS.get(self.wanted.operation, Action.COMMIT)
 
     def _schema(self, opened: TableSnapshot) -> SchemaPlan:
-        """What becomes of the columns; asked before and within the transaction, for the same version as a rule."""
+        """Plans the columns. Cached, because it is asked before and within the transaction, usually for one version."""
         before = opened.row_schema_json, opened.partition_columns
         if before not in self._schema_plans:
             self._schema_plans[before] = self._plan_schema(opened)
         return self._schema_plans[before]
 
     def _incoming(self, opened: TableSnapshot) -> DataFrame | None:
-        """The rows that come; those of a change feed with `DELETED`."""
+        """Returns the incoming rows, with the column `DELETED` if they are a change feed."""
         frame, condition = self.wanted.frame, self.wanted.deleted_when
         if frame is None or condition is None:
             return frame
@@ -161,21 +161,21 @@ class Modifying:
         frame_json = described(str(upserts_of(frame).schema.json()), self.wanted.column_comments)
         partition_by = opened.partition_columns
         if self.wanted.settings is not None:
-            # A column that is no folder any more may change or go like any other.
+            # A column that is no longer a partition column may change or go like any other.
             folders = {name.lower() for name in self.wanted.settings.partitioning.columns}
             partition_by = tuple(name for name in partition_by if name.lower() in folders)
         policy = self.wanted.on_schema_change
         return plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
 
     def _rewrites_old_files(self, opened: TableSnapshot) -> bool:
-        """Whether old files cannot stay: a type is wider, a dropped name comes back to life, or folders are others."""
+        """Returns whether old files must go: a type widens, a dropped name comes back, or the partitioning changes."""
         schema = self._schema(opened)
         dropped = set(opened.snapshot.properties.get(_DROPPED, ()))
         revived = dropped & {name.lower() for name in schema.added}
         return bool(schema.retyped or revived) or self._layout(opened, schema).partition_by != opened.partition_columns
 
     def _rewrite_old_files(self, entry: Entry, opened: TableSnapshot) -> None:
-        """Writes the rows that are there in the columns and folders to come, as a version of its own."""
+        """Rewrites the existing rows with the future columns and partitioning, as a separate version."""
         schema = self._schema(opened)
         rewrite_table(
             self.spark,
@@ -256,7 +256,7 @@ class Modifying:
         )
 
     def _tell_of_other_keys(self, opened: TableSnapshot, layout: TableLayout) -> None:
-        """Says that files which are there keep their layout, and how they get the new one."""
+        """Tells the user that existing files keep their layout, and how to change that."""
         now, then = (each.clustering for each in (layout.config, config_of(opened.snapshot)))
         if self.wanted.progress is None or now == then or not len(opened.files):
             return
@@ -270,7 +270,7 @@ class Modifying:
         )
 
     def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
-        """Plans the change and writes its files; nothing is visible yet."""
+        """Plans the change and writes its files. Readers see nothing of it yet."""
         with Timed(self.phases, "plan"):
             rewrite = self.plan(target, rows)
         store, layout = target.opened.store, target.layout
@@ -295,13 +295,13 @@ class Modifying:
 def _properties_after(
     dropped: tuple[str, ...], batch: Batch | None, counted: tuple[int, int] | None, before: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The properties after a change.
+    """Returns the table's properties after a change.
 
     Args:
-        dropped: Columns that older files still hold although the table has them no more.
-        batch: The stream's batch that the change was.
-        counted: Rows before the change and how many more there are now, where files do not tell.
-        before: The properties of the version that the change follows.
+        dropped: Columns that the table no longer has, but that older files still hold.
+        batch: The stream's batch that the change applied.
+        counted: Number of rows before the change, and how many it added. None if the files tell the number of rows.
+        before: Properties of the version that the change follows.
     """
     after = with_batch(before, batch)
     if counted is not None:

@@ -1,4 +1,4 @@
-"""Precombining: of several rows of a key that come together, the one that counts."""
+"""Precombining: keeps one of several incoming rows that share a key."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _RANK, _ARRIVAL = "_zl_rank", "__zl_arrival"
 
 
 def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
-    """One row a key: that with the greatest value of the ordering column, of equal ones the last.
+    """Returns one row per key: the one with the greatest value of the ordering column, and the last one of equals.
 
     Args:
-        frame: Rows; without an ordering column they are given back as they are.
-        table_type: Key and ordering.
+        frame: Incoming rows. Without an ordering column they are returned unchanged.
+        table_type: Gives the key and the ordering column.
     """
     if table_type.ordering is None:
         return frame
@@ -31,12 +31,12 @@ def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
 
 
 def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
-    """Of the rows of each key the first one.
+    """Returns the first row of each key.
 
     Args:
-        frame: Rows.
-        keys: Columns, as SQL names them.
-        order: As after ORDER BY.
+        frame: The rows to choose from.
+        keys: Key columns, as SQL.
+        order: SQL, as after ORDER BY.
     """
     rank = functions.expr(f"row_number() over (partition by {', '.join(keys)} order by {order})")
     return frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)

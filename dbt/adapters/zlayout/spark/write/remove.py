@@ -1,4 +1,4 @@
-"""Dropping and renaming: the catalog's entries and the folder that belongs to them."""
+"""Drops and renames tables and views: their entries in the catalog and the folder that belongs to them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 def drop_table(spark: SparkSession, schema: str, identifier: str, location_root: str | None = None) -> None:
-    """Drops a table or view and removes the folder of a table that this adapter, or dbt under its root, wrote.
+    """Drops a table or view, and removes its folder if this adapter wrote it, or dbt did under its root.
 
-    Of a merge-on-read table its views and the table of its files go. Anybody else's external table keeps its files, as
-    in Spark.
+    For a merge-on-read table, its views and the table of its files are dropped. Any other external table keeps its
+    files, as in Spark.
 
     Args:
         spark: The session.
-        schema: Of the relation.
-        identifier: Of the relation; one that is not there is no error.
-        location_root: Where dbt puts tables; an external table exactly at ``<location_root>/<identifier>`` is dbt's
-            own.
+        schema: Schema of the relation.
+        identifier: Identifier of the relation. If the relation does not exist, nothing happens.
+        location_root: Where dbt puts tables. An external table exactly at ``<location_root>/<identifier>`` belongs to
+            dbt.
 
     Raises:
-        UnsupportedError: The folder is a link, or holds another table; the catalog is as it was.
+        UnsupportedError: The folder is a link, or holds another table. The catalog is unchanged.
     """
     catalog = Catalog(spark)
     name = TableName(schema, identifier)
@@ -62,10 +62,10 @@ def drop_table(spark: SparkSession, schema: str, identifier: str, location_root:
 
 
 def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: str, new_identifier: str) -> None:
-    """Renames a table or view; the folder of an external table stays where it is.
+    """Renames a table or view. The folder of an external table stays where it is.
 
     Raises:
-        ConfigError: The catalog takes no such name, or a merge-on-read table needs one that another relation has.
+        ConfigError: The catalog does not accept the name, or a merge-on-read table needs a name that is already taken.
     """
     catalog = Catalog(spark)
     old, new = TableName(schema, identifier), TableName(new_schema, new_identifier)
@@ -79,7 +79,7 @@ def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: 
     if beneath is None:
         catalog.rename(old, new)
         return
-    # A view cannot follow: its query names the table of files.
+    # A view cannot be renamed: its query names the table of files.
     opened = open_entry(spark, beneath)
     uninstall(catalog, beneath.name)
     if beneath.name != files_name(new):
@@ -91,7 +91,7 @@ def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: 
 
 
 def _files_of(catalog: Catalog, entry: Entry, name: TableName | None = None) -> Entry | None:
-    """The entry of the files beneath a merge-on-read table, maybe under a name that it shall have; else None."""
+    """Returns the entry of a merge-on-read table's table of files, for its current or given name. None for others."""
     found = catalog.find(files_name(name or entry.name)) if is_merging_view(entry) else None
     return found if found is not None and found.table_id == entry.table_id else None
 
@@ -101,7 +101,7 @@ def _rename_folder(entry: Entry | None, new: TableName) -> None:
         store = open_store(entry.location)
         known = read_table_file(store)
         if known is not None:
-            # First: the folder must never look like the old table's to whoever takes the old name next.
+            # This comes first: whoever takes the old name next must never take the folder for the old table's.
             replace_table_file(store, TableFile(known.table_id, known.level, str(new), known.created_ms))
 
 

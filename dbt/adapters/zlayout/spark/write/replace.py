@@ -1,4 +1,4 @@
-"""Creating a table, or replacing all of it, from a query, in one commit."""
+"""Creates a table from a query, or replaces all of it, in one commit."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ _DRIFT_LIMIT = 3.0
 
 @dataclass(frozen=True)
 class Replacement:
-    """What a table shall be from now on.
+    """A request to create or replace a table.
 
     Attributes:
-        name: Of the table.
-        frame: Its rows; the query has not run yet.
-        config: How they are laid out.
-        description: What people read about it.
-        column_comments: What people read about its columns, by name.
-        not_null: Top-level columns that may hold no null.
-        feed: Which of the rows are deletes; None where none is.
-        progress: Takes a line now and then.
-        of_version: The version whose rows the frame reads; whatever another writer commits after it stands against the
-            write. None for a query that says itself what the table is.
-        gives_way: Whether the write is given up rather than a change of rows that is under way when it is done.
+        name: Name of the table.
+        frame: The table's rows. Their query has not run yet.
+        config: Settings of the table.
+        description: Description of the table.
+        column_comments: Comment of each column, by name.
+        not_null: Top-level columns that must not hold nulls.
+        feed: Which of the rows are deletes. None if no row is one.
+        progress: Called with a line of text as the work goes on.
+        of_version: The version whose rows the frame reads. Any later commit of another writer is a conflict. None if
+            the query alone defines the table.
+        gives_way: Whether the write gives way, at the end, to a change of rows that is under way.
     """
 
     name: TableName
@@ -90,12 +90,12 @@ def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[TableSnapsh
     """Creates or replaces a table.
 
     Returns:
-        The table at its new version, and what was done.
+        The table at its new version, and a summary of what was done.
 
     Raises:
-        ConfigError: Settings do not fit the query's columns; nothing has run.
-        WriteError: The query failed, or a required column holds nulls; the table is as it was.
-        ConflictError: Another writer committed meanwhile.
+        ConfigError: The settings do not fit the query's columns. Nothing has run.
+        WriteError: The query failed, or a required column holds nulls. The table is unchanged.
+        ConflictError: Another writer committed in the meantime.
     """
     return _Replacing(spark, wanted).run()
 
@@ -139,7 +139,7 @@ class _Replacing:
             written = writer.write(store, transaction, upserts_of(frame), cuts=self._cuts(store, before))
             reports = (*written.files, *self._kept_deletes(frame, store, transaction))
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
-                # Otherwise precombining has seen to it.
+                # With an ordering column, precombining has made the keys unique.
                 check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
             committing = time.perf_counter()
             statistics = statistics_of(reports, layout.tracked)
@@ -207,7 +207,7 @@ class _Replacing:
             yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
 
     def _flagged(self, feed: ChangeFeed) -> DataFrame:
-        """The rows of a change feed with `DELETED`, in the columns of the table and that one."""
+        """Returns the rows of the change feed, in the table's columns and `DELETED`."""
         wanted, config = self.wanted, self.wanted.config
         paths = [*config.clustering.columns]
         if not isinstance(config.statistics.columns, int):
@@ -219,7 +219,7 @@ class _Replacing:
         return with_deletes(wanted.frame, feed.deleted_when, names, str(wanted.name), wanted.progress)
 
     def _decided(self) -> DataFrame:
-        """The rows, with `ordering` one of each key; those of a change feed computed, as they are looked at twice."""
+        """Returns one row per key if there is an ordering column. A change feed is computed, as it is read twice."""
         subject, table_type, feed = str(self.wanted.name), self.layout.config.table_type, self.wanted.feed
         frame = precombined(self.frame, table_type) if table_type.merges_on_read else self.frame
         if feed is None:
@@ -239,7 +239,7 @@ class _Replacing:
         return feed and table_type.ordering is not None and table_type.retain_deletes_hours > 0
 
     def _kept_deletes(self, frame: DataFrame, store: Store, transaction: Transaction) -> tuple[FileReport, ...]:
-        """Writes what is remembered of deletes, so that older rows which come later stay out."""
+        """Writes the kept deletes, so that older rows that come later stay out."""
         table_type, layout = self.layout.config.table_type, self.layout
         if not self._keeps_deletes or table_type.ordering is None:
             return ()
@@ -259,7 +259,7 @@ class _Replacing:
             return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
 
     def _cuts(self, store: Store, before: Snapshot | None) -> CurveModel | None:
-        """The curve of the version before, when it is a curve for this layout and its cuts still fit the data."""
+        """Returns the previous version's curve if it was made for this layout and its cuts still fit the data."""
         if before is None or before.layout.get("sizing") != self.layout.sizing():
             return None
         if before.layout.get("drift", 0.0) > _DRIFT_LIMIT:
@@ -267,9 +267,9 @@ class _Replacing:
         return self.layout.stored_model(store, before)
 
     def _written_keys(self, location: str, written: Written) -> DataFrame:
-        """The rows just written, of which Spark reads the columns that are asked for."""
+        """Returns the rows just written, as a scan that reads only the columns that a query selects."""
         schema = StructType.fromJson(json.loads(self.layout.schema_json))
-        # Spark takes the text of a path as it stands: an escape in it would be part of a name.
+        # Spark takes a path literally: an escape in it would be part of a name.
         root = unquote(location).rstrip("/")
         paths = [f"{root}/{each.file.path}" for each in written.files]
         if not paths:
@@ -290,6 +290,6 @@ class _Replacing:
 
 
 def _properties(before: Snapshot | None, rows: int | None) -> dict[str, Any]:
-    """The properties of a table that replaces another; with the number of its rows where files do not tell it."""
+    """Returns the properties of the new version. They hold the number of rows if the files do not tell it."""
     kept = batches_of(before.properties) if before is not None else {}
     return kept if rows is None else with_more_rows(kept, rows, 0)

@@ -1,4 +1,4 @@
-"""Delete, replace-where, append and insert-overwrite: rows go by a condition or by their partition."""
+"""The strategies append, delete, replace-where and insert-overwrite: a condition or the partition decides."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 def append(frame: DataFrame) -> Rewrite:
-    """Plans the adding of rows."""
+    """Plans to add rows."""
     return Rewrite(frame, nothing_removed, lambda written, _: RowCounts(inserted=written))
 
 
 def delete(target: Target, condition: str, *, frame: DataFrame | None = None) -> Rewrite:
-    """Plans the delete of rows, and the insert of others in their place.
+    """Plans to delete rows, and to insert others in their place.
 
-    Files of which the index says that every row meets the condition, or none, are not read.
+    If the index shows that every row of a file meets the condition, or none does, the file is not read.
 
     Args:
         target: The table.
-        condition: SQL, as in a WHERE clause; a row of which it is not TRUE stays.
-        frame: Rows that come, in the table's future columns; None for none.
+        condition: SQL, as in a WHERE clause. Rows for which it is not TRUE stay.
+        frame: Incoming rows, in the table's future columns. None if there are none.
 
     Raises:
         ConfigError: The condition does not fit the table.
@@ -61,22 +61,22 @@ def delete(target: Target, condition: str, *, frame: DataFrame | None = None) ->
         rows=rows,
         removes=(lambda _: target.paths(gone)) if gone.any() else nothing_removed,
         counts=lambda written, _: RowCounts(inserted=written - stay, deleted=deleted),
-        # A delete alone may count as done before the other commit; rows that come in their place may not.
+        # A plain delete may count as done before the other commit. A delete that inserts rows may not.
         key_conflict=None if frame is None else key_conflict,
     )
 
 
 def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str, object]] | str | None) -> Rewrite:
-    """Plans the replacing of whole partitions.
+    """Plans to replace whole partitions.
 
     Args:
         target: The table.
-        frame: Rows that come, in its future columns.
-        partitions: None for the partitions of these rows (all of a table without partitions), 'all' for the whole
-            table, or exactly these partitions.
+        frame: Incoming rows, in the table's future columns.
+        partitions: None for the partitions of these rows (the whole table if it has no partitions), 'all' for the
+            whole table, or a list of exactly the partitions to replace.
 
     Raises:
-        ConfigError: A partition is not spelled in the table's partition columns.
+        ConfigError: A partition does not name exactly the table's partition columns.
     """
     columns = target.layout.partition_by
     whole = partitions == "all" or (partitions is None and not columns)
@@ -105,7 +105,7 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
 
 
 def _hits(target: Target, condition: str, files: np.ndarray) -> dict[int, int]:
-    """By the number of each file that holds such rows, how many."""
+    """Returns how many rows of each file meet the condition, by the file's number. Files without any are left out."""
     if not files.any():
         return {}
     matching = target.rows_with_file(None if files.all() else files).where(condition)

@@ -1,4 +1,4 @@
-"""All rows of a table written anew, as a version of its own: for columns or folders that its files cannot show."""
+"""Rewrites all rows of a table as a separate version, when its files do not fit new columns or partitions."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def rewrite_table(
     progress: Progress | None = None,
     gives_way: bool = False,
 ) -> tuple[TableSnapshot, CommitSummary]:
-    """Writes the rows that are there in other columns or other folders.
+    """Rewrites the existing rows with other columns or another partitioning.
 
     Args:
         spark: The session.
-        name: Of the table.
-        entry: Of the table in the catalog.
+        name: Name of the table.
+        entry: The table's entry in the catalog.
         opened: The table, at its newest version.
-        schema_json: Spark's JSON of the columns to come.
-        partition_by: Those of them that are folders.
-        progress: Takes a line now and then.
-        gives_way: Whether it is given up for a change of rows that is under way.
+        schema_json: The future columns, as Spark's JSON.
+        partition_by: The future partition columns.
+        progress: Called with a line of text as the work goes on.
+        gives_way: Whether the rewrite gives way to a change of rows that is under way.
 
     Returns:
-        The table at its new version, and what was done.
+        The table at its new version, and a summary of what was done.
 
     Raises:
-        ConfigError: The table cannot be partitioned so.
-        ConflictError: Another writer committed meanwhile.
-        WriteError: Rows could not be read or written; the table is as it was.
+        ConfigError: The table cannot be partitioned this way.
+        ConflictError: Another writer committed in the meantime.
+        WriteError: Rows could not be read or written. The table is unchanged.
     """
     have = opened.partition_columns
     if progress is not None and partition_by != have:

@@ -1,4 +1,4 @@
-"""Which files of a version a condition meets wholly, so that what becomes of their rows needs no look into them."""
+"""Strict evaluation: finds the files of which every row meets a condition, so that they need not be read."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 
 def verdict_of_files(opened: TableSnapshot, matching: DataFrame) -> npt.NDArray[np.int8]:
-    """What the index says of a condition.
+    """Evaluates a condition on every file of a version, from the index alone.
 
     Args:
-        opened: The table at a version.
-        matching: ``frame_of(catalog, opened)``, filtered by the condition and no more; it is planned, not run.
+        opened: The table at the version.
+        matching: ``frame_of(catalog, opened)``, filtered by the condition and nothing else. It is planned, not run.
 
     Returns:
-        One `Verdict` for each of ``opened.files``: SKIP where no row can meet it, ALL_ROWS where every row does.
+        One `Verdict` per file of ``opened.files``: SKIP if no row can meet the condition, ALL_ROWS if every row does.
     """
     expr = _predicate(opened, matching)
     return verdicts(expr, opened.statistics.statistics(opened.files, columns_of(expr)))
 
 
 def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:
-    """The rows of a table that meet a condition.
+    """Returns the rows of a table that meet a condition.
 
     Raises:
         ConfigError: The condition does not fit the table.
@@ -51,13 +51,13 @@ def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:
 
 
 def count_rows(catalog: Catalog, opened: TableSnapshot, condition: str, subject: str) -> int:
-    """Rows of a version that meet a condition; only files that it meets in part are read.
+    """Counts the rows of a version that meet a condition. Only files that may meet it in part are read.
 
     Args:
         catalog: The session's catalog.
-        opened: The table at the version; its files are those that the log lists.
+        opened: The table at the version. Its files are those that the log lists.
         condition: SQL, as in a WHERE clause.
-        subject: The table's name, for errors.
+        subject: Name of the table, for error messages.
 
     Raises:
         ConfigError: The condition does not fit the table.
@@ -71,7 +71,7 @@ def count_rows(catalog: Catalog, opened: TableSnapshot, condition: str, subject:
 
 
 def _predicate(opened: TableSnapshot, matching: DataFrame) -> Expr:
-    """The condition as the optimizer leaves it; what it turns into more than a filter decides nothing."""
+    """Returns the condition as Spark optimizes it, or `Unknown` if the optimized plan is more than a filter."""
     plan: Any = matching._jdf.queryExecution().optimizedPlan()
     kind = str(plan.getClass().getSimpleName())
     if kind == "Filter" and plan.child().children().isEmpty():
