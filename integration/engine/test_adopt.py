@@ -139,7 +139,7 @@ def test_what_cannot_be_adopted_is_named(spark, plain):
     spark.sql(f"create table {plain} (a int) using json")
     with pytest.raises(UnsupportedError, match="json"):
         ZTable.adopt(spark, plain)
-    with pytest.raises(TableNotFoundError, match="no table of dbt-zlayout"):
+    with pytest.raises(TableNotFoundError, match="is not a dbt-zlayout table"):
         ZTable.for_name(spark, plain)
     ZTable.write(spark, "z.managed_already", spark.sql("select 1 a"), zorder=["a"])
     with pytest.raises(UnsupportedError, match="managed already"):

@@ -12,7 +12,7 @@ from scanned import Scans
 from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
-from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommitting
+from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
@@ -546,14 +546,14 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
 
     def interrupted(query, other):
         """An upsert beside which another lands between its tagging and its commit."""
-        written = DeltaCommitting._written
+        written = DeltaCommit._written
 
         def write(self, *args):
-            monkeypatch.setattr(DeltaCommitting, "_written", written)
+            monkeypatch.setattr(DeltaCommit, "_written", written)
             other()
             return written(self, *args)
 
-        monkeypatch.setattr(DeltaCommitting, "_written", write)
+        monkeypatch.setattr(DeltaCommit, "_written", write)
         return upsert(spark, table, query)
 
     rival = ZTable.for_name(spark, "z.mor_rivals")

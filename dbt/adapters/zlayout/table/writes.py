@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import compact_inline
-from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommitting, DeltaPlan
+from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit, DeltaPlan
 from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.spark.write import replacing_rows
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
 from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
 from dbt.adapters.zlayout.spark.write.modification import Modification
-from dbt.adapters.zlayout.spark.write.modify import Modifying, Plan
+from dbt.adapters.zlayout.spark.write.modify import Plan, RowRewrite
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class TableWrites:
         self,
         operation: Operation,
         df: DataFrame | None,
-        plan: Plan | None,
+        plan: Plan[Rewrite] | None,
         *,
         delta: DeltaPlan | None = None,
         takes_deletes: bool = False,
@@ -222,7 +222,7 @@ class TableWrites:
                 self.name,
             )
         else:
-            self._opened, self.last_commit = Modifying(self._spark, wanted, plan).run(entry, opened)
+            self._opened, self.last_commit = RowRewrite(self._spark, wanted, plan).run(entry, opened)
         return self.last_commit
 
     def _delta_commit(
@@ -231,7 +231,7 @@ class TableWrites:
         if delta is None:
             why = "a merge_on_read table takes rows by their key; use upsert (in dbt incremental_strategy merge)"
             raise ConfigError([f"{wanted.operation.value}: {why}, or rewrite the table"], self.name)
-        opened, done = DeltaCommitting(self._spark, wanted, delta).run(entry, opened)
+        opened, done = DeltaCommit(self._spark, wanted, delta).run(entry, opened)
         compacted = compact_inline(self._spark, wanted.name, opened, wanted.progress)
         if compacted is None:
             return opened, done

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.curve.model import CurveModel
@@ -20,7 +19,7 @@ from dbt.adapters.zlayout.spark.schema.log_columns import GROUP
 from dbt.adapters.zlayout.spark.write.change_feed import upserts_of
 from dbt.adapters.zlayout.spark.write.change_plan import Target
 from dbt.adapters.zlayout.spark.write.key_filter import null_counts
-from dbt.adapters.zlayout.spark.write.modify import Modifying, Outcome
+from dbt.adapters.zlayout.spark.write.modify import Outcome, Plan, RowChange
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
 
 _ROWS_OF_ONE_TASK = 200_000
 
-DeltaPlan = Callable[[Target, Any], Records]
+DeltaPlan = Plan[Records]
 
 
-class DeltaCommitting(Modifying):
-    """One change of rows of a merge-on-read table. Its plan is a `DeltaPlan`."""
+class DeltaCommit(RowChange[Records]):
+    """One change of rows of a merge-on-read table."""
 
     merges_on_read = True
 
@@ -50,7 +49,7 @@ class DeltaCommitting(Modifying):
         if rows is not None and self.wanted.not_null:
             rows = self._checked(rows)
         with Timed(self.phases, "plan"):
-            records: Records = self.plan(target, rows)
+            records = self.plan(target, rows)
         along = (
             layout.stored_model(target.opened.store, target.opened.snapshot) if records.new_rows is not None else None
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -69,12 +70,13 @@ class Outcome:
     along: bool
 
 
-Plan = Callable[[Target, Any], Rewrite]
-"""Plans a rewrite from the table and the incoming rows, which are in the table's future columns."""
+Planned = TypeVar("Planned")
+Plan = Callable[[Target, Any], Planned]
+"""Plans a change from the table and the incoming rows, which are in the table's future columns."""
 
 
-class Modifying:
-    """One change of rows that rewrites files.
+class RowChange(ABC, Generic[Planned]):
+    """One change of rows, in one commit.
 
     Args:
         spark: The session.
@@ -84,7 +86,7 @@ class Modifying:
 
     merges_on_read = False
 
-    def __init__(self, spark: SparkSession, wanted: Modification, plan: Any) -> None:
+    def __init__(self, spark: SparkSession, wanted: Modification, plan: Plan[Planned]) -> None:
         self.spark = spark
         self.wanted = wanted
         self.plan = plan
@@ -269,18 +271,6 @@ class Modifying:
             f"dbt run-operation zlayout_cluster --args '{{model: {self.subject}}}'"
         )
 
-    def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
-        """Plans the change and writes its files. Readers see nothing of it yet."""
-        with Timed(self.phases, "plan"):
-            rewrite = self.plan(target, rows)
-        store, layout = target.opened.store, target.layout
-        along = layout.stored_model(store, target.opened.snapshot)
-        written = Written((), None, 0, {})
-        if rewrite.rows is not None:
-            writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
-            written = writer.write(store, transaction, rewrite.rows, along=along)
-        return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.key_conflict, along is not None)
-
     def _publish(self, entry: Entry, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
         timeline, version = Timeline(opened.store), after.version
         with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
@@ -290,6 +280,25 @@ class Modifying:
             publish(self.catalog, self.wanted.name, entry, opened, description, None, after)
             after.clean(timeline, opened.snapshot)
         return opened
+
+    @abstractmethod
+    def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
+        """Plans the change and writes its files. Readers see nothing of it yet."""
+
+
+class RowRewrite(RowChange[Rewrite]):
+    """A change that rewrites the files that hold the rows: copy-on-write."""
+
+    def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
+        with Timed(self.phases, "plan"):
+            rewrite = self.plan(target, rows)
+        store, layout = target.opened.store, target.layout
+        along = layout.stored_model(store, target.opened.snapshot)
+        written = Written((), None, 0, {})
+        if rewrite.rows is not None:
+            writer = FileWriter(self.spark, self.subject, layout, self.wanted.not_null, self.wanted.progress)
+            written = writer.write(store, transaction, rewrite.rows, along=along)
+        return Outcome(written, rewrite.removes(written.files), rewrite.counts, rewrite.key_conflict, along is not None)
 
 
 def _properties_after(
