@@ -1,1 +1,1 @@
-"""The session catalog: entries, their locations, statistics and columns."""
+"""The session catalog: entries with their locations, statistics and columns."""

@@ -1,4 +1,4 @@
-"""What the session catalog says of a relation for people: comments, and types as Spark's SQL spells them."""
+"""Reads what the session catalog documents about a relation: comments, and column types as Spark SQL writes them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableNam
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Where Spark keeps the type of a char or varchar column, whose rows are strings.
+# Spark keeps the declared type of a char or varchar column here, because its values are strings.
 _DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
 class DocumentedColumn:
-    """A column's type and its comment, None where it has none."""
+    """A column's type, and its comment or None."""
 
     type_text: str
     comment: str | None
@@ -34,10 +34,10 @@ class Documented:
 
 
 def documented(spark: SparkSession, schema: str, identifier: str) -> Documented:
-    """Looks a table or view up.
+    """Looks up a table or view.
 
     Returns:
-        Its comment and columns; nothing of either for a relation that is not there.
+        Its comment and columns; both empty if there is no such relation.
     """
     entry = Catalog(spark).find(TableName(schema, identifier))
     if entry is None:

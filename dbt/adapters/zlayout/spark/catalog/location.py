@@ -1,4 +1,4 @@
-"""Where a table lies: the place its catalog entry names, or a new one that nobody else's table occupies."""
+"""Finds the folder of a table: the one in its catalog entry, or a new one that no other table occupies."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Place:
     """Where a write puts a table.
 
     Attributes:
-        location: As the catalog has it.
-        store: Of the location.
+        location: URI of the folder, as the catalog has it.
+        store: The store of the location.
         table_file: The table's identity.
-        set_aside: Why what is at the table's place so far stays there, and the table goes elsewhere; None if it does
-            not.
+        set_aside: Why the present content of the table's folder stays and the table goes elsewhere; None if the table
+            stays.
     """
 
     location: str
@@ -44,16 +44,17 @@ class Place:
 
 
 def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, location_root: str | None) -> Place:
-    """The folder of the table that a write creates or replaces, with its identity file in place.
+    """Returns the folder of the table that a write creates or replaces, with its identity file in place.
 
-    A table that is managed already stays where it is, unless ``location_root`` now names another place. A folder of
-    that name which belongs to another table, or holds files of somebody else, is left alone: the table gets one beside
-    it. So it does where the metadata in the folder is damaged.
+    A managed table stays where it is, unless ``location_root`` now names another place. If the folder of that name
+    belongs to another table, holds files that are not ours, or has damaged metadata, it is left alone and the table
+    gets a new folder beside it.
 
     Raises:
-        ConfigError: The name is none that a folder and the catalog can have.
-        NewerFormatError: A newer release has written the metadata.
-        UnsupportedError: The place lies inside of another table.
+        ConfigError: The catalog or a folder cannot have this name.
+        NewerFormatError: A newer release wrote the metadata.
+        TableNotFoundError: No folder is free.
+        UnsupportedError: The place lies inside another table.
     """
     check_table_name(name)
     set_aside = None
@@ -62,7 +63,7 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
         moved = location_root is not None and not _below(entry.location, wanted)
         store = open_store(entry.location)
         table_file, set_aside = _sound_table_file(store)
-        # A folder that is only indexed belongs to others: the table goes elsewhere, their files stay.
+        # An indexed folder belongs to others: the table goes elsewhere and their files stay.
         if table_file is not None and table_file.level is Level.MANAGED and not moved and set_aside is None:
             return Place(entry.location, store, table_file)
     for location in (wanted, f"{wanted}__{uuid.uuid4().hex[:8]}"):
@@ -77,7 +78,7 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
             try:
                 create_table_file(store, table_file)
             except AlreadyExistsError:
-                # Another session creates the same table now; the log decides who is first.
+                # Another session is creating the same table; the log decides who is first.
                 table_file = read_table_file(store)
         if table_file is not None and table_file.level is Level.MANAGED and _is_ours(table_file, name):
             return Place(location, store, table_file, set_aside)
@@ -85,10 +86,10 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
 
 
 def _sound_table_file(store: Store) -> tuple[TableFile | None, str | None]:
-    """The identity of the table in a folder, None for no table; and what is wrong with its metadata, None for nothing.
+    """Returns the identity of the table in a folder, or None, and the damage to its metadata, or None.
 
     Raises:
-        NewerFormatError: A newer release has written the metadata.
+        NewerFormatError: A newer release wrote the metadata.
     """
     table_file = None
     try:
@@ -106,16 +107,16 @@ def _sound_table_file(store: Store) -> tuple[TableFile | None, str | None]:
 
 
 def forget_old_place(entry: Entry | None, table_id: str) -> None:
-    """Removes the folder of a table that has just been rebuilt elsewhere, if it is that table's still.
+    """Removes the old folder of a table that was just rebuilt elsewhere, if the folder still belongs to that table.
 
-    Ids decide and not paths: two spellings may name one folder.
+    Compares ids instead of paths, because two spellings may name one folder.
     """
     if entry is None or entry.location is None or entry.table_id in (None, table_id):
         return
     old = open_store(entry.location)
     table_file = read_table_file(old)
     if table_file is not None and table_file.table_id == entry.table_id and table_file.level is Level.MANAGED:
-        # What may not be deleted stays: the table itself has moved already.
+        # A folder that must not be deleted stays. The table itself has already moved.
         with suppress(UnsupportedError):
             check_removable(entry.location)
             old.delete_tree("")

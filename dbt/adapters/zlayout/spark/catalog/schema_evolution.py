@@ -1,4 +1,4 @@
-"""What becomes of a table's columns when the rows that come have others, as dbt's ``on_schema_change`` names it."""
+"""Schema evolution: what happens when incoming rows have other columns than the table (dbt's ``on_schema_change``)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _GO_ON = "set on_schema_change to append_new_columns or sync_all_columns to go o
 class OnSchemaChange(str, Enum):
     """What to do when the columns differ."""
 
-    IGNORE = "ignore"  # new columns are left out; a missing one is an error
+    IGNORE = "ignore"  # new columns are left out; a missing column is an error
     FAIL = "fail"
-    APPEND_NEW_COLUMNS = "append_new_columns"  # new ones are added, missing ones become null
-    SYNC_ALL_COLUMNS = "sync_all_columns"  # the table gets the columns, and wider types, of the rows
+    APPEND_NEW_COLUMNS = "append_new_columns"  # new columns are added; missing columns become null
+    SYNC_ALL_COLUMNS = "sync_all_columns"  # the table takes over the columns, and wider types, of the rows
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class SchemaPlan:
     """The columns that the table will have.
 
     Attributes:
-        schema_json: Spark's JSON of them, partition columns last.
+        schema_json: Spark's JSON of the columns, partition columns last.
         added: Columns that older rows lack.
-        dropped: Columns that go.
-        retyped: Columns whose values of older rows change their type.
+        dropped: Columns that are dropped.
+        retyped: Columns whose type changes for older rows.
     """
 
     schema_json: str
@@ -63,15 +63,15 @@ def plan_schema(
     partition_by: tuple[str, ...],
     subject: str,
 ) -> SchemaPlan:
-    """Decides on the columns.
+    """Decides which columns the table will have.
 
     Args:
-        catalog: Tells which types hold the values of which others.
+        catalog: Knows which types can hold the values of which other types.
         table_json: Spark's JSON of the table's columns.
-        frame_json: Of the columns of the rows that come.
-        policy: What to do where they differ.
-        partition_by: Partition columns, which can neither go nor change.
-        subject: The table, for errors.
+        frame_json: Spark's JSON of the columns of the incoming rows.
+        policy: What to do if they differ.
+        partition_by: Partition columns, which cannot be dropped or changed.
+        subject: The table, for error messages.
 
     Raises:
         ConfigError: The columns differ in a way that the policy does not allow.
@@ -97,9 +97,9 @@ def plan_schema(
 
 
 def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
-    """The rows with the table's columns, in their order and types; a column that they lack is null.
+    """Returns the rows with the columns of the table, in its order and types. A missing column is null.
 
-    Values are stored as Spark's INSERT stores them: numbers change their type if they fit, a text becomes no number.
+    Values are converted as in Spark's INSERT: numbers change their type if they fit; text does not become a number.
 
     Raises:
         WriteError: A column cannot be stored in the table's type.
@@ -114,7 +114,7 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
 
 
 def _unstorable(frame: DataFrame, field: StructField) -> str | None:
-    """Why a column of the rows cannot be stored in one of the table; None where it can, or the rows lack it."""
+    """Returns why the rows cannot be stored in a column of the table; None if they can, or if they lack the column."""
     given = [each for each in frame.schema.fields if each.name.lower() == field.name.lower()]
     if len(given) != 1:
         return None
@@ -131,7 +131,7 @@ def _unstorable(frame: DataFrame, field: StructField) -> str | None:
 
 
 def cast_to(frame: DataFrame, schema_json: str) -> DataFrame:
-    """The rows of an older version in the columns of a newer one."""
+    """Returns the rows of an older version with the columns of a newer version."""
     have = {name.lower() for name in frame.columns}
     fields = StructType.fromJson(json.loads(schema_json)).fields
     return frame.select(
@@ -199,7 +199,7 @@ def _columns(
 
 
 def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
-    """Whether every value of a type has a place in another, as Spark's own up-casts see it."""
+    """Whether a type can hold every value of another type, by Spark's own rules for up-casts."""
     if narrow == wide:
         return True
     cast = catalog.jvm.companion("org.apache.spark.sql.catalyst.expressions.Cast")

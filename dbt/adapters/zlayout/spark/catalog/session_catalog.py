@@ -1,7 +1,7 @@
-"""The session catalog: what a table is called, where it lies, and how its entry is made, changed and removed.
+"""The session catalog: names and locations of tables, and how their entries are created, changed and removed.
 
-Entries are made through ``SessionCatalog`` and not through ``CREATE TABLE``: the statement drops schema and partition
-columns of a folder that already has Spark's manifest and infers both from the files.
+Entries are created through ``SessionCatalog`` instead of ``CREATE TABLE``. For a folder that already has Spark's
+manifest, the statement would drop the schema and partition columns and infer both from the files.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 @dataclass(frozen=True)
 class TableName:
-    """A table's name in the session catalog; always with its schema."""
+    """A table's name in the session catalog, always with its schema."""
 
     schema: str
     identifier: str
 
     def __str__(self) -> str:
-        # Quoted where it must be: `Catalog.name` reads it back.
+        # Quoted only if necessary; `Catalog.name` can parse it.
         parts = (self.schema, self.identifier)
         return ".".join(part if _PLAIN.fullmatch(part) else _backquoted(part) for part in parts)
 
     @property
     def sql(self) -> str:
-        """Quoted for a statement."""
+        """The name quoted for an SQL statement."""
         return ".".join(map(_backquoted, (self.schema, self.identifier)))
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What the catalog shall say of a table."""
+    """What the catalog is to say about a table."""
 
     name: TableName
     location: str
@@ -61,7 +61,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Entry:
-    """What the catalog says of a table.
+    """What the catalog says about a table.
 
     Attributes:
         native: Spark's ``CatalogTable`` (Py4J object).
@@ -79,11 +79,11 @@ class Entry:
 
     @property
     def table_id(self) -> str | None:
-        """The id of the managed table that the entry shows, or None for anybody else's table."""
+        """The id of the z-table that the entry shows; None for other tables."""
         return self.properties.get(TABLE_ID_PROPERTY)
 
     def all_properties(self) -> dict[str, str]:
-        """Every property of the entry."""
+        """Returns every property of the entry."""
         return _as_dict(self.native.properties())
 
 
@@ -98,10 +98,10 @@ class Catalog:
         self._native: Any = self._session.sessionState().catalog()
 
     def name(self, text: str) -> TableName:
-        """Parses ``schema.table``, with backquotes where needed; a bare table lies in the current schema.
+        """Parses ``schema.table``, which may have backquotes. A name without a schema is in the current schema.
 
         Raises:
-            ConfigError: The text is no table name of the session catalog.
+            ConfigError: The text is not a table name of the session catalog.
         """
         try:
             parts = self._session.sessionState().sqlParser().parseMultipartIdentifier(text)
@@ -118,9 +118,9 @@ class Catalog:
         return TableName(schema, words[-1])
 
     def find(self, name: TableName) -> Entry | None:
-        """The entry of a table or view, or None."""
+        """Returns the entry of a table or view, or None."""
         try:
-            # One question to the metastore and not two: a table is mostly there.
+            # One metastore call instead of two: the table usually exists.
             native = self._native.getTableMetadata(self._identifier(name))
         except AnalysisException as error:
             if any(mark in str(error) for mark in _NOT_FOUND):
@@ -142,18 +142,18 @@ class Catalog:
         )
 
     def view_text(self, entry: Entry) -> str | None:
-        """The query of a view."""
+        """Returns the query of a view."""
         text = entry.native.viewText()
         return str(text.get()) if text.isDefined() else None
 
     def put(self, definition: Definition, old: Entry | None) -> Entry:
-        """Creates the entry, or replaces ``old`` by it where they differ. Files are never touched."""
+        """Creates the entry, or replaces ``old`` with it if they differ. Never touches files."""
         native = self._catalog_table(definition)
         if old is not None and self._same(old, native):
             return old
         if old is not None:
             if old.kind == "MANAGED" and old.location == canonical(definition.location):
-                # The catalog would delete the folder of a table that it owns; this one lives on in its files.
+                # Dropping a table that the catalog owns would delete its folder, but this table still needs its files.
                 external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
                 self._native.alterTable(self.jvm.copied(old.native, p2=external))
             self._native.dropTable(self._identifier(old.name), True, False)
@@ -164,12 +164,12 @@ class Catalog:
         return found
 
     def set_property(self, entry: Entry, key: str, value: str) -> None:
-        """Adds a property to an entry, which otherwise stays as it is."""
+        """Adds a property to an entry and changes nothing else."""
         properties = self.jvm.scala_map({**_as_dict(entry.native.properties()), key: value})
         self._native.alterTable(self.jvm.copied(entry.native, p12=properties))
 
     def remove(self, name: TableName) -> None:
-        """Drops the entry of a table or view; a managed table of Spark loses its files, an external one keeps them."""
+        """Drops the entry of a table or view. Spark deletes the files of its managed tables, not of external ones."""
         self._native.dropTable(self._identifier(name), True, False)
 
     def rename(self, old: TableName, new: TableName) -> None:
@@ -177,7 +177,7 @@ class Catalog:
         self._native.renameTable(self._identifier(old), self._identifier(new))
 
     def schema_location(self, schema: str) -> str:
-        """The folder, as a URI, where the schema's tables lie by default.
+        """Returns the default folder of the schema's tables as a URI.
 
         Raises:
             TableNotFoundError: There is no such schema.
@@ -187,7 +187,7 @@ class Catalog:
         return canonical(str(self._native.getDatabaseMetadata(schema).locationUri().toString()))
 
     def qualified(self, path: str) -> str:
-        """A path as the absolute URI that Spark makes of it."""
+        """Returns the absolute URI that Spark makes of a path."""
         hadoop_path = self.jvm.root.org.apache.hadoop.fs.Path(path)
         conf = self._session.sessionState().newHadoopConf()
         return canonical(str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString()))
@@ -198,21 +198,21 @@ class Catalog:
         """Gives Spark's optimizer exact sizes, counts and bounds.
 
         Returns:
-            The entry as it is now, without another look at the metastore.
+            The updated entry, without another metastore call.
         """
         statistics = self.jvm.some(statistics_builder(self.jvm).table(size_bytes, row_count, columns))
         self._native.alterTableStats(self._identifier(entry.name), statistics)
         return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
 
     def refresh(self, name: TableName) -> None:
-        """Makes the session forget what it has cached of the table, its rows included."""
+        """Drops everything that the session has cached of the table, including its rows."""
         if self._session.sharedState().cacheManager().isEmpty():
             self.forget_relation(name)
         else:
             self.spark.catalog.refreshTable(name.sql)
 
     def cached_relation(self, name: TableName) -> Any:
-        """The plan that the session has cached under the name, or None."""
+        """Returns the plan that the session has cached under the name, or None."""
         return self._native.getCachedTable(self._qualified_name(name))
 
     def cache_relation(self, name: TableName, plan: Any) -> None:
@@ -220,15 +220,15 @@ class Catalog:
         self._native.cacheTable(self._qualified_name(name), plan)
 
     def forget_relation(self, name: TableName) -> None:
-        """Takes the plan out of the relation cache; the next query loads the table as Spark does."""
+        """Removes the plan from the relation cache. The next query loads the table as plain Spark does."""
         self._native.invalidateCachedTable(self._qualified_name(name))
 
     def relation_cache(self) -> Any:
-        """What keeps the session's relations: Spark's ``SessionCatalog`` (Py4J object)."""
+        """Returns the object that caches the session's relations: Spark's ``SessionCatalog`` (Py4J object)."""
         return self._native
 
     def data_type(self, type_json: str) -> Any:
-        """Spark's ``DataType`` of its JSON, ``StructType`` for a schema."""
+        """Returns the Spark ``DataType`` for a JSON text; a ``StructType`` for a schema."""
         return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(type_json)
 
     def _same(self, old: Entry, new: Any) -> bool:
@@ -260,24 +260,24 @@ class Catalog:
         return self.jvm.catalyst.TableIdentifier(name.identifier, self.jvm.some(name.schema))
 
     def _qualified_name(self, name: TableName) -> Any:
-        # Spark's own names in the cache are lower case unless the session is case sensitive.
+        # Names in Spark's cache are lower case unless the session is case sensitive.
         sensitive = bool(self._session.sessionState().conf().caseSensitiveAnalysis())
         parts = (name.schema, name.identifier) if sensitive else (name.schema.lower(), name.identifier.lower())
         return self.jvm.catalyst.QualifiedTableName("spark_catalog", *parts)
 
 
 def session_zone(spark: SparkSession) -> str:
-    """The session's time zone."""
+    """Returns the session's time zone."""
     return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
 def check_table_name(name: TableName) -> None:
-    """Returns if the catalog will take the name, which is also that of the table's folder. To be asked before a write.
+    """Checks, before a write, that the catalog accepts the name. It is also the name of the table's folder.
 
     Source: ``SessionCatalog.validateName``.
 
     Raises:
-        ConfigError: It will not.
+        ConfigError: The catalog does not accept the name.
     """
     if not _ALLOWED_NAME.fullmatch(name.identifier):
         raise ConfigError(
@@ -286,12 +286,12 @@ def check_table_name(name: TableName) -> None:
 
 
 def canonical(uri: str) -> str:
-    """The one spelling of a location: Java writes the empty host of a local file, or not, as it comes."""
+    """Returns a location in one spelling: Java writes the empty host of a local file only sometimes."""
     return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
 def unescaped(uri: str) -> str:
-    """The one spelling of a file's location: what is escaped in a URI depends on who wrote it."""
+    """Returns a file's location in one spelling: writers differ in what they escape in a URI."""
     return unquote(canonical(uri))
 
 

@@ -1,4 +1,4 @@
-"""Sizes, counts and bounds of a table in the form that Spark's optimizer reads from the catalog."""
+"""Builds catalog statistics of a table for Spark's optimizer: sizes, counts and bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Exact facts on one column, in the text form of Spark's catalog; None where not known."""
+    """Exact facts about one column, in the text form of Spark's catalog. Unknown values are None."""
 
     minimum: str | None
     maximum: str | None
@@ -22,7 +22,7 @@ class ColumnFacts:
 
 
 class StatisticsBuilder:
-    """Builds ``CatalogStatistics`` inside the JVM: Py4J would turn a Scala ``BigInt`` into a Python int on the way."""
+    """Builds ``CatalogStatistics`` inside the JVM, because Py4J would turn a Scala ``BigInt`` into a Python int."""
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
@@ -38,7 +38,7 @@ class StatisticsBuilder:
         self._make = jvm.with_filters(make, 0, [big])
 
     def table(self, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]) -> Any:
-        """``CatalogStatistics`` of a table."""
+        """Returns the ``CatalogStatistics`` of a table."""
         native = self._jvm.root.java.util.HashMap()
         for name, facts in columns.items():
             native.put(name, self._column(facts))
@@ -57,7 +57,7 @@ class StatisticsBuilder:
 
 
 def statistics_builder(jvm: Jvm) -> StatisticsBuilder:
-    """The builder of an application; making one takes a dozen calls."""
+    """Returns the builder of an application. It is cached, because creating one takes a dozen calls."""
     if jvm not in _BUILDERS:
         _BUILDERS[jvm] = StatisticsBuilder(jvm)
     return _BUILDERS[jvm]

@@ -1,1 +1,1 @@
-"""Catalyst expressions as predicates of the core."""
+"""Converts Catalyst expressions into predicates of the core."""

@@ -1,4 +1,4 @@
-"""Catalyst's functions as chains of ours, innermost first; each entry reads one class."""
+"""Maps Catalyst's functions to chains of our functions, innermost first; each entry reads one Catalyst class."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Catalyst → predicate: the one front end through which every filter enters, as Spark's optimizer left it.
+"""Converts Catalyst filters into predicates: every filter enters here, in the form that Spark's optimizer gave it.
 
-Spark has analysed, cast and simplified the expression, so each node here has exact types. A node that is not listed
-becomes ``Unknown``, which keeps every file.
+Spark has already analysed, cast and simplified the expression, so each node has an exact type. A node without a rule
+becomes ``Unknown``, which skips no file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.schema.types import SparkField, fields_of
 
 _COMPARISONS: Mapping[str, tuple[Op, Op]] = {
-    # class: (operator as written, operator with the sides swapped)
+    # Catalyst class: (operator as written, operator with the sides swapped)
     "EqualTo": (Op.EQ, Op.EQ),
     "EqualNullSafe": (Op.EQ_NULL_SAFE, Op.EQ_NULL_SAFE),
     "LessThan": (Op.LT, Op.GT),
@@ -64,14 +64,14 @@ def to_predicate(
 
     Args:
         jvm: The driver's JVM.
-        filters: Catalyst ``Expression``s (Py4J objects), all of which a row has to meet.
+        filters: Catalyst ``Expression``s (Py4J objects). A row must meet all of them.
         schema_json: ``StructType.json()`` of the filters' relation, partition columns included.
-        file_count: On how many files the predicate will be evaluated.
-        others: Further conditions, each with the reason why it decides nothing.
+        file_count: Number of files on which the predicate will be evaluated.
+        others: Further conditions that skip no files, each with the reason.
 
     Returns:
-        The conjunction in normal form: of equal truth value for every row, with ``Unknown`` where a part is not
-        understood, or takes too long. Never raises.
+        The conjunction in normal form, with the same truth value for every row. A part that is not understood, or that
+        takes too long, is ``Unknown``. Never raises.
     """
     budget = Budget()
     fields = fields_of(schema_json)
@@ -123,7 +123,7 @@ class _Converter:
         }
 
     def expr(self, node: Node) -> Expr:
-        """The node as an expression; what is not understood is ``Unknown`` with the reason."""
+        """Returns the node as an expression, or ``Unknown`` with the reason if it is not understood."""
         self._level += 1
         try:
             rule = self._rules.get(node.kind)
@@ -139,7 +139,7 @@ class _Converter:
             self._level -= 1
 
     def _each(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
-        """A condition on an operand of several branches: that branch's condition where its guard is the first TRUE."""
+        """Returns the condition on an operand with branches: the first branch whose guard is TRUE decides."""
         branches = self._terms.branches(operand)
         conditions = [
             Unknown(operand.text(), str(each.term)) if isinstance(each.term, NotUnderstoodError) else leaf(each.term)
@@ -176,7 +176,7 @@ class _Converter:
         return self._each(operand, lambda term: StartsWith(term, scalar_of(prefix, term.type)))
 
     def _like(self, node: Node) -> Expr:
-        """What matches a pattern begins with the text before its first wildcard."""
+        """A text that matches a pattern starts with the part of the pattern before the first wildcard."""
         operand, pattern = node.children
         if not pattern.is_literal or pattern.raw["value"] is None:
             raise NotUnderstoodError("the pattern is not a constant")
@@ -207,7 +207,7 @@ class _Converter:
         return Compare(Op.EQ, column, pa.scalar(True))
 
     def _is_not_zero(self, node: Node) -> Expr:
-        """A number as a condition: TRUE unless it is 0, for NaN too."""
+        """A number as a condition is TRUE unless it is 0; NaN is TRUE."""
         operand = node.children[0]
         kind = operand.type()
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -236,7 +236,7 @@ class _Converter:
 
 
 def _chained(node: Node) -> Iterator[Node]:
-    """The operands of a chain of one connective, thousands long where a program wrote it."""
+    """Yields the operands of a chain of one connective. Generated SQL can chain thousands."""
     pending = [node]
     while pending:
         each = pending.pop()
@@ -247,12 +247,12 @@ def _chained(node: Node) -> Iterator[Node]:
 
 
 def _is_nan(term: Term) -> Expr:
-    # isnan(null) is false, not null: the conjunction keeps that under NOT.
+    # isnan(null) is false, not null. The conjunction keeps this true under NOT.
     return And((IsNotNull(term), Compare(Op.EQ, term, pa.scalar(float("nan"), term.type))))
 
 
 def _is_neither(condition: Expr) -> Expr:
-    """NULL is what is neither TRUE nor FALSE."""
+    """Returns the test for NULL: the condition is neither TRUE nor FALSE."""
     return And((IsNotTrue(condition), IsNotTrue(Not(condition))))
 
 
@@ -271,6 +271,6 @@ def _literal_beginning(pattern: str, escape: str) -> str:
     for character in characters:
         if character in "%_" and character != escape:
             break
-        # Only wildcards and the escape itself may be escaped: Spark refuses other patterns when it runs.
+        # Only wildcards and the escape character itself can be escaped: Spark rejects other patterns at run time.
         found.append(next(characters, "") if character == escape else character)
     return "".join(found)

@@ -1,4 +1,4 @@
-"""What reading a Catalyst function gives, and what the readers share."""
+"""The result of reading a Catalyst function, and code that the readers share."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from dbt.adapters.zlayout.predicate.terms import Function
 from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError
 
 Chain = Sequence[Function]
-"""Functions to apply one after the other."""
+"""Functions to apply in order."""
 
 Reading = tuple[Node, Chain]
-"""The argument, and the functions to apply to it."""
+"""The argument of a Catalyst function, and the functions to apply to it."""
 
 
 def sides_of(node: Node) -> tuple[Node, Node, bool]:
-    """The operand, the constant, and whether the constant is on the left."""
+    """Returns the operand, the constant, and whether the constant is on the left.
+
+    Raises:
+        NotUnderstoodError: Neither side is a constant.
+    """
     left, right = node.children
     if right.is_literal:
         return left, right, False
@@ -27,5 +31,5 @@ def sides_of(node: Node) -> tuple[Node, Node, bool]:
 
 
 def unary(function: Callable[[pa.DataType], Function]) -> Callable[[Node], Reading]:
-    """A function of one argument that needs to know no more than the type of its result."""
+    """Returns the reader of a function with one argument that only needs the type of its result."""
     return lambda node: (node.children[0], [function(node.type())])

@@ -1,4 +1,4 @@
-"""Catalyst → terms: columns, constants and the functions of them that have a rule, with their branches."""
+"""Converts Catalyst operands into terms: columns, constants, functions that have a rule, and their branches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstood
 from dbt.adapters.zlayout.spark.schema.types import SparkField, type_word
 
 _MOST_BRANCHES = 16
-# Wrappers that change nothing that Spark's order of values could tell.
+# Wrappers that do not change how Spark orders values.
 _TRANSPARENT = ("KnownNotNull", "KnownFloatingPointNormalized", "optimizer.NormalizeNaNAndZero")
 
 
@@ -23,8 +23,8 @@ class Branch:
     """One of the values that an expression may have.
 
     Attributes:
-        guard: TRUE where it is this one, unless an earlier one was; None for the last.
-        term: The value; or why it is not understood.
+        guard: The expression has this value if the guard is TRUE and no earlier guard is; None for the last branch.
+        term: The value, or the reason why it is not understood.
     """
 
     guard: Expr | None
@@ -35,9 +35,9 @@ class TermReader:
     """Reads the operands of conditions.
 
     Args:
-        fields: Of the filter's relation.
-        condition: Reads a condition, for those inside IF and CASE.
-        budget: What reading may take.
+        fields: Columns of the filter's relation.
+        condition: Reads the conditions inside IF and CASE.
+        budget: Limits of the work.
     """
 
     def __init__(self, fields: tuple[SparkField, ...], condition: Callable[[Node], Expr], budget: Budget) -> None:
@@ -56,10 +56,10 @@ class TermReader:
         }
 
     def branches(self, node: Node) -> list[Branch]:
-        """Returns the values that a node may have, the last without guard.
+        """Returns the values that a node may have; the last one has no guard.
 
         Raises:
-            NotUnderstoodError: Nothing is known of any.
+            NotUnderstoodError: None of them is understood.
         """
         self._level += 1
         try:
@@ -90,7 +90,7 @@ class TermReader:
         """Returns the one value of a node.
 
         Raises:
-            NotUnderstoodError: It has several, or none is understood.
+            NotUnderstoodError: The node has several values, or its value is not understood.
         """
         branches = self.branches(node)
         if len(branches) > 1:
@@ -103,7 +103,7 @@ class TermReader:
         """Returns a column or struct field.
 
         Raises:
-            NotUnderstoodError: It is none, or of a type whose order statistics do not keep.
+            NotUnderstoodError: The node is neither, or statistics do not keep the order of its type.
         """
         path, found = self._field(node)
         if found.collated:
@@ -128,7 +128,7 @@ class TermReader:
         raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
 
     def _tried(self, node: Node) -> list[Branch]:
-        """The branches of a part; what is not understood there spoils nothing beside it."""
+        """Returns the branches of a part. If it is not understood, the other parts still are."""
         try:
             return self.branches(node)
         except NotUnderstoodError as error:
@@ -159,7 +159,7 @@ class TermReader:
         return found + self._tried(node.children[-1])
 
     def _extreme(self, node: Node, op: Op) -> list[Branch]:
-        """The constant takes the place of null: greatest and least pass over nulls."""
+        """Reads greatest and least, which ignore nulls: where the column is null, the value is the constant."""
         if len(node.children) != 2 or sum(child.is_literal for child in node.children) != 1:
             raise NotUnderstoodError("more than a column and a constant")
         constant, other = sorted(node.children, key=lambda child: not child.is_literal)

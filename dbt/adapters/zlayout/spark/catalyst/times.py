@@ -1,4 +1,4 @@
-"""Catalyst's functions of dates and times as chains of ours."""
+"""Maps Catalyst's date and time functions to chains of our functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DATE_FORMATS = {"yyyy-MM-dd": 10, "yyyy-MM": 7, "yyyy": 4}
 
 
 def from_instant(target: pa.DataType, zone: Callable[[], Zone]) -> Chain:
-    """How an instant is cast, through the session's zone where it becomes a date or wall-clock time."""
+    """Returns the functions that cast an instant. A cast to a date or wall-clock time uses the session's time zone."""
     if target == _DATE:
         return [f.LocalTime(_WALL, zone()), f.Convert(_DATE)]
     if target == _WALL:
@@ -42,7 +42,7 @@ def from_instant(target: pa.DataType, zone: Callable[[], Zone]) -> Chain:
 
 
 def to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
-    """How a number, date or wall-clock time is cast to an instant."""
+    """Returns the functions that cast a number, date or wall-clock time to an instant."""
     if pa.types.is_integer(source):
         return [f.Convert(_LONG), f.FromTicks(_INSTANT, _SECOND_US)]
     if source in (_DATE, _WALL):
@@ -51,7 +51,7 @@ def to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
 
 
 def zone_at(node: Node) -> Zone:
-    """The time zone in which a node works."""
+    """Returns the time zone of a node."""
     return zone_of(node.jvm().zoneId())
 
 
@@ -87,7 +87,7 @@ def _plus_months(node: Node) -> Reading:
 
 
 def _plus_interval(node: Node) -> Reading:
-    """Whole days are added to the wall-clock time, the rest to the instant."""
+    """Adds whole days to the wall-clock time, and the rest to the instant."""
     operand, constant = node.children
     kind, micros = operand.type(), integer_of(constant)
     days_us = int(math.copysign(abs(micros) // _DAY_US, micros)) * _DAY_US

@@ -1,9 +1,9 @@
-"""A Catalyst expression in Python: its nodes from one text, its constants as Arrow scalars.
+"""Reads a Catalyst expression into Python: its nodes in one call, its constants as Arrow scalars.
 
-An expression can be of any size, and a graph whose tree is larger than any memory: nodes are taken in their order until
-a budget is spent. The tree's shape and its leaves come over in one call, JSON for the leaves (``TreeNode.toJSON`` of
-what is above them doubles with each CASE inside a CASE); types, and constants whose text would lose something (dates,
-timestamps, bytes, the members of an ``InSet``), are fetched when they are asked for.
+An expression can have any size, and a shared graph can unfold to a tree larger than memory, so nodes are read in order
+until a budget is spent. One call transfers the shape of the tree and its leaves. Leaves come as JSON; inner nodes do
+not, because their ``TreeNode.toJSON`` doubles in size with each CASE inside a CASE. Types are fetched on demand, and so
+are constants that would lose something as text: dates, timestamps, bytes, and the members of an ``InSet``.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from dbt.adapters.zlayout.spark.schema.types import arrow_type, type_word
 
 _PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 _SEPARATOR = "\x01\x02"
-# Children, class, and of a struct's field its position.
+# Number of children, class, and for a struct field its position.
 _INNER = re.compile(r"(\d+)(.+?)(?:(?<=GetStructField)(\d+))?")
 _TO_TEXT = "(Ljava/lang/Object;)Ljava/lang/String;"
 _MOST_SPELLED = 300
 
 
 class NotUnderstoodError(Exception):
-    """The reason why a node says nothing about files."""
+    """The reason why a node cannot skip files."""
 
 
 class OverBudgetError(Exception):
-    """Why a whole condition is not read any further."""
+    """The reason why reading a whole condition stops."""
 
 
 class Budget:
-    """What reading the conditions of one scan may take; what is beyond it is not understood.
+    """Limits for reading the conditions of one scan. Anything beyond them is not understood.
 
     Args:
-        nodes: Nodes of all conditions, and members of their lists.
-        calls: Looks at single nodes in the JVM, of some 0.2 ms each.
-        seconds: Of this thread's work.
-        depth: Levels of a condition; a chain of ANDs, or of ORs, is one.
+        nodes: Nodes of all conditions, plus members of their lists.
+        calls: Calls to single nodes in the JVM, about 0.2 ms each.
+        seconds: CPU time of this thread.
+        depth: Levels of a condition; a chain of ANDs or ORs is one level.
     """
 
     def __init__(self, nodes: int = 50_000, calls: int = 1_000, seconds: float = 0.5, depth: int = 60) -> None:
@@ -56,46 +56,46 @@ class Budget:
 
     @property
     def nodes(self) -> int:
-        """How many may still be read."""
+        """How many nodes may still be read."""
         return self._nodes
 
     @property
     def too_large(self) -> OverBudgetError:
-        """What to raise where nodes do not suffice."""
+        """The error for a condition with more nodes than are left."""
         return OverBudgetError(f"it has more than {self._most_nodes:,} parts, with the conditions before it")
 
     def spend(self, nodes: int) -> None:
-        """Takes nodes.
+        """Spends nodes.
 
         Raises:
-            OverBudgetError: There are not so many left.
+            OverBudgetError: Fewer nodes are left.
         """
         if nodes > self._nodes:
             raise self.too_large
         self._nodes -= nodes
 
     def call(self) -> None:
-        """Takes a look at one node.
+        """Spends one call to a node.
 
         Raises:
-            NotUnderstoodError: None is left.
+            NotUnderstoodError: No call is left.
         """
         if not self._calls:
             raise NotUnderstoodError(f"it takes more than {self._most_calls:,} looks at Spark's plan")
         self._calls -= 1
 
     def check_time(self) -> None:
-        """Checks the time.
+        """Checks the time limit.
 
         Raises:
-            OverBudgetError: It is over.
+            OverBudgetError: The time is up.
         """
         if time.thread_time() > self._until:
             raise OverBudgetError(f"reading it takes more than {self._seconds:g} s")
 
 
 class _Handles:
-    """The functions of the JVM that read many nodes at once."""
+    """JVM functions that read many nodes at once."""
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
@@ -144,14 +144,14 @@ class _Handles:
         self._lines: Any = jvm.root.java.util.stream.Collectors.joining("\n")
 
     def nodes(self, expression: Any, most: int) -> Any:
-        """The nodes of an expression, each before its children, as a Java collection; None where there are more."""
+        """Returns the nodes of an expression as a Java collection, parents first; None if there are more than most."""
         queue = self._queue(max(most, 1))
-        # A full queue takes no more: the search ends where its condition holds.
+        # `find` offers each node to the queue, and stops at the first node that the full queue rejects.
         full = self._jvm.then(self._offer.bindTo(queue), self._not)
         return None if expression.find(self._jvm.function(full, "scala.Function1")).isDefined() else queue
 
     def lines(self, nodes: Any, function: Any) -> list[str]:
-        """A text of each node, none of which may hold a line break."""
+        """Returns a text for each node. No text may contain a line break."""
         return str(nodes.stream().map(function).collect(self._lines)).split("\n")
 
 
@@ -160,7 +160,7 @@ _HANDLES: WeakKeyDictionary[Jvm, _Handles] = WeakKeyDictionary()
 
 
 class _Tree:
-    """An expression whose nodes are at hand in the JVM, in their order."""
+    """An expression, with its nodes held in order in the JVM."""
 
     def __init__(self, handles: _Handles, nodes: Any, budget: Budget) -> None:
         self.budget = budget
@@ -171,18 +171,18 @@ class _Tree:
         return self._nodes.stream().toList()
 
     def node(self, position: int) -> Any:
-        """A node (Py4J object)."""
+        """Returns a node (Py4J object)."""
         self.budget.call()
         return self._listed.get(position)
 
     def type_name(self, position: int) -> str:
-        """Spark's word for a node's type."""
+        """Returns Spark's name for the type of a node."""
         if self._types is not None:
             return self._types[position]
         return str(self.node(position).dataType().typeName())
 
     def integer(self, position: int) -> int:
-        """The value of a literal that is a whole number inside Spark."""
+        """Returns the value of a literal that Spark stores as an integer."""
         return int(self._integers[position])
 
     @cached_property
@@ -190,7 +190,7 @@ class _Tree:
         try:
             return self._handles.lines(self._nodes, self._handles.types)
         except Py4JError:
-            # One of the nodes has none.
+            # One of the nodes has no type.
             return None
 
     @cached_property
@@ -200,14 +200,14 @@ class _Tree:
 
 @dataclass
 class Node:
-    """One node.
+    """One node of a Catalyst expression.
 
     Attributes:
-        raw: Of a leaf Spark's JSON, of others the ``class``, and the ``ordinal`` of a struct's field.
-        tree: Where it is from.
-        position: Its number there.
-        children: Its own.
-        size: Nodes from here down.
+        raw: Spark's JSON for a leaf; for other nodes the ``class``, and the ``ordinal`` of a struct field.
+        tree: The tree that has the node.
+        position: Position of the node in the tree.
+        children: Child nodes, in order.
+        size: Number of nodes in this subtree.
     """
 
     raw: Mapping[str, Any]
@@ -218,20 +218,20 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """The class, without its package where that is Catalyst's."""
+        """The class name, without Catalyst's package."""
         return str(self.raw["class"]).removeprefix(_PACKAGE)
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is a constant."""
+        """Whether the node is a constant."""
         return self.kind == "Literal"
 
     def jvm(self) -> Any:
-        """The node itself (Py4J object)."""
+        """Returns the node itself (Py4J object)."""
         return self.tree.node(self.position)
 
     def text(self) -> str:
-        """Its SQL; of what is long only how long it is."""
+        """Returns the node as SQL. For a long expression, returns only its class and size."""
         if self.size > _MOST_SPELLED:
             return f"{self.kind} of {self.size:,} parts"
         try:
@@ -240,10 +240,10 @@ class Node:
             return f"{self.kind} …"
 
     def type(self) -> pa.DataType:
-        """Arrow type of its result.
+        """Returns the Arrow type of the result.
 
         Raises:
-            NotUnderstoodError: Arrow has none, or it is a text with a collation.
+            NotUnderstoodError: The type has no Arrow form, or it is text with a collation.
         """
         name = self.tree.type_name(self.position)
         if "collate" in name:
@@ -258,7 +258,7 @@ def tree_of(jvm: Jvm, expression: Any, budget: Budget) -> Node:
     """Reads a Catalyst ``Expression`` (Py4J object).
 
     Raises:
-        OverBudgetError: It has more nodes than the budget.
+        OverBudgetError: The expression has more nodes than the budget has left.
     """
     if jvm not in _HANDLES:
         _HANDLES[jvm] = _Handles(jvm)
@@ -272,9 +272,9 @@ def tree_of(jvm: Jvm, expression: Any, budget: Budget) -> Node:
 
 
 def _linked(lines: Sequence[str], tree: _Tree) -> Node:
-    """Each node with its children: read from the end, these are the last ones before it."""
+    """Links nodes to their children and returns the root. Read from the end, children come just before their parent."""
     pending: list[Node] = []
-    # A program's condition names few columns thousands of times.
+    # Cached, because generated conditions name a few columns thousands of times.
     leaves: dict[str, Mapping[str, Any]] = {}
     for position in range(len(lines) - 1, -1, -1):
         line = lines[position]
@@ -295,7 +295,7 @@ def scalar_of(node: Node, kind: pa.DataType) -> pa.Scalar:
     """Returns a ``Literal`` as a scalar of a type.
 
     Raises:
-        NotUnderstoodError: It has another type.
+        NotUnderstoodError: The literal has another type.
     """
     spark_type, text = node.raw["dataType"], node.raw["value"]
     if text is None:
@@ -312,10 +312,10 @@ def scalar_of(node: Node, kind: pa.DataType) -> pa.Scalar:
 
 
 def integer_of(node: Node) -> int:
-    """Returns a ``Literal`` of a number, or of an interval in months or microseconds, as an integer.
+    """Returns a ``Literal`` as an integer: a whole number, or an interval in months or microseconds.
 
     Raises:
-        NotUnderstoodError: It is none, or null.
+        NotUnderstoodError: The node is not such a literal, or is null.
     """
     whole = str(node.raw.get("dataType")) in ("byte", "short", "integer", "long")
     interval = str(node.raw.get("dataType")).startswith("interval ")
@@ -368,19 +368,19 @@ def _scalars_of_set(node: Node, kind: pa.DataType) -> list[pa.Scalar]:
 def _array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
     if not pa.types.is_temporal(kind):
         return pa.array([each.as_py() for each in scalars], kind)
-    # Python's dates end in the year 9999 and its datetimes forget the zone's jumps; the integers beneath do neither.
+    # Through integers: Python's dates end in the year 9999, and its datetimes lose time zone transitions.
     width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     return pa.array([each.value for each in scalars], width).cast(kind)
 
 
 def _of_integer(value: int, kind: pa.DataType) -> pa.Scalar:
-    """A date or timestamp from Spark's days or microseconds since 1970, which Python's types may not reach."""
+    """Returns a date or timestamp from Spark's days or microseconds since 1970, which may exceed Python's range."""
     width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     return pa.scalar(value, width).cast(kind)
 
 
 def _internal(text: str, kind: pa.DataType) -> Any:
-    """A value from the text of Spark's internal form (dates and timestamps are integers there)."""
+    """Returns a value from the text of Spark's internal form, in which dates and timestamps are integers."""
     if pa.types.is_boolean(kind):
         return text.lower() == "true"
     if pa.types.is_floating(kind):

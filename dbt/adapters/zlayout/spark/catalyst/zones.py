@@ -1,4 +1,4 @@
-"""Time zones as the JVM knows them, whose functions evaluate the queries."""
+"""Reads time zones from the JVM, because its time functions evaluate the queries."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _known: dict[str, Zone] = {}
 
 
 def zone_of(zone_id: Any) -> Zone:
-    """Reads a ``java.time.ZoneId`` (Py4J object) once a process: listing its jumps takes some dozen calls.
+    """Reads a ``java.time.ZoneId`` (Py4J object), once per process: listing its transitions takes dozens of calls.
 
-    Jumps that rules foretell are listed up to the year 2045.
+    Transitions that follow from rules are listed up to the year 2045.
     """
     name = str(zone_id.getId())
     with _lock:
@@ -47,7 +47,7 @@ def _read(name: str, rules: Any) -> Zone:
         for year in range(first_year, _LAST_YEAR + 1)
         for number in range(count)
     ]
-    # Rules hold only after the last jump that is listed.
+    # Rules apply only after the last listed transition.
     jumps = listed + sorted(each for each in foretold if last is None or each[0] > last)
     instants, offsets = [each[0] for each in jumps], [jumps[0][1], *(each[2] for each in jumps)]
     until = int(np.datetime64(f"{_LAST_YEAR + 1}-01-01", "s").astype(np.int64)) - 86_400 if count else None
@@ -67,7 +67,7 @@ def _found(pattern: re.Pattern[str], text: str) -> Sequence[str]:
 
 
 def _jump(found: Sequence[str]) -> tuple[int, int, int]:
-    """Instant, offset before and offset after of a jump, in seconds."""
+    """Returns a transition's instant, offset before and offset after, in seconds."""
     local, before, after = found
     return int(np.datetime64(local, "s").astype(np.int64)) - _seconds(before), _seconds(before), _seconds(after)
 

@@ -1,1 +1,1 @@
-"""Older versions: reading them, comparing them, going back to them."""
+"""Older versions of a table: reads them, compares them, and rolls back to them."""

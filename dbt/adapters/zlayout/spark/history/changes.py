@@ -1,4 +1,4 @@
-"""Rows that differ between versions, found in the files that differ."""
+"""Finds the rows that differ between versions, from the files that differ."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SAME_ROWS = (Kind.MAINTENANCE, Kind.METADATA)
 
 @dataclass(frozen=True)
 class _Step:
-    """What one version did to the files; the rows of ``removed`` have the columns of ``before``."""
+    """The files that one version removed and added. Rows of ``removed`` have the columns of ``before``."""
 
     before: Snapshot
     after: Snapshot
@@ -46,15 +46,15 @@ class _Step:
 
 
 def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_version: int, to_version: int) -> DataFrame:
-    """The rows that the versions after one, up to another, took away and brought.
+    """Returns the rows that were deleted and inserted after one version, up to and including another.
 
-    Only files that a version removed or added are read. A row that a version merely carried into another file is no
-    change: of equal rows, as many as were removed cancel as many as were added.
+    Reads only files that a version removed or added. A row that a version only moved to another file is not a change:
+    equal removed and added rows cancel each other out.
 
     Args:
         catalog: The session's catalog.
         opened: The table, at any version.
-        name: For messages.
+        name: The table, for error messages.
         from_version: The version before the first change.
         to_version: The version of the last change.
 
@@ -62,9 +62,9 @@ def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_versio
         The columns of ``to_version``, ``_change_type`` ('insert' or 'delete') and ``_commit_version``.
 
     Raises:
-        VersionNotFoundError: There is no such version, or files that it takes were cleaned.
-        ConfigError: The versions are the wrong way round, or a column has one of the two names.
-        UnsupportedError: A column changed its type so that its values do not compare, or has one that never compares.
+        VersionNotFoundError: There is no such version, or a clean deleted files that are needed.
+        ConfigError: The versions are in the wrong order, or the table has a column with one of the two names.
+        UnsupportedError: The type of a column changed so that old and new values do not compare, or never compares.
     """
     check_managed(opened, name)
     timeline = Timeline(opened.store)
@@ -112,7 +112,7 @@ def _step(before: Snapshot, after: Snapshot, entry: Commit) -> _Step:
     removed = before.files.filter(pc.is_in(before.files["path"], value_set=pa.array(entry.removes, pa.string())))
     added = entry.adds
     if merges_on_read(before.layout) or merges_on_read(after.layout):
-        # What a log changes shows only beside the other files of its group.
+        # What a log file changes is visible only together with the other files of its file group.
         touched = pa.array({*removed["group"].to_pylist(), *added["group"].to_pylist()}, pa.string())
         removed, added = (
             each.files.filter(pc.is_in(each.files["group"], value_set=touched)) for each in (before, after)
@@ -143,20 +143,20 @@ def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_j
 def _rows(
     catalog: Catalog, opened: TableSnapshot, last: TableSnapshot, snapshot: Snapshot | None, files: DataFiles
 ) -> DataFrame:
-    """The rows of some files of a version in the columns of the last one."""
+    """Returns the rows of some files of a version, with the columns of the last version."""
     at = last if snapshot is None else opened.at_snapshot(snapshot)
     some = at.with_files(files if len(files) else DataFiles.empty(at.partition_columns))
     return cast_to(rows_of(catalog, some), last.row_schema_json)
 
 
 def _tagged(rows: DataFrame, sign: int, version: int) -> DataFrame:
-    # Plain names: a table's own may hold dots, or be one of these.
+    # Neutral names: the table's own names may contain dots, or clash with "sign" and "version".
     named = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
     return named.select("*", functions.lit(sign).alias("sign"), functions.lit(version).cast("bigint").alias("version"))
 
 
 def _net(rows: DataFrame, types: Sequence[DataType]) -> DataFrame:
-    """Equal rows of a version set off against each other: what is left, each as often as it is left."""
+    """Cancels equal removed and added rows of each version, and returns each remaining row as often as it remains."""
     names = [f"c{number}" for number in range(len(types))]
     keys, kept = [], []
     for name, kind in zip(names, types, strict=True):

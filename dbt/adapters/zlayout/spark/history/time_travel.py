@@ -1,4 +1,4 @@
-"""Older versions: which one is meant, its rows, and the way back to it."""
+"""Time travel and rollback: finds an older version, reads its rows, or returns the table to it."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 @dataclass(frozen=True)
 class Past:
-    """Which version is meant: at most one of the three.
+    """The version that a user asks for, by at most one of three attributes.
 
     Attributes:
-        version: Its number.
-        instant: The 17 digits of the transaction that made it.
-        timestamp: The newest version committed at or before this time; a text, a date or a datetime without zone is
-            in the session's time zone, as in Spark's SQL.
+        version: The number of the version.
+        instant: The 17 digits of the transaction that committed the version.
+        timestamp: Stands for the newest version committed at or before this time. A text, a date or a datetime without
+            zone is in the session's time zone, as in Spark's SQL.
     """
 
     version: int | None = None
@@ -49,10 +49,10 @@ class Past:
     timestamp: Moment | None = None
 
     def __post_init__(self) -> None:
-        """Checks what is given.
+        """Checks the attributes.
 
         Raises:
-            ConfigError: More than one is given, or one is of a wrong type.
+            ConfigError: More than one attribute is given, or one has the wrong type.
         """
         given = [f"{name}={value!r}" for name, value in vars(self).items() if value is not None]
         if len(given) > 1:
@@ -66,15 +66,15 @@ class Past:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is given."""
+        """Whether no attribute is given."""
         return all(value is None for value in vars(self).values())
 
 
 def check_managed(opened: TableSnapshot, name: str) -> None:
-    """Returns for a table that has versions of its own.
+    """Checks that a table is managed, and so has versions.
 
     Raises:
-        UnsupportedError: The table is only indexed: its files come and go without a version.
+        UnsupportedError: The table is only indexed: its files change without a new version.
     """
     if not opened.managed:
         raise UnsupportedError(
@@ -84,10 +84,10 @@ def check_managed(opened: TableSnapshot, name: str) -> None:
 
 
 def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> TableSnapshot:
-    """The table at the version that is meant, whose files are there; at its own where none is said.
+    """Returns the table at the requested version, and checks its files. No request means the version of ``opened``.
 
     Raises:
-        VersionNotFoundError: There is none, or its files were cleaned.
+        VersionNotFoundError: There is no such version, or a clean deleted some of its files.
         UnsupportedError: The table is only indexed.
         ConfigError: The timestamp cannot be read.
     """
@@ -97,20 +97,21 @@ def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) ->
 
 
 def rows_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> DataFrame:
-    """The rows of an older version, in the columns that it had."""
+    """Returns the rows of an older version, with the columns that it had."""
     return rows_of(catalog, opened_at(catalog, opened, name, past))
 
 
 def roll_back(
     catalog: Catalog, name: TableName, opened: TableSnapshot, past: Past
 ) -> tuple[TableSnapshot, CommitSummary]:
-    """Makes a new version that equals an older one, and shows it to Spark.
+    """Commits a new version that equals an older one, and publishes it.
 
-    Nothing is deleted and no file is written but the index where a clean has taken it.
+    Deletes nothing and writes no data files. Writes index slices only if a clean deleted those of the older version.
 
     Raises:
-        VersionNotFoundError: There is no such version, or some of its files are gone.
-        ConflictError: Another writer committed meanwhile.
+        VersionNotFoundError: There is no such version, or some of its files are missing.
+        ConfigError: No version is given.
+        ConflictError: Another writer committed in the meantime.
         UnsupportedError: The table is only indexed.
     """
     started = time.perf_counter()
@@ -123,7 +124,7 @@ def roll_back(
     version = _version(catalog, opened, subject, past)
     snapshot_of(timeline, version, subject)
     with Transaction.begin(timeline, Action.ROLLBACK, Operation.ROLLBACK, reads_version=version) as transaction:
-        # Looked at again: from here on no clean begins to take the version's files.
+        # Checked again: from here on, no clean starts to delete the files of this version.
         target = snapshot_of(timeline, version, subject)
         if lost := missing_files(timeline, target.files):
             more = f" and {len(lost) - 1} more files" if len(lost) > 1 else ""
@@ -169,7 +170,7 @@ def _version(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> 
 def _time_ms(catalog: Catalog, moment: Moment) -> int:
     if isinstance(moment, dt.datetime) and moment.tzinfo is not None:
         return (moment - _EPOCH) // dt.timedelta(milliseconds=1)
-    # Spark's own cast, so that a text means what it means in SQL.
+    # Uses Spark's own cast, so that a text has the same meaning as in SQL.
     jvm = catalog.jvm
     expressions = jvm.catalyst.expressions
     types = jvm.root.org.apache.spark.sql.types.DataTypes
@@ -197,7 +198,7 @@ def _figures(timeline: Timeline, base: Snapshot | None, target: Snapshot) -> dic
 
 
 def _index(catalog: Catalog, opened: TableSnapshot, target: Snapshot, instant: str, subject: str) -> IndexSlices:
-    """The version's index, which a clean may have taken although the data files are there: then made anew."""
+    """Returns the index slices of a version. Writes new ones if a clean deleted them but kept the data files."""
     store = opened.store
     if all(store.exists(path) for paths in target.index.values() for path in paths):
         return target.index

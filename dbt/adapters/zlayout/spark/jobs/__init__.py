@@ -1,1 +1,1 @@
-"""Spark jobs of our own, and the Python of their workers."""
+"""Our own Spark jobs, and the Python of their workers."""

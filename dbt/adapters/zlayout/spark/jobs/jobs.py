@@ -1,4 +1,4 @@
-"""Spark jobs of our own: settings apart from the user's session, progress told, failures in short words."""
+"""Runs our own Spark jobs: separate settings from the user's session, progress lines, and short error messages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _STACK_MARKS = ("\n\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "Trace
 
 
 def rewrite_session(spark: SparkSession) -> SparkSession:
-    """A session beside the user's with the settings of the rewrite; the user's stay as they are.
+    """Returns a new session with the settings for rewrites. The user's session stays as it is.
 
-    Blobs are megabytes and Spark counts an Arrow batch in rows, so a batch holds few of them; and adaptive execution
-    must not put files together that were planned apart.
+    Spark limits Arrow batches by rows and a blob has megabytes, so a batch holds few rows. Adaptive execution is off
+    because it could merge files that were planned separately.
     """
     session = spark.newSession()
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
@@ -35,10 +35,10 @@ def rewrite_session(spark: SparkSession) -> SparkSession:
 
 
 def writing_session(spark: SparkSession) -> SparkSession:
-    """A session beside the user's in which Spark's own writer writes as Arrow does.
+    """Returns a new session in which Spark's own writer writes as Arrow does.
 
-    Timestamps get statistics (INT96 has none), and days before 1582 are the days that they are in Spark. The time zone
-    is the user's: names of partition folders depend on it.
+    Timestamps get statistics, which INT96 lacks, and days before 1582 stay the same days as in Spark. The time zone is
+    the user's, because names of partition folders depend on it.
     """
     session = spark.newSession()
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
@@ -48,12 +48,15 @@ def writing_session(spark: SparkSession) -> SparkSession:
 
 
 def a_task_each(session: SparkSession, count: int) -> DataFrame:
-    """The numbers from 0 on, each in a partition of its own."""
+    """Returns the numbers from 0 to ``count`` - 1, each in its own task."""
     return session.range(0, count, 1, count)
 
 
 def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """The same rows as a DataFrame of another session, whose settings plan what follows; the query runs once, later."""
+    """Returns the same rows as a DataFrame of another session, whose settings apply to all later steps.
+
+    The query does not run yet, and runs only once.
+    """
     native: Any = frame._jdf
     rows = native.queryExecution().toRdd()
     other: Any = session._jsparkSession
@@ -61,12 +64,12 @@ def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
 
 
 def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:
-    """Runs an action that starts Spark jobs and tells how far they are every few seconds.
+    """Runs an action that starts Spark jobs, and reports their progress every few seconds.
 
     Args:
-        spark: Whose context runs the jobs.
-        phase: What the progress lines and Spark's own UI call it.
-        progress: Takes one line at a time; None tells nothing.
+        spark: The session whose context runs the jobs.
+        phase: The name of the action in progress lines and in Spark's UI.
+        progress: Takes one line at a time; None reports nothing.
         action: Starts the jobs and waits for them.
     """
     context = spark.sparkContext
@@ -85,7 +88,7 @@ def run(spark: SparkSession, phase: str, progress: Progress | None, action: Call
 
 
 def short_message(error: BaseException) -> str:
-    """What Spark says went wrong, without the stack."""
+    """Returns Spark's error message without the stack trace."""
     java: Any = getattr(error, "java_exception", None)
     text = str(java.getMessage() or java) if java is not None else str(error)
     causes = [text]
@@ -106,19 +109,19 @@ def short_message(error: BaseException) -> str:
 
 
 def why_failed(error: Exception) -> str:
-    """What went wrong, in one line and without what a `WriteError` says of the table."""
+    """Returns the cause of an error in one line, without what a `WriteError` adds about the table."""
     return short_message(error.__cause__ or error).splitlines()[0]
 
 
 @contextlib.contextmanager
 def failing_as_write_error(subject: str) -> Iterator[None]:
-    """Tells whatever goes wrong in a write in short words; errors of this package say enough themselves.
+    """Turns every error of a write into a short `WriteError`. Errors of this package pass through unchanged.
 
     Args:
         subject: The table.
 
     Raises:
-        WriteError: Something went wrong that is no error of this package.
+        WriteError: Something failed with an error that is not from this package.
     """
     try:
         yield

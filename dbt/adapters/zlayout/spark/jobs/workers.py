@@ -1,4 +1,4 @@
-"""The Python of Spark's workers: it must be there, of the driver's version, and have this package."""
+"""Checks the Python of Spark's workers: it must exist, have the driver's version, and have this package."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NO_MODULE = re.compile(r"No module named '(dbt|pyarrow|numpy|pandas|obstore)\b[
 
 
 def use_driver_python(spark: SparkSession) -> None:
-    """In local mode, makes Spark's Python workers use this interpreter, or checks the one that the user has chosen.
+    """In local mode, makes Spark's Python workers use this interpreter, or checks the one that the user chose.
 
     Raises:
-        UnsupportedError: That one is not there, of another version, or lacks this package.
+        UnsupportedError: The chosen interpreter does not exist, has another version, or lacks this package.
     """
     context = spark.sparkContext
     if not str(context.master).startswith("local"):
@@ -43,10 +43,10 @@ def use_driver_python(spark: SparkSession) -> None:
 
 
 def worker_line(spark: SparkSession) -> str:
-    """Runs a worker and says which Python it is, for ``dbt debug``.
+    """Runs a worker and returns a line about its Python, for ``dbt debug``.
 
     Raises:
-        UnsupportedError: No worker runs, or it is unlike the driver.
+        UnsupportedError: No worker runs, or its Python or this package has another version than in the driver.
     """
     use_driver_python(spark)
     try:
@@ -59,15 +59,15 @@ def worker_line(spark: SparkSession) -> str:
 
 
 def described() -> tuple[str, str, str]:
-    """This process: its program, the version of Python, and that of this package."""
+    """Returns the program of this process, its Python version, and the version of this package."""
     return sys.executable, ".".join(map(str, sys.version_info[:3])), own_version
 
 
 def failed_worker_problem(text: str) -> str | None:
-    """What a failed job says of its workers' Python, with what to do; None where it failed for another reason.
+    """Returns what is wrong with the workers' Python and what to do; None if the job failed for another reason.
 
     Args:
-        text: All that Spark says of it, causes too.
+        text: The whole error message of Spark, including causes.
     """
     if (match := _NO_PROGRAM.search(text)) is not None:
         return _no_program(match[1])
@@ -77,7 +77,7 @@ def failed_worker_problem(text: str) -> str | None:
 
 
 def _described_to_spark(_: int) -> tuple[str, str, str]:
-    # By reference: a worker that runs it has imported this module, and so has the package.
+    # Pickled by reference: a worker that runs this function has imported this module, so it has the package.
     return described()
 
 
@@ -86,10 +86,10 @@ def _chosen_problem(chosen: str) -> str | None:
     found = shutil.which(chosen)
     if found is None:
         return _no_program(chosen)
-    # Not resolved: environments share the program that their links lead to, and not its packages.
+    # Links are not resolved: environments may link to the same program but have different packages.
     if Path(found).absolute().parent == Path(sys.executable).parent:
         return None
-    # Workers find Spark's own modules by themselves.
+    # Workers get Spark's own modules from Spark, so the check adds them to the path.
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(pyspark.__file__).parents[1])]))
     asked = subprocess.run(
         [found, "-c", _SAYS], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False

@@ -1,1 +1,1 @@
-"""The seam to the JVM: Scala objects, Hadoop file systems, and calls back into Python."""
+"""Access to the JVM: Scala objects, Hadoop file systems, and callbacks into Python."""

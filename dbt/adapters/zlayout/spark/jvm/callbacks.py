@@ -1,8 +1,8 @@
-"""Whether Spark can call back into this Python process, which file skipping needs, and nobody else can.
+"""Makes sure that Spark can call back into this Python process, as file skipping requires, and that nobody else can.
 
-Spark asks a file index in Python over a port on loopback, which every user of the machine can reach. PySpark opens that
-port without asking callers for a token; whoever connects could answer for a table. So the port gets a token here: a
-random one that only this process and its JVM know.
+Spark calls a Python file index over a loopback port, which every user of the machine can reach. PySpark opens this port
+without a token, so anyone who connects could answer for a table. This module therefore gives the port a random token
+that only this process and its JVM know.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOCKET_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
 def skipping_status(spark: SparkSession) -> tuple[bool, str]:
-    """Whether plain SQL of this session can skip files, and if not, why.
+    """Returns whether plain SQL of this session can skip files, and if not, why.
 
     Returns:
         ``(True, 'ok')`` or ``(False, reason)``.
@@ -45,12 +45,12 @@ def skipping_status(spark: SparkSession) -> tuple[bool, str]:
 
 
 def _ensure_token(gateway: Any) -> None:
-    """Starts the callback server so that it answers this JVM alone, or makes one that runs already do so.
+    """Starts the callback server with a token so that it answers only this JVM, or adds a token to a running one.
 
     Raises:
-        UnsupportedError: That cannot be had here; the message says why.
+        UnsupportedError: This is not possible here; the message says why.
     """
-    # Both are absent in Connect clients.
+    # Connect clients have neither.
     from py4j.clientserver import ClientServer  # noqa: PLC0415
     from pyspark.java_gateway import ensure_callback_server_started  # noqa: PLC0415
 
@@ -72,11 +72,11 @@ def _ensure_token(gateway: Any) -> None:
 
 
 def _with_token(gateway: Any, start: Callable[[object], None]) -> None:
-    """The same for the gateway of pinned threads, PySpark's default, whose callback server knows no token."""
+    """Does the same for PySpark's default gateway (pinned threads), whose callback server has no token of its own."""
     from py4j.java_gateway import JavaObject  # noqa: PLC0415 - absent in Connect clients
 
     jvm = gateway.jvm
-    # What may be refused comes first: a failure leaves the gateway as it was.
+    # Steps that may be refused come first, so that a failure leaves the gateway unchanged.
     field = jvm.java.lang.Class.forName("py4j.Gateway").getDeclaredField("cbClient")
     field.setAccessible(True)
     java_server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
@@ -108,10 +108,12 @@ def _with_token(gateway: Any, start: Callable[[object], None]) -> None:
 
 
 def _close_strangers(server: Any) -> None:
-    """Ends connections that other users opened while the server asked for no token; those of this JVM may be in use.
+    """Closes connections that other users opened before the server asked for a token.
+
+    Connections of this user stay open, because this JVM may be using them.
 
     Raises:
-        UnsupportedError: Nobody can tell whose an open connection is.
+        UnsupportedError: The system does not tell who owns the open connections.
     """
     with server.lock:
         opened = [connection.socket for connection in server.connections if connection.socket is not None]
@@ -130,34 +132,34 @@ def _close_strangers(server: Any) -> None:
 
 
 def _owners(table: Path) -> Iterator[tuple[str, int]]:
-    """Local address and user of each open connection in a socket table of Linux; nothing elsewhere."""
+    """Yields local address and user id of each open connection in a Linux socket table; nothing on other systems."""
     if not table.is_file():
         return
     for line in table.read_text(encoding="ascii").splitlines()[1:]:
         fields = line.split()
         address, _, port = fields[1].partition(":")
         if fields[3] == _ESTABLISHED:
-            # The last four bytes are an IPv4 address, in both tables: the callback server listens on one.
+            # In both tables the last four bytes are the IPv4 address; the callback server listens on IPv4.
             yield f"{address[-8:]}:{port}", int(fields[7])
 
 
 def _peer(host: str, port: int) -> str:
-    """An IPv4 address as Linux' socket tables write it, on a little-endian machine."""
+    """Returns an IPv4 address and port as the socket tables of Linux write them on a little-endian machine."""
     return f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}"
 
 
 class _Answer:
-    """What Java asks to prove that the way back is open."""
+    """A supplier that Java calls to prove that callbacks work."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def get(self) -> str:
-        """The text."""
+        """Returns the text."""
         return self.text
 
     class Java:
-        """Names the interface to Py4J."""
+        """Tells Py4J which Java interface this class implements."""
 
         implements = ("java.util.function.Supplier",)
 
@@ -168,5 +170,5 @@ def _prove(gateway: Any) -> None:
         raise UnsupportedError("the callback server does not answer")
 
 
-# The server of each gateway that asks for a token: one that took its place later has to be looked at again.
+# Gateway → its callback server that has a token. A server that replaces it later must be checked again.
 _SECURED: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""Hadoop's side of the seam to the JVM: its file systems, paths and listings."""
+"""Access to Hadoop in the JVM: file systems, paths and listings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 
 @dataclass(frozen=True)
 class Listed:
-    """One entry of a folder, with the folder's path and its own name as they really are."""
+    """One entry of a folder. The folder's path and the entry's name are unescaped."""
 
     folder: str
     name: str
@@ -30,7 +30,7 @@ class Listed:
 
 
 class HadoopJvm:
-    """Hadoop's classes and one ``FileContext`` for each file system, kept as long as the Spark context."""
+    """Hadoop's classes, and one ``FileContext`` for each file system. It lives as long as the Spark context."""
 
     def __init__(self, spark: SparkSession) -> None:
         context: Any = spark.sparkContext
@@ -46,14 +46,14 @@ class HadoopJvm:
 
     @classmethod
     def of(cls, spark: SparkSession) -> HadoopJvm:
-        """The one of a session's application."""
+        """Returns the instance of a session's application."""
         context = spark.sparkContext
         if context not in _KNOWN:
             _KNOWN[context] = cls(spark)
         return _KNOWN[context]
 
     def file_context(self, location: str) -> Any:
-        """The context of a location's file system. Each new one would open connections that nothing closes."""
+        """Returns the cached context of a location's file system. A new one would open connections that never close."""
         parts = urlsplit(location)
         key = (parts.scheme.lower(), parts.netloc)
         if key not in self._contexts:
@@ -62,11 +62,11 @@ class HadoopJvm:
         return self._contexts[key]
 
     def path(self, uri: str) -> Any:
-        """Hadoop's ``Path`` of an escaped URI; of bare text it would take a colon for a scheme's end."""
+        """Returns Hadoop's ``Path`` for an escaped URI. In plain text, Hadoop would take a colon for a scheme's end."""
         return self.fs.Path(self.root.java.net.URI.create(uri))
 
     def entries(self, statuses: Any) -> list[Listed]:
-        """What each ``FileStatus`` of an array says."""
+        """Returns the entries of an array of ``FileStatus``."""
         found = self._as_list.apply(statuses)
         if not found.size():
             return []
@@ -81,13 +81,13 @@ class HadoopJvm:
 
     @cached_property
     def _as_list(self) -> Any:
-        """``Arrays.asList`` for arrays of any class; Py4J finds it for ``Object[]`` only."""
+        """``Arrays.asList`` for arrays of any class. Py4J finds it for ``Object[]`` only."""
         handle = self._jvm.static("java.util.Arrays", "asList", "([Ljava/lang/Object;)Ljava/util/List;")
         return self._jvm.function(handle.asFixedArity())
 
     @cached_property
     def _texts(self) -> Sequence[Any]:
-        """Functions from ``FileStatus`` to text; a listing is moved in four calls and not in four calls a file."""
+        """Functions from ``FileStatus`` to text. They transfer a listing in four calls, not in four calls per file."""
         jvm, text = self._jvm, "java.lang.String"
         path = jvm.then(
             jvm.virtual(_FILE_STATUS, "getPath", "()Lorg/apache/hadoop/fs/Path;"),

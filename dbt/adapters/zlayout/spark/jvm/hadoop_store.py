@@ -1,4 +1,4 @@
-"""The store of Hadoop file systems, through the driver's JVM: a rename that may not overwrite creates."""
+"""The store for Hadoop file systems, through the driver's JVM. It creates files by a rename that must not overwrite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, too_large
 from dbt.adapters.zlayout.store.scratch import LocalScratch
 from dbt.adapters.zlayout.store.uri import escaped
 
-# The name node decides a rename under its lock.
+# On HDFS the name node executes a rename under its lock.
 _RENAME_IS_ATOMIC = frozenset({"hdfs"})
 _COPY_BUFFER_BYTES = 4 << 20
 _EXISTS = frozenset({"org.apache.hadoop.fs.FileAlreadyExistsException"})
@@ -31,7 +31,7 @@ _MISSING = frozenset({"java.io.FileNotFoundException", "org.apache.hadoop.fs.Par
 
 
 def serve_hadoop_stores() -> None:
-    """Lets ``open_store`` open Hadoop file systems in this process, while a Spark driver runs in it."""
+    """Lets ``open_store`` open Hadoop file systems in this process while a Spark driver runs in it."""
     open_hadoop_with(open_hadoop_store)
 
 
@@ -42,7 +42,7 @@ def open_hadoop_store(location: str) -> HadoopStore:
         location: For example 'hdfs://namenode:8020/warehouse/t'.
 
     Raises:
-        UnsupportedError: No Spark driver runs here, or the file system cannot promise create-if-absent.
+        UnsupportedError: No Spark driver runs here, or the file system does not guarantee create-if-absent.
         StoreError: The file system cannot be reached.
     """
     if SparkContext._active_spark_context is None:
@@ -60,13 +60,13 @@ def open_hadoop_store(location: str) -> HadoopStore:
 
 
 class HadoopStore:
-    """Files below a folder of a Hadoop file system, as ``FileContext`` shows it.
+    """Files below a folder of a Hadoop file system, accessed through ``FileContext``.
 
-    Every write goes to a hidden file of the table's scratch folder first, is flushed to the data nodes' disks, and then
-    renamed.
+    Every write goes to a hidden file in the table's scratch folder first. The file is flushed to the disks of the data
+    nodes and then renamed.
 
     Args:
-        spark: A session with a JVM of its own.
+        spark: A session with its own JVM.
         location: Absolute URI of the folder; it need not exist yet.
     """
 
@@ -81,7 +81,7 @@ class HadoopStore:
         self._scratch = LocalScratch()
 
     def scheme_of_the_files(self) -> str:
-        """Return the scheme of the file system that keeps the folder: a view (``viewfs``) shows those of others."""
+        """Returns the scheme of the file system that holds the folder. For ``viewfs``, that is another file system."""
         folder = self._path("")
         with _errors(self.root_uri):
             while folder.getParent() is not None and not self._files.util().exists(folder):
@@ -89,30 +89,30 @@ class HadoopStore:
             return str(self._files.resolvePath(folder).toUri().getScheme())
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file."""
+        """Returns the bytes of a file."""
         size_bytes = self.stat(path).size_bytes
         if size_bytes > MOST_BYTES_READ:
             raise too_large(path, size_bytes)
         return self._read(path, 0)
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
-        """Return the last bytes of a file, or all of a smaller one."""
+        """Returns the last bytes of a file, or the whole file if it is smaller."""
         return self._read(path, max(0, self.stat(path).size_bytes - most_bytes))
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file only if none has this name."""
+        """Writes a file unless it exists."""
         with _errors(path), self._unfinished() as unfinished:
             self._write(unfinished, data)
             self._rename(unfinished, path, self._hadoop.no_overwrite)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, in one step replacing the one that may be there."""
+        """Writes a file, atomically replacing an existing one."""
         with _errors(path), self._unfinished() as unfinished:
             self._write(unfinished, data)
             self._rename(unfinished, path, self._hadoop.overwrite)
 
     def put_file(self, path: str, local_file: Path) -> None:
-        """Copy a finished local file into place and delete it here."""
+        """Copies a finished local file into place and deletes the local file."""
         with _errors(path), self._unfinished() as unfinished:
             source = self._hadoop.root.java.io.FileInputStream(str(local_file))
             try:
@@ -124,12 +124,12 @@ class HadoopStore:
         local_file.unlink()
 
     def move(self, path: str, target: str) -> None:
-        """Give a finished file of this store another name, replacing the file that may have it."""
+        """Renames a finished file of this store, replacing an existing one."""
         with _errors(path):
             self._rename(self._path(path), target, self._hadoop.overwrite)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file (not a folder) has this name."""
+        """Returns whether a file (not a folder) with this name exists."""
         try:
             self.stat(path)
         except FileMissingError:
@@ -137,12 +137,12 @@ class HadoopStore:
         return True
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
-        """List the files of a folder, sorted by path; a missing folder is empty."""
+        """Lists the files of a folder, sorted by path. A missing folder is empty."""
         with _errors(prefix):
             return sorted(self._below(prefix.strip("/"), recursive), key=lambda file: file.path)
 
     def stat(self, path: str) -> StoredFile:
-        """Return size and time of one file."""
+        """Returns size and modification time of one file."""
         with _errors(path):
             status = self._files.getFileStatus(self._path(path))
             if not status.isFile():
@@ -150,23 +150,23 @@ class HadoopStore:
             return StoredFile(path, int(status.getLen()), int(status.getModificationTime()))
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are missing already are passed over."""
+        """Deletes files and ignores missing ones."""
         for path in paths:
             check_inside(path)
             with suppress(FileMissingError), _errors(path):
                 self._files.delete(self._path(path), False)
 
     def delete_tree(self, prefix: str) -> None:
-        """Delete a folder with all that is in it ('' is the root); a missing one is passed over."""
+        """Deletes a folder with everything in it ('' is the root). A missing folder is ignored."""
         with suppress(FileMissingError), _errors(prefix):
             self._files.delete(self._path(prefix), True)
 
     def local_path(self, path: str) -> None:  # noqa: ARG002 - the protocol's signature
-        """Return None: nothing here can be opened by a local path."""
+        """Returns None: files of this store have no local path."""
         return
 
     def local_scratch(self) -> Path:
-        """Return a temporary folder of this machine, deleted with the store."""
+        """Returns a temporary folder on this machine. It is deleted with the store."""
         return self._scratch.path()
 
     def _path(self, path: str) -> Any:
@@ -212,7 +212,7 @@ class HadoopStore:
         except Py4JJavaError as error:
             if _class_of(error) not in _MISSING:
                 raise
-            # Mostly the folder is there; where it is not, this is the first file in it.
+            # The folder usually exists. If not, this is the first file in it.
             self._files.mkdir(path.getParent(), self._hadoop.default_permission, True)
             self._files.rename(source, path, option)
 
@@ -222,7 +222,7 @@ class HadoopStore:
         try:
             entries = self._hadoop.entries(self._files.util().listStatus(path_of_folder))
         except Py4JJavaError as error:
-            # A folder that vanishes while it is listed was deleted by a cleaner or a drop: it has no files.
+            # A clean or a drop may delete a folder while it is listed. It then has no files.
             if _class_of(error) not in _MISSING:
                 raise
             return
@@ -231,7 +231,7 @@ class HadoopStore:
             if not entry.is_file:
                 if recursive:
                     yield from self._below(path, recursive)
-            # Asked for a file, Hadoop lists that file itself.
+            # If the path is a file, Hadoop lists the file itself.
             elif entry.folder == folder_path:
                 yield StoredFile(path, entry.size_bytes, entry.modified_ms)
 

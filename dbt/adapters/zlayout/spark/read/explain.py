@@ -1,4 +1,4 @@
-"""What a query would read: Spark plans it, each scan's filters go through the same pruning as when it runs."""
+"""Explains what a query would read: Spark plans it, and each scan's filters are pruned as they are at run time."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ExplainedJoin:
     """A join of one scan with a small side.
 
     Attributes:
-        column: The column that is joined.
-        key: What it is joined with.
-        values: Distinct values of the key, nulls apart.
-        skips: Of the files that the scan reads, those in which none of the values can be.
-        by_partition: Whether Spark skips them by itself, with dynamic partition pruning.
+        column: The joined column of the scan.
+        key: The key of the small side, as text.
+        values: Number of distinct values of the key, without nulls.
+        skips: How many of the files that the scan reads can hold none of the values.
+        by_partition: Whether Spark skips these files itself, by dynamic partition pruning.
     """
 
     column: str
@@ -47,13 +47,13 @@ class ExplainedJoin:
 
 @dataclass(frozen=True)
 class ExplainedScan:
-    """One scan of one of our tables.
+    """One scan of a z-table.
 
     Attributes:
         table: ``schema.table``.
         opened: The table at the version that the scan reads.
-        filters: Its filters, what they keep, and why.
-        joins: What the values of small join sides would skip besides.
+        filters: The filters of the scan, the files they keep, and why.
+        joins: What the values of small join sides would skip in addition.
     """
 
     table: str
@@ -63,9 +63,9 @@ class ExplainedScan:
 
 
 def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
-    """Plans a query, without running it, and explains each scan of a z-table in it.
+    """Plans a query without running it, and explains each scan of a z-table in it.
 
-    The small sides of its joins do run, for their values.
+    The small sides of its joins do run, because their values are needed.
     """
     prepare(spark, sql)
     catalog = Catalog(spark)
@@ -87,14 +87,14 @@ def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) 
     """Explains ``select * from <table> where <predicate>``.
 
     Returns:
-        One scan; of a merge-on-read table that of its rows and then that of the keys in its logs. None at all when the
-        optimizer proves that no row can match.
+        One scan. For a merge-on-read table two: first the scan of its rows, then the scan of the keys in its log
+        files. An empty list when the optimizer proves that no row can match.
     """
     return explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
 
 
 def nothing_matches(name: TableName, opened: TableSnapshot) -> ExplainedScan:
-    """The explanation of a query that the optimizer answers without a scan."""
+    """Returns the explanation of a query that the optimizer answers without a scan."""
     never = Constant(False)
     plan = opened.scan(never)
     return ExplainedScan(str(name), opened, ExplainedFilters(never, plan, opened.report(plan, never)))
@@ -111,7 +111,7 @@ def _joins(
             continue
         try:
             values, condition = values_as_filter(catalog.jvm, catalog.spark._jsparkSession, side, column)
-        except Py4JError:  # an explanation does without a side that fails
+        except Py4JError:  # a side that fails is left out of the explanation
             _LOG.warning("the values of %s could not be had", side.text, exc_info=True)
             continue
         kept = index.opened.scan(index.predicate(catalog.jvm.seq([condition]))).candidates
@@ -126,19 +126,19 @@ def _joins(
 
 
 def _plans(logical: Any) -> list[Any]:
-    """An optimized plan and those of its subqueries."""
+    """Returns an optimized plan and the plans of its subqueries."""
     return [logical, *members(logical.subqueriesAll())]
 
 
 def _is_dynamic(condition: Any) -> bool:
-    """Whether a join fills the condition in while the query runs."""
+    """Whether a join fills in the condition while the query runs."""
     return "DynamicPruning" in str(condition.getClass().getName())
 
 
 def _scans(catalog: Catalog, logical: Any) -> Iterator[tuple[Any, Any]]:
-    """Every file scan that an optimized plan leads to, with the condition on its rows, or None.
+    """Yields every file scan of an optimized plan, with the condition on its rows or None.
 
-    Those of subqueries too: Spark plans these on their own.
+    This includes the scans of subqueries, which Spark plans separately.
     """
     session: Any = catalog.spark._jsparkSession
     state = session.sessionState()
@@ -156,7 +156,7 @@ def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _without(condition: Any, known: Sequence[Any]) -> list[Any]:
-    """The members of a conjunction that are not among those known."""
+    """Returns the conjuncts that are not among the known ones."""
     if condition is None:
         return []
     if str(condition.getClass().getSimpleName()) == "And":
@@ -175,5 +175,5 @@ def _index_of(catalog: Catalog, scan: Any) -> tuple[TableName | None, ZlayoutFil
 
 
 def _static(catalog: Catalog, filters: Any) -> Any:
-    """The filters without those that a join fills in while the query runs."""
+    """Returns the filters without those that a join fills in while the query runs."""
     return catalog.jvm.seq([each for each in members(filters) if not _is_dynamic(each)])

@@ -1,8 +1,8 @@
-"""Spark's ``FileIndex`` in Python over Py4J: plain SQL plans on it and reads only the files that may match.
+"""Spark's ``FileIndex`` in Python over Py4J: plain SQL plans with it and reads only the files that may match.
 
-Source: ``org.apache.spark.sql.execution.datasources.FileIndex``. Spark calls ``listFiles`` once a scan while it plans,
-from whichever thread plans. Partition filters are decided here for good (Spark does not apply them again), so
-Spark's own evaluator decides them; data filters only choose candidates, Spark filters the rows.
+Source: ``org.apache.spark.sql.execution.datasources.FileIndex``. Spark calls ``listFiles`` once for each scan during
+planning, from whichever thread does the planning. Spark does not apply partition filters again, so the answer here is
+final and comes from Spark's own evaluator. Data filters only choose candidates; Spark still filters the rows.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class ExplainedFilters:
     """What the filters of one scan keep.
 
     Attributes:
-        predicate: All of them.
+        predicate: All filters as one predicate.
         plan: The files that are read.
-        report: Why each of them.
+        report: Why each of these files is read.
     """
 
     predicate: Expr
@@ -57,15 +57,15 @@ class ExplainedFilters:
 
 
 class ZlayoutFileIndex(ABC):
-    """What both kinds of tables have in common.
+    """Base class of the file indexes for managed and for indexed tables.
 
     Args:
         jvm: The driver's JVM.
-        opened: The table, or the index of somebody else's table, at one version.
+        opened: The table at one version. For an indexed table: its index at one version.
         schema_json: Spark's JSON of the relation's columns, partition columns included.
 
     Attributes:
-        last_scan: Files kept and files in all by the last scan that was planned.
+        last_scan: Number of files that the last planned scan kept, and the number of all files.
     """
 
     def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str) -> None:
@@ -76,21 +76,21 @@ class ZlayoutFileIndex(ABC):
 
     @abstractmethod
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
-        """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
+        """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
 
     @abstractmethod
     def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
-        """What ``listFiles`` keeps for these filters, and why.
+        """Returns which files ``listFiles`` keeps for these filters, and why.
 
         Args:
             partition_filters: As for ``listFiles``.
             data_filters: As for ``listFiles``.
-            others: Conditions of the query that Spark does not hand over: rows must meet them, files are not chosen by
-                them.
+            others: Conditions of the query that Spark does not hand over. Rows must meet them, but they do not choose
+                files.
         """
 
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
-        """Spark's metric of time spent on listing; not kept."""
+        """Spark's metric for the time spent on listing. It is not measured."""
         return self._jvm.none()
 
     def isTimeTravel(self) -> bool:  # noqa: N802 - Spark's name
@@ -98,31 +98,31 @@ class ZlayoutFileIndex(ABC):
         return False
 
     def hashCode(self) -> int:  # noqa: N802 - Java's name
-        """32-bit hash of table and version."""
+        """Returns a hash of table and version as a non-negative 32-bit integer."""
         return hash(self.opened.identity) & 0x7FFFFFFF
 
     def toString(self) -> str:  # noqa: N802 - Java's name
-        """What a plan shows as the location."""
+        """Returns the location as a query plan shows it."""
         return f"zlayout({self.opened.location}, version {self.opened.version})"
 
     def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
-        """The conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; nothing is decided by others."""
+        """Returns the conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; others skip no files."""
         every = [each for group in filters for each in members(group)]
         told = [(each, _NOT_HANDED_OVER) for each in others]
         return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), told)
 
     class Java:
-        """Names the interface to Py4J."""
+        """Tells Py4J which Java interface this class implements."""
 
         implements = ("org.apache.spark.sql.execution.datasources.FileIndex",)
 
 
 class SnapshotFileIndex(ZlayoutFileIndex):
-    """The files of one version of a table. The same version gives the same answer for as long as its files are kept.
+    """The files of one version of a managed table. The answers do not change as long as the version is retained.
 
     Args:
         jvm: The driver's JVM.
-        opened: The table at the version to show.
+        opened: The table at the version to read.
         partition_schema: Spark's ``StructType`` of the partition columns (Py4J object).
     """
 
@@ -134,7 +134,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         self._partition_rows: Any = None
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
-        """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
+        """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
         start = time.perf_counter()
         kept = self._in_kept_partitions(partition_filters)
         candidates = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
@@ -142,38 +142,38 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         return self._directories(candidates)
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
-        """``Seq[Path]`` of the table's folder."""
+        """Returns a ``Seq[Path]`` with the table's folder."""
         return self._root_paths
 
     @cached_property
     def _root_paths(self) -> Any:
-        """Made once: Spark asks several times a query, also for texts that nobody reads."""
+        """Cached: Spark asks several times for each query, even to build strings that nobody reads."""
         return self._jvm.seq([self._jvm.root.org.apache.hadoop.fs.Path(self.opened.location)])
 
     def inputFiles(self) -> Any:  # noqa: N802 - Spark's name
-        """``String[]`` of every file's URI."""
-        # Pattern.split is the one call that makes a String[] of any length.
+        """Returns a ``String[]`` with the URI of every file."""
+        # Only Pattern.split makes a String[] of any length in one call.
         uris = self.opened.file_uris()
         empty = self._jvm.gateway.new_array(self._jvm.lang.String, 0)
         return self._jvm.root.java.util.regex.Pattern.compile("\n").split("\n".join(uris)) if uris else empty
 
     def sizeInBytes(self) -> int:  # noqa: N802 - Spark's name
-        """Bytes of all files."""
+        """Returns the total size of all files in bytes."""
         return self.opened.files.total_bytes
 
     def partitionSchema(self) -> Any:  # noqa: N802 - Spark's name
-        """``StructType`` of the partition columns."""
+        """Returns the ``StructType`` of the partition columns."""
         return self._partition_schema
 
     def refresh(self) -> None:
-        """Nothing to do: a version does not change; a newer one gets an index of its own."""
+        """Does nothing: a version never changes, and a newer version gets its own file index."""
 
     def equals(self, other: object) -> bool:
-        """Two indexes are equal when they show the same version of the same table, so that Spark may reuse plans."""
+        """Whether both read the same version of the same table. Spark may then reuse plans."""
         return isinstance(other, SnapshotFileIndex) and other.opened.identity == self.opened.identity
 
     def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
-        """What ``listFiles`` keeps for these filters, and why."""
+        """Returns which files ``listFiles`` keeps for these filters, and why."""
         start = time.perf_counter()
         before = Preselection(self._in_kept_partitions(partition_filters), time.perf_counter() - start)
         values = self._partition_texts()
@@ -196,7 +196,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
             return before.kept
 
     def _in_kept_partitions(self, filters: Any) -> npt.NDArray[np.bool_]:
-        """True for the files of partitions whose values make every filter TRUE, by Spark's own evaluation."""
+        """Returns a mask of files: True where the partition's values make every filter TRUE in Spark's evaluation."""
         if filters.isEmpty() or not self.opened.partition_columns:
             return self.opened.all_files()
         expressions = self._jvm.catalyst.expressions
@@ -208,7 +208,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         return rows_that_match(self._jvm, self._rows(), evaluator)[self.opened.partition_of_file]
 
     def _partition_texts(self) -> pa.Array:
-        """``column=value, …`` of each file, as in the names of its folders but unescaped."""
+        """Returns ``column=value, …`` for each file, as in its folder names but unescaped."""
         texts = [
             ", ".join(
                 f"{name}={'null' if value is None else value}"
@@ -219,7 +219,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         return pa.array(texts, pa.string()).take(pa.array(self.opened.partition_of_file))
 
     def _attributes(self, condition: Any) -> Any:
-        """The partition columns in their order, under the identities that the condition uses."""
+        """Returns the partition columns in order, with the expression ids that the condition uses."""
         referenced = condition.references().toSeq()
         by_name = {str(each.name()).lower(): each for each in members(referenced)}
         fields = members(self._partition_schema)
@@ -247,8 +247,8 @@ class SnapshotFileIndex(ZlayoutFileIndex):
 
 
 class SomeFilesIndex(SnapshotFileIndex):
-    """Some files of a version: equal to nothing but itself."""
+    """Some files of a version. It equals only itself, because other file subsets share its identity."""
 
     def equals(self, other: object) -> bool:
-        """Whether the other is this very index."""
+        """Whether the other is the same object."""
         return self is other

@@ -1,4 +1,4 @@
-"""Files and partitions as Spark's planner wants them listed; a handful of calls to the JVM, whatever their number."""
+"""Lists files and partitions for Spark's planner with a handful of JVM calls, however many files there are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TO_INT = "(Ljava/lang/String;)I"
 
 
 def file_statuses(jvm: Jvm, opened: TableSnapshot) -> Any:
-    """``java.util.List<FileStatusWithMetadata>`` of a table's files in their order."""
+    """Returns a ``java.util.List<FileStatusWithMetadata>`` of a table's files, in their order."""
     if not len(opened.files):
         return jvm.array_list([])
     text = "(I)Ljava/lang/String;"
@@ -49,13 +49,13 @@ def file_statuses(jvm: Jvm, opened: TableSnapshot) -> Any:
 
 
 def partition_directories(jvm: Jvm, files: Any, partition_of_file: npt.NDArray[np.int64], partition_rows: Any) -> Any:
-    """``Seq[PartitionDirectory]`` of files.
+    """Groups files by partition and returns a ``Seq[PartitionDirectory]``.
 
     Args:
         jvm: The driver's JVM.
-        files: ``java.util.List`` of file statuses, those of a partition next to each other.
-        partition_of_file: Of each of them, rising.
-        partition_rows: ``java.util.List`` of the values of every partition.
+        files: ``java.util.List`` of file statuses, ordered by partition.
+        partition_of_file: The partition number of each file, in ascending order.
+        partition_rows: ``java.util.List`` with the values of every partition.
     """
     if not len(partition_of_file):
         return jvm.seq([])
@@ -88,7 +88,7 @@ def partition_directories(jvm: Jvm, files: Any, partition_of_file: npt.NDArray[n
 
 
 def partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -> Any:
-    """Rows of typed partition values, cast by Spark from the text that the folder names hold.
+    """Returns the partition values as typed rows. Spark casts them from the text in the folder names.
 
     Args:
         jvm: The driver's JVM.
@@ -96,7 +96,7 @@ def partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]
         keys: The raw values of each partition.
 
     Returns:
-        ``java.util.List[InternalRow]``, one a partition.
+        ``java.util.List[InternalRow]`` with one row for each partition.
     """
     expressions, types = jvm.catalyst.expressions, jvm.root.org.apache.spark.sql.types.DataTypes
     if not keys or not keys[0]:
@@ -110,7 +110,7 @@ def partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]
     named: list[Any] = []
     for position in range(schema.size()):
         at = expressions.Literal.create(position, types.IntegerType)
-        # What is no hexadecimal number is null.
+        # Unhex returns null for text that is not hexadecimal, such as the "-" that stands for null.
         text = expressions.Cast(
             expressions.Unhex(expressions.GetArrayItem(parts, at, False)), types.StringType, zone, legacy
         )
@@ -139,7 +139,7 @@ def partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]
 
 
 def rows_that_match(jvm: Jvm, rows: Any, predicate: Any) -> npt.NDArray[np.bool_]:
-    """Which rows of a ``java.util.List[InternalRow]`` make a Catalyst ``BasePredicate`` TRUE."""
+    """Returns a mask of the rows in a ``java.util.List[InternalRow]`` that make a Catalyst ``BasePredicate`` TRUE."""
     evaluate = jvm.virtual(
         "org.apache.spark.sql.catalyst.expressions.BasePredicate",
         "eval",
@@ -150,5 +150,5 @@ def rows_that_match(jvm: Jvm, rows: Any, predicate: Any) -> npt.NDArray[np.bool_
 
 
 def _digits(numbers: pa.Array) -> pa.Array:
-    """Whole numbers from 0 on as text of one length."""
+    """Returns non-negative integers as text, padded with zeros to one length."""
     return pc.utf8_lpad(numbers.cast(pa.string()), _DIGITS, "0")

@@ -1,4 +1,4 @@
-"""The file index of a table that others write: Spark lists its files, the index says which of them need not be read."""
+"""The file index of an indexed table, which others write: Spark lists the files, our index says which to skip."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modificati
 class IndexedFileIndex(ZlayoutFileIndex):
     """Spark's own file index without the files that cannot hold a matching row.
 
-    A file whose path, size or time of change the index does not know is read.
+    A file is always read if the index does not know its path, or knows it with another size or modification time.
 
     Args:
         jvm: The driver's JVM.
         opened: The index at its newest version.
-        schema_json: The table's columns in the catalog now.
+        schema_json: The table's current columns in the catalog.
         base: Spark's own ``FileIndex`` of the table (Py4J object).
     """
 
@@ -38,7 +38,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
         self.base = base
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
-        """``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
+        """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
         directories = self.base.listFiles(partition_filters, data_filters)
         if data_filters.isEmpty():
             return directories
@@ -49,33 +49,33 @@ class IndexedFileIndex(ZlayoutFileIndex):
             return directories
 
     def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
-        """What the index says of the files that it knows; others are read."""
+        """Explains the files that the index knows. All other files are read."""
         predicate = self.predicate(partition_filters, data_filters, others=others)
         plan = self.opened.scan(predicate)
         return ExplainedFilters(predicate, plan, self.opened.report(plan, predicate))
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
-        """As Spark's own."""
+        """Same as in Spark's own file index."""
         return self.base.rootPaths()
 
     def inputFiles(self) -> Any:  # noqa: N802 - Spark's name
-        """As Spark's own."""
+        """Same as in Spark's own file index."""
         return self.base.inputFiles()
 
     def sizeInBytes(self) -> int:  # noqa: N802 - Spark's name
-        """As Spark's own."""
+        """Same as in Spark's own file index."""
         return int(self.base.sizeInBytes())
 
     def partitionSchema(self) -> Any:  # noqa: N802 - Spark's name
-        """As Spark's own."""
+        """Same as in Spark's own file index."""
         return self.base.partitionSchema()
 
     def refresh(self) -> None:
-        """Makes Spark list the files anew."""
+        """Makes Spark list the files again."""
         self.base.refresh()
 
     def equals(self, other: object) -> bool:
-        """Two are equal when they show the same listing through the same version of the index."""
+        """Whether both have the same listing and the same version of the index."""
         return (
             isinstance(other, IndexedFileIndex)
             and other.opened.identity == self.opened.identity
@@ -83,12 +83,12 @@ class IndexedFileIndex(ZlayoutFileIndex):
         )
 
     def listed(self) -> pa.Table:
-        """What Spark lists: ``uri`` (unescaped), ``size_bytes``, ``modified_ms``."""
+        """Returns Spark's listing with the columns ``uri`` (unescaped), ``size_bytes`` and ``modified_ms``."""
         directories = self.base.listFiles(self._jvm.seq([]), self._jvm.seq([]))
         return pa.concat_tables([_statuses(directories.apply(i)) for i in range(directories.size())] or [_NONE])
 
     def known(self, listed: pa.Table) -> pa.Array:
-        """For each listed file its position in the index's files; null where it is not known as it is now."""
+        """Returns the position of each listed file in the index; null if the file is unknown or has changed."""
         files = self.opened.files
         root = self.opened.root_path()
         paths = pc.binary_join_element_wise(root, files.column("path").combine_chunks(), "/")

@@ -1,7 +1,7 @@
-"""Joins of a query whose other side is small: its values, as a condition on the column that they are joined to.
+"""Finds the joins of a query that have a small side, and turns its values into a condition on the joined column.
 
-Spark gives a small side's values to partition columns only (dynamic partition pruning), never to a file index. What
-they would skip is told by `explain`; ``zlayout_prune_by`` writes them into the query.
+Spark uses the values of a small side for partition columns only (dynamic partition pruning) and never passes them to a
+file index. `explain` reports what they would skip; ``zlayout_prune_by`` writes them into the query.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 
 MOST_BYTES = 10 << 20
-"""The default of ``spark.sql.autoBroadcastJoinThreshold``: a side that Spark takes for larger is not looked at."""
+"""The default of ``spark.sql.autoBroadcastJoinThreshold``. Sides that Spark estimates to be larger are ignored."""
 
-# By type of the join, the sides whose rows are only wanted where the other side has their key.
+# For each join type, the sides whose rows survive only if the other side has their key.
 _FILTERED = {"inner": ("left", "right"), "leftsemi": ("left",), "leftouter": ("right",), "rightouter": ("left",)}
 _PASSED_THROUGH = ("Project", "Filter", "SubqueryAlias")
 
@@ -25,9 +25,9 @@ class JoinSide:
     """One key of a join.
 
     Attributes:
-        column_id: Spark's id of the column that is joined.
-        text: The key of the other side, for people to read.
-        key: That key (Catalyst expression).
+        column_id: Spark's id of the joined column.
+        text: The key of the other side as SQL, for display.
+        key: The same key as a Catalyst expression.
         plan: The other side (logical plan).
     """
 
@@ -38,10 +38,10 @@ class JoinSide:
 
 
 def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
-    """The keys of all joins of an optimized plan whose other side is small.
+    """Yields the keys of all joins of an optimized plan that have a small other side.
 
-    Only columns that come from a relation through projections, filters and inner joins: nothing in between may need the
-    rows that the join would not.
+    Only columns that reach the join from a relation through projections, filters and inner joins count: no other node
+    in between may depend on the rows that the join drops.
     """
     extract = jvm.companion("org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
     for join in _nodes(logical, "Join"):
@@ -62,16 +62,16 @@ def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
 
 
 def values_as_filter(jvm: Jvm, session: Any, side: JoinSide, column: Any) -> tuple[int, Any]:
-    """Runs the small side.
+    """Runs the small side of a join and turns its keys into a condition.
 
     Args:
         jvm: The driver's JVM.
         session: The session (Py4J object).
         side: The join's other side.
-        column: The column that is joined (Catalyst attribute).
+        column: The joined column (Catalyst attribute).
 
     Returns:
-        The number of distinct values and the condition that the column is one of them (Catalyst expression).
+        The number of distinct values, and the condition that the column equals one of them (Catalyst expression).
     """
     expressions = jvm.catalyst.expressions
     collected = expressions.aggregate.CollectSet(side.key).toAggregateExpression()
@@ -95,7 +95,7 @@ def _nodes(plan: Any, name: str) -> Iterator[Any]:
 
 
 def _reached(plan: Any) -> set[int]:
-    """Ids of the columns of relations below a plan whose rows nothing in between counts or orders."""
+    """Returns the ids of the relation columns that reach a plan through projections, filters and inner joins only."""
     name = str(plan.nodeName())
     if str(plan.getClass().getSimpleName()) == "LogicalRelation":
         return {int(each.exprId().id()) for each in members(plan.output())}

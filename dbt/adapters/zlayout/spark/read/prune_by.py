@@ -1,7 +1,7 @@
-"""The values of a query as a condition in SQL: a list, or ranges where there are many.
+"""Writes the values of a query as an SQL condition: a list, or ranges if there are many values.
 
-A file index never hears of the values of a join's other side; written as constants they reach it with the filters.
-Merges write the keys of incoming rows in the same way.
+Spark never passes the values of a join's other side to a file index. Written as constants, they reach it with the
+filters. Merges write the keys of incoming rows in the same way.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from dbt.adapters.zlayout.spark.read.session import prepare
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# Neither an escape nor a quote nor a variable (`${…}`) of Spark's can be spelled with these, whatever its settings.
+# These characters cannot form an escape, a quote or a Spark variable (`${…}`), whatever Spark's settings are.
 _PLAIN_TEXT = re.compile(r"[\w .,:;@/+=()-]*")
 _VALUE = "zlayout_value"
-# So many ranges one task gives; the fewer that are wanted are cut from all of them.
+# Each task returns up to this many ranges; the final, smaller number is cut from all of them together.
 _RANGES_OF_A_TASK = 1_000
 _RANGES_HELD_BACK = 16 * _RANGES_OF_A_TASK
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How values of a type come to Python, and what they are in SQL.
+    """How values of a type are fetched to Python and written in SQL.
 
     Attributes:
-        fetched: From a column to one whose values Python holds without loss.
-        literal: From such a value to a constant.
+        fetched: Maps a column to one whose values Python can hold without loss.
+        literal: Maps such a value to an SQL constant.
     """
 
     fetched: Callable[[Column], Column]
     literal: Callable[[Any], str]
 
     def condition(self, column_sql: str, values: Iterable[Any]) -> str:
-        """A condition that is TRUE where a column has one of the fetched values; ``false`` where there are none."""
+        """Returns a condition that is TRUE where a column has one of the fetched values; ``false`` without values."""
         known = [value for value in values if value is not None]
         texts = sorted({text for value in known if not _is_nan(value) for text in _spellings(value, self)})
         parts = [f"{column_sql} in ({', '.join(texts)})"] if texts else []
@@ -54,20 +54,20 @@ class Spelling:
 
 
 def values_predicate(spark: SparkSession, column_sql: str, query: str, most_values: int, most_ranges: int) -> str:
-    """Runs a query of one column and writes its values as a condition on another.
+    """Runs a query with one column and writes its values as a condition on another column.
 
     Args:
         spark: The session.
-        column_sql: The column, as it stands in the statement that the condition is for.
-        query: One column; null is left out, as it equals nothing.
-        most_values: Up to so many distinct values are listed.
-        most_ranges: More of them become at most so many ranges, which also hold values between them.
+        column_sql: The other column, as the statement that takes the condition spells it.
+        query: A query with one column. Nulls are left out because they equal nothing.
+        most_values: Up to this many distinct values are listed one by one.
+        most_ranges: More values become at most this many ranges, which also cover values in between.
 
     Returns:
-        A condition that is TRUE wherever the column has one of the values; ``false`` where there are none.
+        A condition that is TRUE wherever the column has one of the values; ``false`` if there are no values.
 
     Raises:
-        UnsupportedError: The query has several columns, or one whose type has no constants.
+        UnsupportedError: The query has several columns, or a column whose type has no constants.
     """
     prepare(spark, query)
     frame = spark.sql(query)
@@ -80,16 +80,16 @@ def values_predicate(spark: SparkSession, column_sql: str, query: str, most_valu
 
 
 def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_ranges: int) -> str:
-    """Writes the values of a column as a condition on another.
+    """Writes the values of a column as a condition on another column.
 
     Args:
-        frame: One column. It is read a second time if it holds more than ``most_values`` distinct values.
-        column_sql: The other column, as it stands in the statement that the condition is for.
-        most_values: Up to so many distinct values are listed.
-        most_ranges: More of them become at most so many ranges.
+        frame: A DataFrame with one column. It is read twice if it has more than ``most_values`` distinct values.
+        column_sql: The other column, as the statement that takes the condition spells it.
+        most_values: Up to this many distinct values are listed one by one.
+        most_ranges: More values become at most this many ranges.
 
     Returns:
-        As `values_predicate`. No filter of a Parquet reader loses NaN or negative zero by it.
+        As `values_predicate`. A Parquet reader that filters by the condition does not lose NaN or negative zero.
 
     Raises:
         UnsupportedError: The type of the column has no constants.
@@ -97,7 +97,7 @@ def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_r
     spelling = spelling_of(frame.schema[0].dataType, frame.columns[0])
     value = fn.col(_VALUE)
     if isinstance(frame.schema[0].dataType, t.StringType):
-        value = value.cast("string").alias(_VALUE)  # without a collation, which would take different texts for one
+        value = value.cast("string").alias(_VALUE)  # without a collation, which would treat different strings as equal
     values = frame.toDF(_VALUE).select(value).where(fn.col(_VALUE).isNotNull())
     listed = values.distinct().select(spelling.fetched(fn.col(_VALUE))).limit(most_values + 1)
     found = [row[0] for row in listed.collect()]
@@ -121,13 +121,14 @@ def _range(column_sql: str, low: Any, high: Any, spelling: Spelling) -> str:
 
 
 def _spellings(value: Any, spelling: Spelling) -> list[str]:
-    """Constants that equal a value: Parquet's dictionaries and statistics tell the two zeros apart, Spark does not."""
+    """Returns the constants that equal a value: both zeros for 0.0, which Parquet tells apart and Spark does not."""
     zero = isinstance(value, float) and value == 0
     return [spelling.literal(each) for each in ((-0.0, 0.0) if zero else (value,))]
 
 
 def _is_nan(value: Any) -> bool:
-    # A Parquet reader looks for NaN between bounds that leave it out; a call of `isnan` it does not look into.
+    # NaN needs `isnan`: bounds in Parquet leave NaN out, so a reader that filters by them would skip it. Readers do
+    # not push `isnan` down.
     return isinstance(value, float) and math.isnan(value)
 
 
@@ -144,7 +145,7 @@ def _ranges(values: DataFrame, spelling: Spelling, most: int) -> list[tuple[Any,
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Joins the ranges of one task until few are left."""
+    """Merges the ranges of one task until at most ``most`` are left."""
 
     most: int
 
@@ -163,10 +164,10 @@ class _Ranges:
 
 
 def spelling_of(kind: t.DataType, name: str) -> Spelling:
-    """How values of a column are spelled.
+    """Returns how the values of a column are fetched and written.
 
     Raises:
-        UnsupportedError: Its type has no constants.
+        UnsupportedError: The type of the column has no constants.
     """
     for types, spelling in _SPELLINGS:
         if isinstance(kind, tuple(types)):
@@ -192,7 +193,7 @@ def _binary(value: bytes | bytearray) -> str:
 
 
 def _decimal(value: Decimal) -> str:
-    # The fewest digits that hold it: a constant with more than the column's would have the column cast.
+    # As few digits as possible: a constant with more digits than the column has would make Spark cast the column.
     text = format(value, "f")
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "BD"
 
@@ -212,7 +213,7 @@ _SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
     ((t.DoubleType,), Spelling(_as_is, lambda value: _floating(value, "double", "D"))),
     ((t.StringType, t.CharType, t.VarcharType), Spelling(_as_is, _text)),
     ((t.BinaryType,), Spelling(_as_is, _binary)),
-    # As text and as a number: Python's dates end at the year 9999, and local time is not exact.
+    # Fetched as text or number: Python's dates end in the year 9999, and local time is ambiguous.
     ((t.DateType,), Spelling(lambda column: column.cast("string"), lambda value: f"date'{value}'")),
     ((t.TimestampNTZType,), Spelling(lambda column: column.cast("string"), lambda value: f"timestamp_ntz'{value}'")),
     ((t.TimestampType,), Spelling(fn.unix_micros, lambda value: f"timestamp_micros({value})")),

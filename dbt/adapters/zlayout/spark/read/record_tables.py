@@ -1,4 +1,4 @@
-"""A merge-on-read table in the catalog: a view that merges, one of base rows alone, and the table of files beneath."""
+"""A merge-on-read table in the catalog: the merging view, the read-optimized view, and the table of files below."""
 
 from __future__ import annotations
 
@@ -25,35 +25,36 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FILES, _READ_OPTIMIZED = "__files", "__ro"
-# What the view of base rows has in place of the table's id, which only the merging view and the table of files have.
+# The read-optimized view has this property instead of the table id, which only the merging view and the table of files
+# have.
 BASE_ROWS_PROPERTY = "zlayout.base_rows_of"
 
 
 def files_name(name: TableName) -> TableName:
-    """The table of base and log files of a merge-on-read table."""
+    """Returns the name of the table that holds the base and log files of a merge-on-read table."""
     return TableName(name.schema, name.identifier + _FILES)
 
 
 def read_optimized_name(name: TableName) -> TableName:
-    """The view of its base files alone."""
+    """Returns the name of the read-optimized view, which reads base files only."""
     return TableName(name.schema, name.identifier + _READ_OPTIMIZED)
 
 
 def physical_name(name: TableName, opened: TableSnapshot) -> TableName:
-    """The name under which the catalog has a table's files."""
+    """Returns the name under which the catalog has a table's files."""
     return files_name(name) if opened.merges_on_read else name
 
 
 def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collection[str | None]) -> None:
-    """Returns if what a merge-on-read table has in the catalog beside its own name takes the place of nothing else.
+    """Checks that the additional catalog names of a merge-on-read table are free, or already belong to the table.
 
     Args:
         catalog: The session's catalog.
-        name: Of the table.
-        table_ids: Its id, and the one that it had until now.
+        name: The name of the table.
+        table_ids: The id of the table, and the id that it had until now.
 
     Raises:
-        ConfigError: A relation of another table, or of somebody else, has one of the names.
+        ConfigError: A relation that does not belong to the table has one of the names.
     """
     for each, key in ((files_name(name), TABLE_ID_PROPERTY), (read_optimized_name(name), BASE_ROWS_PROPERTY)):
         entry = catalog.find(each)
@@ -63,30 +64,30 @@ def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collectio
 
 
 def table_entry(catalog: Catalog, name: TableName) -> Entry | None:
-    """The entry of a table by its own name: for a merge-on-read table, that of its files."""
+    """Returns the catalog entry of a table by its name; for a merge-on-read table, the entry of its files."""
     entry = catalog.find(name)
     return catalog.find(files_name(name)) if is_merging_view(entry) else entry
 
 
 def is_merging_view(entry: Entry | None) -> bool:
-    """Whether an entry is the view under which a merge-on-read table is read."""
+    """Whether an entry is the merging view through which a merge-on-read table is read."""
     return entry is not None and entry.kind == "VIEW" and entry.table_id is not None
 
 
 def record_view(opened: TableSnapshot) -> RecordView:
-    """How the rows of a version are told from its files."""
+    """Returns how to query the rows of a version from its files."""
     names = [each["name"] for each in json.loads(opened.row_schema_json)["fields"]]
     keys = table_type_of(opened).unique_key
     return RecordView(names, keys, opened.partition_columns, log_files(opened.snapshot.files).total_rows)
 
 
 def table_type_of(opened: TableSnapshot) -> TableTypeConfig:
-    """How a version takes changes of rows."""
+    """Returns the table type of a version: how it takes changes of rows."""
     return config_of(opened.snapshot).table_type
 
 
 def rows_of(catalog: Catalog, opened: TableSnapshot) -> DataFrame:
-    """The rows of a version, logs merged; filters that may pass the merge skip files as in plain SQL."""
+    """Returns the rows of a version with log files merged. Filters that Spark pushes below the merge skip files."""
     files = frame_of(catalog, opened)
     if not opened.merges_on_read:
         return files
@@ -94,13 +95,13 @@ def rows_of(catalog: Catalog, opened: TableSnapshot) -> DataFrame:
 
 
 def queried(files: DataFrame, query: Callable[[str], str]) -> DataFrame:
-    """What a query of `RecordView` gives for some files.
+    """Runs a query of `RecordView` on the rows of some files.
 
     Args:
         files: Rows of base and log files.
-        query: From the name of a table that has them to the query.
+        query: Takes the name of a table with these rows and returns the query.
     """
-    # A name and no parameter of `sql`: columns may have any name, braces among them.
+    # A view name instead of a parameter of `sql`: column names may contain braces.
     name = f"_zl_{uuid.uuid4().hex}"
     files.createTempView(name)
     try:
@@ -110,20 +111,20 @@ def queried(files: DataFrame, query: Callable[[str], str]) -> DataFrame:
 
 
 def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> DataFrame:
-    """Rows with the file group of their file in place of its URI.
+    """Replaces the file URI of each row by the file group.
 
     Args:
         catalog: The session's catalog.
-        opened: The version that has the files.
-        rows: With the URI of each row's file in the column `FILE`.
+        opened: The version that lists the files.
+        rows: Rows with the URI of their file in the column `FILE`.
     """
     paths, groups_told = (opened.files[name].to_pylist() for name in ("path", "group"))
     if all(group_in_name(path) == group for path, group in zip(paths, groups_told, strict=True)):
         return rows.withColumn(GROUP, functions.regexp_extract(FILE, GROUP_IN_NAME, 1)).drop(FILE)
-    # Files of others, which were taken over, do not tell their group.
+    # The names of adopted files do not contain their file group.
     pairs = list(zip(map(unescaped, opened.file_uris()), groups_told, strict=True))
     groups = functions.broadcast(catalog.spark.createDataFrame(pairs, f"{FILE} string, {GROUP} string"))
-    # As `unescaped` does it; `url_decode` alone takes a plus sign for a blank.
+    # Same result as `unescaped`; `url_decode` alone would turn a plus sign into a blank.
     decoded = f"url_decode(replace({FILE}, '+', '%2B'))"
     spelled = rows.withColumn(FILE, functions.expr(f"regexp_replace({decoded}, '^file:/+', 'file:///')"))
     return spelled.join(groups, FILE).drop(FILE)
@@ -132,7 +133,7 @@ def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> Dat
 def put_views(
     catalog: Catalog, name: TableName, opened: TableSnapshot, comment: str | None, properties: Mapping[str, str]
 ) -> None:
-    """Makes the two views of a merge-on-read table, or brings them to a version's columns."""
+    """Creates the two views of a merge-on-read table, or updates them to the columns of a version."""
     view, files = record_view(opened), files_name(name).sql
     found = {**properties, TABLE_ID_PROPERTY: opened.table_id}
     _put_view(catalog, name, opened, view.merged(files), comment, found)
@@ -147,7 +148,7 @@ def put_views(
 
 
 def remove_views(catalog: Catalog, name: TableName) -> None:
-    """Takes both views out of the catalog; views of somebody else stay."""
+    """Removes both views from the catalog. Views that are not ours stay."""
     if is_merging_view(catalog.find(name)):
         catalog.remove(name)
     base_rows = catalog.find(read_optimized_name(name))
@@ -166,7 +167,7 @@ def _put_view(
     entry = catalog.find(name)
     fields = json.loads(opened.row_schema_json)["fields"]
     if entry is not None and entry.kind != "VIEW":
-        # What was a table of this name until now: its files live on beneath the view.
+        # The name was a table until now; its files stay and live on below the view.
         uninstall(catalog, name)
         catalog.remove(name)
     elif entry is not None and _same(catalog, entry, query, fields, comment, properties):

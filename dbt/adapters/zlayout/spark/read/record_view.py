@@ -1,8 +1,8 @@
-"""The rows of a merge-on-read table: base rows without a newer log record, and the newest upsert of each key.
+"""Queries for the rows of a merge-on-read table: base rows without a newer log record, and each key's newest upsert.
 
-The newest record of a key is the one with the highest instant, and no two have the same: which of two versions wins by
-the ordering column is decided when they are written (`tagging`), so that readers need not look at it. A key is looked
-for within its partition only: a row that moved leaves a delete in the partition that it left.
+The newest record of a key is the one with the highest instant; no two records of a key share an instant. Writers apply
+the ordering column (`tagging`), so readers need not look at it. Keys are matched within their partition only: a row
+that moves to another partition leaves a delete behind.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, TOMBSTONE, UPSERT
 from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 
-# So many log records are sent to every task, so that base rows stay where they are read.
+# Up to this many log records are broadcast, so that base rows are not shuffled.
 _BROADCAST_ROWS = 2_000_000
 
 
 @dataclass(frozen=True)
 class RecordView:
-    """How the rows of one table are told from its files.
+    """Builds the queries that return the rows of one table from its files.
 
     Attributes:
-        columns: Of the table, in order.
-        keys: The record key.
+        columns: Columns of the table, in order.
+        keys: Columns of the record key.
         partition_by: Partition columns.
-        log_rows: Records in its logs.
+        log_rows: Number of records in the log files.
     """
 
     columns: Sequence[str]
@@ -34,29 +34,29 @@ class RecordView:
     log_rows: int = 0
 
     def merged(self, files: str) -> str:
-        """The query that gives the rows.
+        """Returns the query for the rows of the table.
 
         Args:
             files: The table of base and log files, as SQL names it.
         """
-        # No union, no window: one scan of all files, so that any condition on rows skips files of both kinds.
+        # No union and no window: with one scan of all files, any condition on rows skips both base and log files.
         return f"{self._latest(files, _listed(self.columns, 'f.'))} where f.{OP} is null or f.{OP} = '{UPSERT}'"
 
     def newest(self, files: str) -> str:
-        """The query that gives the newest log record of each key, upserts and deletes."""
+        """Returns the query for the newest log record of each key, be it an upsert or a delete."""
         return f"{self._latest(files, 'f.*')} where f.{OP} is not null"
 
     def kept_deletes(self, files: str, ordering: str, since: str, *further: str) -> str:
-        """The query that gives what a compaction remembers of deletes: key, partition, ordering value and when.
+        """Returns the query for the deletes that a compaction keeps: key, partition, ordering value and instant.
 
         Args:
             files: The table of log files and kept deletes, as SQL names it.
-            ordering: The ordering column; a delete without a value in it bars nothing and is forgotten.
-            since: The instant from which on deletes are kept.
-            further: Columns of the files that are given too.
+            ordering: The ordering column. A delete without a value in it blocks no row and is dropped.
+            since: Deletes from this instant on are kept.
+            further: More columns of the files to select.
         """
         told = dict.fromkeys([*self.within, ordering])
-        # Null in the type of the column, which is of no use any more.
+        # The other columns are not needed any more: null in the type of the column.
         columns = [
             f"f.{quoted(name)}" if name in told else f"if(false, f.{quoted(name)}, null) {quoted(name)}"
             for name in self.columns
@@ -66,7 +66,7 @@ class RecordView:
         return f"{newest} where f.{OP} <> '{UPSERT}' and f.{quoted(ordering)} is not null and f.{INSTANT} >= {since}"
 
     def _latest(self, files: str, columns: str, replaces: str = f"{OP} in ('{UPSERT}', '{DELETE}')") -> str:
-        """The versions of rows, base rows and log records, that no later log record replaces."""
+        """Returns the query for the base rows and log records that no later log record replaces."""
         within = self.within
         same = " and ".join(
             f"f.{quoted(name)} {'=' if name in self.keys else '<=>'} l.{quoted(name)}" for name in within
@@ -79,12 +79,12 @@ class RecordView:
         )
 
     def base_rows(self, files: str) -> str:
-        """The query that gives the rows of base files alone."""
+        """Returns the query for the rows of base files only."""
         return f"select {_listed(self.columns)} from {files} where {OP} is null"
 
     @property
     def within(self) -> tuple[str, ...]:
-        """What tells records apart: key and partition."""
+        """The columns that identify a record: key and partition."""
         return tuple(dict.fromkeys([*self.keys, *self.partition_by]))
 
 

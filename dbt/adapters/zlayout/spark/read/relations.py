@@ -1,4 +1,4 @@
-"""The session's relation cache: which tables plain SQL plans on through our file index, and at which version."""
+"""The session's relation cache: which tables plain SQL reads through our file index, and at which version."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SOURCES = "org.apache.spark.sql.execution.datasources."
 
 
 def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFileIndex:
-    """Puts a relation on the file index of a managed table into the session's cache, in place of what is there.
+    """Caches a relation with our file index for a managed table, replacing the cached one.
 
     Args:
         catalog: The session's catalog.
-        entry: The table's entry.
-        opened: The table at the version that the session shall read.
+        entry: The catalog entry of the table.
+        opened: The table at the version that the session is to read.
     """
     data_json, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
     partition_schema = catalog.data_type(partition_json)
@@ -41,7 +41,7 @@ def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFil
 
 
 def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFileIndex:
-    """The same for a table that others write: Spark's own relation, with its file index wrapped."""
+    """Does the same for an indexed table: caches Spark's own relation with its file index wrapped."""
     catalog.forget_relation(entry.name)
     relation = spark_relation(catalog, entry.name)
     index = IndexedFileIndex(catalog.jvm, opened, entry.schema_json, relation.location())
@@ -50,14 +50,14 @@ def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> Zl
 
 
 def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
-    """The rows of one version, or of some of its files, as a DataFrame of its own.
+    """Returns the rows of one version, or of some of its files, as a separate DataFrame.
 
-    The session's relation cache is not touched; filters skip files as in plain SQL.
+    The session's relation cache stays as it is. Filters skip files as in plain SQL.
 
     Args:
         catalog: The session's catalog.
         opened: The table at the version.
-        files: True for each of ``opened.files`` to read; None for all.
+        files: Mask over ``opened.files``: True for the files to read. None reads all files.
 
     Raises:
         UnsupportedError: Spark cannot call back into this process.
@@ -82,17 +82,17 @@ def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool
 
 
 def with_file(frame: DataFrame) -> DataFrame:
-    """Rows of `frame_of` with the escaped URI of each row's file in the column `FILE`.
+    """Adds the escaped URI of each row's file to a DataFrame of `frame_of`, as the column `FILE`.
 
-    It is Spark's metadata column, whatever the table calls its own columns: filters go past it to the file index, while
-    none goes past ``input_file_name()``.
+    The URI comes from Spark's metadata column, which cannot clash with the table's own columns. Filters are pushed
+    through it to the file index, but not through ``input_file_name()``.
     """
     native: Any = frame._jdf
     return frame.withColumn(FILE, Column(native.metadataColumn("_metadata").getField("file_path")))
 
 
 def spark_relation(catalog: Catalog, name: TableName) -> Any:
-    """The ``HadoopFsRelation`` that Spark itself makes of a table (Py4J object)."""
+    """Returns the ``HadoopFsRelation`` that Spark itself creates for a table (Py4J object)."""
     session: Any = catalog.spark._jsparkSession
     return session.table(name.sql).queryExecution().analyzed().collectLeaves().head().relation()
 
@@ -111,13 +111,13 @@ def _cache(catalog: Catalog, entry: Entry, index: ZlayoutFileIndex, partition_sc
     catalog.cache_relation(entry.name, jvm.companion(_SOURCES + "LogicalRelation").apply(relation, entry.native))
     key = _key(catalog.spark, entry.name)
     _INSTALLED[key] = index
-    # With the session in it from the start: another thread lets go of sets that are empty.
+    # The set holds the session from the start, because another thread removes empty sets.
     _SESSIONS.setdefault(key[0], (WeakSet([catalog.spark]), catalog.relation_cache()))[0].add(catalog.spark)
     _let_go_of_others()
 
 
 def installed(catalog: Catalog, name: TableName) -> ZlayoutFileIndex | None:
-    """The file index that the session's cache holds under a name; None when it holds none or another relation."""
+    """Returns the file index that the session caches for a name; None if it caches no relation, or another one."""
     plan = catalog.cached_relation(name)
     index = _INSTALLED.get(_key(catalog.spark, name))
     if plan is None or index is None:
@@ -126,22 +126,23 @@ def installed(catalog: Catalog, name: TableName) -> ZlayoutFileIndex | None:
 
 
 def uninstall(catalog: Catalog, name: TableName) -> None:
-    """Takes the relation out: the session reads the table as any Spark does."""
+    """Removes the relation from the cache. The session then reads the table as plain Spark does."""
     _INSTALLED.pop(_key(catalog.spark, name), None)
     catalog.forget_relation(name)
 
 
 def _let_go_of_others() -> None:
-    """Forgets the relations of sessions that nobody in this process holds any more: the JVM never evicts them.
+    """Drops the relations of sessions that nothing in this process references any more: the JVM never evicts them.
 
-    A session is held by its Python objects. One that somebody reaches again later reads in full until its next query.
+    Python objects keep a session referenced. If a dropped session is used again, it skips no files until its next
+    query.
     """
     for session in [each for each, (holders, _) in list(_SESSIONS.items()) if not holders]:
         gone = _SESSIONS.pop(session, None)
         if gone is not None:
             for key in [each for each in list(_INSTALLED) if each[0] == session]:
                 _INSTALLED.pop(key, None)
-            # The JVM of a session that was stopped is gone, too.
+            # This fails if the session was stopped, because its JVM is gone.
             with suppress(Exception):
                 gone[1].invalidateAllCachedTables()
 
@@ -151,7 +152,8 @@ def _key(spark: SparkSession, name: TableName) -> tuple[str, str, str]:
     return str(session.sessionUUID()), name.schema.lower(), name.identifier.lower()
 
 
-# By the id of a session: who holds it, and its relation cache (Py4J object).
+# Session id → the Python objects that reference the session, and its relation cache (Py4J object).
 _SESSIONS: dict[str, tuple[WeakSet[SparkSession], Any]] = {}
-# Py4J hands a proxy back as the Python object only while this side holds it: the indexes live as long as their session.
+# Py4J maps a proxy back to its Python object only while Python references it, so file indexes live as long as their
+# session.
 _INSTALLED: dict[tuple[str, str, str], ZlayoutFileIndex] = {}

@@ -1,4 +1,4 @@
-"""In-session skipping: before a statement runs, every z-table that it reads gets its newest file index."""
+"""In-session skipping: before a statement runs, every z-table that it reads gets the newest file index."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _DEEPEST_VIEW = 32
 def enable(spark: SparkSession) -> None:
     """Makes ``spark.sql``, ``spark.table`` and ``spark.read.table`` of a session skip files of z-tables.
 
-    Results stay what plain Spark gives. Calling it twice changes nothing.
+    Results are the same as in plain Spark. A second call has no effect.
 
     Args:
-        spark: A session with a JVM of its own (not Spark Connect).
+        spark: A session with its own JVM (not Spark Connect).
 
     Raises:
         UnsupportedError: The session cannot skip; the message says why.
@@ -47,22 +47,22 @@ def enable(spark: SparkSession) -> None:
 
 
 def prepare(spark: SparkSession, sql: str) -> None:
-    """Puts the file index of every z-table that a statement names, also through views, in place. Never raises.
+    """Installs the file index of every z-table that a statement names, directly or through views. Never raises.
 
     Args:
         spark: The session that will run the statement.
-        sql: The statement. What cannot be parsed is left for Spark to report.
+        sql: The statement. If it cannot be parsed, Spark reports the error later.
     """
     _quietly(spark, lambda catalog: _refresh_all(catalog, _names_in(spark, sql), _DEEPEST_VIEW))
 
 
 def prepare_table(spark: SparkSession, name: str) -> None:
-    """The same for one table or view by its name. Never raises."""
+    """Does the same for one table or view by its name. Never raises."""
     _quietly(spark, lambda catalog: _refresh_all(catalog, iter([name]), _DEEPEST_VIEW))
 
 
 def _quietly(spark: SparkSession, work: Callable[[Catalog], None]) -> None:
-    # Whatever goes wrong here must not stop a query that plain Spark can answer.
+    # No error here may stop a query that plain Spark can answer.
     try:
         if skipping_status(spark)[0]:
             work(Catalog(spark))
@@ -83,7 +83,7 @@ def _refresh_all(catalog: Catalog, names: Iterator[str], depth: int) -> None:
 
 
 def _refresh_quietly(catalog: Catalog, text: str, depth: int) -> None:
-    # One table that cannot be opened must not keep the others of the statement from skipping.
+    # A table that cannot be opened must not turn off skipping for the other tables of the statement.
     try:
         _refresh(catalog, text, depth)
     except Exception:
@@ -109,23 +109,23 @@ def _refresh(catalog: Catalog, text: str, depth: int) -> None:
 
 
 def _in_zone(spark: SparkSession, opened: TableSnapshot) -> bool:
-    """Whether folders that spell a local time mean the same instants to the session as when the table was opened."""
+    """Whether local times in folder names mean the same to the session as when the table was opened."""
     return not opened.partition_columns or opened.timezone == session_zone(spark)
 
 
 def open_entry(spark: SparkSession, entry: Entry) -> TableSnapshot | None:
-    """The newest version of the table, or of the index, that a catalog entry shows; None for anybody else's table."""
+    """Returns the newest version of the table or index behind a catalog entry; None if the table is not a z-table."""
     if entry.provider != "parquet" or entry.location is None or entry.table_id is None:
         return None
     return TableSnapshot.newest(entry.location, session_zone(spark))
 
 
 def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnapshot]:
-    """The newest version of a table that is to be written, and its entry in the catalog.
+    """Returns the catalog entry of a table that is to be written, and its newest version.
 
     Raises:
         TableNotFoundError: There is no such table.
-        UnsupportedError: It is not managed.
+        UnsupportedError: The table is not managed.
     """
     entry = table_entry(Catalog(spark), name)
     opened = open_entry(spark, entry) if entry is not None else None
@@ -144,7 +144,7 @@ def _wrap(
     session_of: Callable[[Any], SparkSession],
     before: Callable[[SparkSession, str], None],
 ) -> None:
-    """Makes a method of Spark's call ``before`` first, for the sessions that were enabled and for no other."""
+    """Patches a Spark method so that it first calls ``before``, but only for enabled sessions."""
     original: Callable[..., Any] = getattr(owner, method)
     if getattr(original, _ENABLED, False):
         return

@@ -1,1 +1,1 @@
-"""Schemas and types: Spark's, Arrow's, and values in the exact types that files hold."""
+"""Schemas and types of Spark and Arrow, and values in the exact types of the files."""

@@ -1,4 +1,4 @@
-"""Arrow columns by path, and batches in the exact types that files hold."""
+"""Reads Arrow columns by path, and converts batches to the exact types of the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def at_path(rows: pa.Table | pa.RecordBatch, path: ColumnPath) -> pa.ChunkedArray | pa.Array:
-    """The values at a path; a struct field of a null struct is null."""
+    """Returns the values at a path; a struct field of a null struct is null."""
     column = rows.column(path[0])
     for name in path[1:]:
         column = pc.struct_field(column, name)
@@ -27,12 +27,12 @@ def at_path(rows: pa.Table | pa.RecordBatch, path: ColumnPath) -> pa.ChunkedArra
 
 
 def key_table(rows: pa.Table | pa.RecordBatch, paths: Sequence[ColumnPath]) -> pa.Table:
-    """The keys as columns named '0', '1', … in their order, whatever they are called in the table."""
+    """Returns the keys as columns named '0', '1', … in order, whatever the table calls them."""
     return pa.table({str(number): _wide(at_path(rows, path)) for number, path in enumerate(paths)})
 
 
 def short_decimal(kind: pa.DataType) -> pa.DataType:
-    """The type of eight bytes for decimals that files hold as such; any other type as it is."""
+    """Returns the eight-byte type for decimals that files store in eight bytes; any other type unchanged."""
     short = pa.types.is_decimal128(kind) and _DIGITS_OF_FOUR_BYTES < kind.precision <= DIGITS_OF_EIGHT_BYTES
     if short and _WRITES_SHORT_DECIMALS:
         return pa.decimal64(kind.precision, kind.scale)
@@ -40,7 +40,7 @@ def short_decimal(kind: pa.DataType) -> pa.DataType:
 
 
 def lower_half(decimals: pa.Array) -> pa.Array:
-    """Decimals of 16 bytes that fit into eight as decimals of eight: their lower halves, which is all of them."""
+    """Converts 16-byte decimals that fit into eight bytes to 8-byte decimals, by taking their lower halves."""
     if decimals.offset:
         decimals = pa.concat_arrays([decimals])
     halves = np.frombuffer(decimals.buffers()[1], np.int64, 2 * len(decimals))
@@ -50,15 +50,15 @@ def lower_half(decimals: pa.Array) -> pa.Array:
 
 
 def _wide(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """A key that was made short, in the type that curves are made for."""
+    """Returns an 8-byte decimal key in the 16-byte type that curves are made for; other keys unchanged."""
     kind = column.type
     return column.cast(pa.decimal128(kind.precision, kind.scale)) if pa.types.is_decimal64(kind) else column
 
 
 def typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch under the schema's names and in its types, column by column.
+    """Converts a batch, column by column, to the names and types of a schema.
 
-    Spark sends timestamps in the session's zone and may send large offsets.
+    Spark sends timestamps in the session's time zone and may send large offsets.
     """
     if batch.schema.equals(schema):
         return batch
@@ -67,7 +67,7 @@ def typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def in_type(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """A column in a type; what has it already is not touched."""
+    """Converts a column to a type. A column that already has the type is returned unchanged."""
     if column.type.equals(kind):
         return column
     if pa.types.is_decimal64(kind) and pa.types.is_decimal128(column.type):
@@ -77,7 +77,7 @@ def in_type(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Chunked
 
 
 def table_buffer(table: pa.Table | pa.RecordBatch) -> pa.Buffer:
-    """An Arrow stream of the table, compressed."""
+    """Returns a compressed Arrow stream of the table as a buffer."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
         writer.write(table)
@@ -85,11 +85,11 @@ def table_buffer(table: pa.Table | pa.RecordBatch) -> pa.Buffer:
 
 
 def table_bytes(table: pa.Table) -> bytes:
-    """The same as bytes."""
+    """Returns a compressed Arrow stream of the table as bytes."""
     content: bytes = table_buffer(table).to_pybytes()
     return content
 
 
 def table_of(blob: bytes) -> pa.Table:
-    """The table of an Arrow stream."""
+    """Reads the table from an Arrow stream."""
     return pa.ipc.open_stream(blob).read_all()

@@ -1,4 +1,4 @@
-"""Values in a form that Spark can group by, which differs whenever the value does."""
+"""Converts values to a form that Spark can group by, and that differs whenever the values differ."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NEVER = ("variant", "geometry", "geography")
 
 
 def groups_by_value(kind: DataType) -> bool:
-    """Whether Spark groups values of a type, and takes only those for equal that are the same.
+    """Whether Spark can group values of a type and treats only identical values as equal.
 
     Raises:
-        UnsupportedError: There is no form of the type that could be grouped.
+        UnsupportedError: The type has no form that could be grouped.
     """
     if isinstance(kind, ArrayType):
         return groups_by_value(kind.elementType)
@@ -36,10 +36,10 @@ def groups_by_value(kind: DataType) -> bool:
 
 
 def comparable(value: Column, kind: DataType) -> Column:
-    """The form of a value: maps as their entries in order, collated text as its bytes.
+    """Returns the form of a value that can be grouped: maps as their entries in order, collated text as its bytes.
 
     Raises:
-        UnsupportedError: There is none for the type.
+        UnsupportedError: The type has no such form.
     """
     if groups_by_value(kind):
         return value

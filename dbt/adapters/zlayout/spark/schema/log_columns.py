@@ -1,4 +1,4 @@
-"""The columns that a merge-on-read table has beside its own: what a log record does, and when it came."""
+"""The additional columns of a merge-on-read table: what a log record does, and when it was written."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 
-# Columns that rows have only on their way: their file, and its file group.
+# Temporary columns of rows, which are never stored: their file, and its file group.
 FILE, GROUP = "__zl_file", "__zl_group"
-# True for a row of a change feed that deletes the row of its key.
+# Temporary column: true for a row of a change feed that deletes the row with its key.
 DELETED = "__zl_deleted"
 
 LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
 
 
 def new_group_of(part: str) -> str:
-    """A new file group for each partition, as SQL: a group lies in one partition.
+    """Returns SQL for a new file group in each partition. A file group never spans partitions.
 
     Args:
-        part: SQL of a text that tells partitions apart.
+        part: SQL for a text that identifies the partition.
     """
     return f"substr(sha2(concat('{new_group()}', {part}), 256), 1, 16)"
 
 
 def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> str:
-    """The columns of base and log files together: those of the user, those of the log, those of the folders."""
+    """Returns the columns of base and log files together: the user's columns, log columns, partition columns."""
     fields = [each for each in json.loads(schema_json)["fields"] if each["name"] not in LOG_COLUMNS]
     data = [each for each in fields if each["name"] not in partition_by]
     folders = [each for each in fields if each["name"] in partition_by]
@@ -35,7 +35,7 @@ def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> st
 
 
 def merges_on_read(layout: Mapping[str, Any]) -> bool:
-    """Whether a version's layout is that of a merge-on-read table."""
+    """Whether a version's layout belongs to a merge-on-read table."""
     return bool(layout.get("table_type"))
 
 

@@ -1,4 +1,4 @@
-"""Spark's schema of a table: checked, described, and taken apart."""
+"""Checks, documents and joins the Spark schemas of a table, and quotes names and strings for SQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
 
 
 def checked_schema(schema_json: str) -> pa.Schema:
-    """The columns for the check of the settings; a type that Arrow lacks stands as a list, which is no key either.
+    """Returns the columns as an Arrow schema, against which settings are checked.
+
+    A type that Arrow lacks becomes a list, because neither can be a clustering key.
 
     Raises:
         UnsupportedError: A column has a type that Parquet files cannot hold.
@@ -34,12 +36,12 @@ def checked_schema(schema_json: str) -> pa.Schema:
 
 
 def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) -> None:
-    """Checks that a query gives each of its columns a name of its own.
+    """Checks that all columns of a query have different names.
 
     Args:
-        names: Its columns.
-        spark: Whose setting says whether upper and lower case differ.
-        subject: The table, for the error.
+        names: The column names.
+        spark: The session, whose setting says whether names are case sensitive.
+        subject: The table, for the error message.
 
     Raises:
         ConfigError: Two columns share a name.
@@ -60,13 +62,13 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
 
 
 def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:
-    """Columns that Spark fills with a default, and not with null, where a file lacks them."""
+    """Returns the columns that Spark fills with a default instead of null in files that lack them."""
     fields = json.loads(schema_json)["fields"]
     return tuple((each["name"],) for each in fields if _DEFAULTS & set(each.get("metadata") or {}))
 
 
 def described(schema_json: str, comments: Mapping[str, str]) -> str:
-    """The schema with comments on its top-level columns, and without the defaults of the tables that they come from."""
+    """Returns the schema with comments on its top-level columns, and without defaults from the source tables."""
     schema = json.loads(schema_json)
     for each in schema["fields"]:
         each["nullable"] = True
@@ -77,7 +79,7 @@ def described(schema_json: str, comments: Mapping[str, str]) -> str:
 
 
 def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
-    """The type at a column path."""
+    """Returns the type at a column path."""
     kind = schema.field(path[0]).type
     for name in path[1:]:
         kind = kind.field(name).type
@@ -85,18 +87,18 @@ def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
 
 
 def joined(data_json: str, partition_json: str) -> str:
-    """One schema of the columns in the files and those in the folders, which come last."""
+    """Joins the columns of the files and the partition columns into one schema, partition columns last."""
     fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
     return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
 
 
 def quoted(name: str) -> str:
-    """A column's name for SQL."""
+    """Returns a column's name, quoted for SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def string_literal(text: str) -> str:
-    """A string literal that Spark reads back as the same text."""
-    # Spark joins no adjacent literals and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is on.
-    # "${env:NAME}" would become a variable of the process before the statement is parsed, in a literal too.
+    """Returns a string literal that Spark reads back as the same text."""
+    # Spark does not join adjacent literals, and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is
+    # on. It substitutes variables such as "${env:NAME}" before it parses the statement, even inside literals.
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"

@@ -1,4 +1,4 @@
-"""Spark's types as Arrow types, from the JSON that Spark itself writes for a schema."""
+"""Converts Spark types to Arrow types, from the JSON that Spark itself writes for a schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PRIMITIVES: Mapping[str, pa.DataType] = {
     "interval day": pa.duration("us"),
     "void": pa.null(),
 }
-# What Spark's JSON calls otherwise than its SQL.
+# Types that have another name in Spark's SQL than in its JSON.
 _SQL_WORDS: Mapping[str, str] = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
@@ -40,10 +40,10 @@ class SparkField:
     """One column or struct field of a Spark schema.
 
     Attributes:
-        name: As the schema spells it.
+        name: Name as the schema spells it.
         spark_type: Spark's JSON for the type: a word, or an object for nested types.
-        arrow_type: The Arrow type of its values, or None where Arrow has none (variant, year-month intervals …).
-        collated: Whether it compares by a collation other than the bytes of UTF-8.
+        arrow_type: The Arrow type of its values; None if Arrow has none (variant, year-month intervals …).
+        collated: Whether its values compare by a collation and not by their UTF-8 bytes.
     """
 
     name: str
@@ -53,23 +53,23 @@ class SparkField:
 
     @property
     def fields(self) -> tuple[SparkField, ...]:
-        """The fields of a struct, else nothing."""
+        """The fields of a struct; empty for other types."""
         if isinstance(self.spark_type, dict) and self.spark_type.get("type") == "struct":
             return tuple(_field(each) for each in self.spark_type["fields"])
         return ()
 
 
 def fields_of(schema_json: str) -> tuple[SparkField, ...]:
-    """The top-level columns of a schema.
+    """Returns the top-level columns of a schema.
 
     Args:
-        schema_json: ``StructType.json()`` of Spark.
+        schema_json: Spark's ``StructType.json()``.
     """
     return tuple(_field(each) for each in json.loads(schema_json)["fields"])
 
 
 def arrow_type(spark_type: Any) -> pa.DataType | None:
-    """The Arrow type that Spark sends for a type, or None where it sends none that Parquet files take from Arrow."""
+    """Returns the Arrow type that Spark sends for a type; None if Arrow cannot write what it sends to Parquet."""
     if isinstance(spark_type, str):
         return _arrow_of_word(spark_type)
     parts: Mapping[str, Any] = {
@@ -92,10 +92,10 @@ def arrow_type(spark_type: Any) -> pa.DataType | None:
 
 
 def type_word(spark_type: Any) -> str:
-    """A type as Spark's SQL writes it, such as ``array<bigint>``.
+    """Returns a type as Spark's SQL writes it, such as ``array<bigint>``.
 
     Args:
-        spark_type: Spark's JSON for it.
+        spark_type: Spark's JSON for the type.
     """
     if isinstance(spark_type, str):
         return _SQL_WORDS.get(spark_type, spark_type)
@@ -121,7 +121,7 @@ def _arrow_of_word(word: str) -> pa.DataType | None:
 
 
 def arrow_schema(schema_json: str) -> pa.Schema:
-    """The Arrow schema of the columns that have an Arrow type."""
+    """Returns the Arrow schema of the columns that have an Arrow type."""
     known = [pa.field(each.name, each.arrow_type) for each in fields_of(schema_json) if each.arrow_type is not None]
     return pa.schema(known)
 
@@ -129,8 +129,8 @@ def arrow_schema(schema_json: str) -> pa.Schema:
 def arrow_carries(schema_json: str, spark_version: str) -> bool:
     """Whether Spark can hand rows of a schema to Python.
 
-    Not where a type has no Arrow form; and not intervals before Spark 4, whose writer of them overruns its buffer in
-    batches of more than 4,032 rows.
+    It cannot if a type has no Arrow form. Before Spark 4 it cannot send intervals either: Spark's Arrow writer overruns
+    its buffer in batches of more than 4,032 rows.
     """
     kinds = [each.arrow_type for each in fields_of(schema_json)]
     known = [kind for kind in kinds if kind is not None]
@@ -139,7 +139,7 @@ def arrow_carries(schema_json: str, spark_version: str) -> bool:
 
 
 def leaves(fields: tuple[SparkField, ...], prefix: ColumnPath = ()) -> Iterator[tuple[ColumnPath, SparkField]]:
-    """Every column and, depth first, every struct field below it with its path."""
+    """Yields every leaf column with its path, depth first: a struct yields its fields instead of itself."""
     for each in fields:
         path = (*prefix, each.name)
         nested = each.fields
@@ -157,7 +157,7 @@ def _field(raw: Mapping[str, Any]) -> SparkField:
 
 
 def split_partition_columns(schema_json: str, partition_by: tuple[str, ...]) -> tuple[str, str]:
-    """The schema of the files and that of the folders, as JSON; partition columns in the order of ``partition_by``."""
+    """Returns the schemas of the files and of the partition columns (in the order of ``partition_by``) as JSON."""
     fields = json.loads(schema_json)["fields"]
     by_name = {each["name"]: each for each in fields}
     data = [each for each in fields if each["name"] not in partition_by]

@@ -1,4 +1,4 @@
-"""How a table's files are laid out: its settings bound to its columns, as a version keeps them for the next write."""
+"""The layout of a table: its settings bound to its columns, as a version stores them for the next write."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Settings and columns of one table, made for each other.
+    """Settings of one table, bound to its columns.
 
     Attributes:
-        config: Settings with every column spelled as the schema spells it.
+        config: Settings, with every column spelled as in the schema.
         data_json: Spark's JSON of the columns in the files.
-        partition_json: Of the columns in the folders.
+        partition_json: Spark's JSON of the partition columns.
     """
 
     config: TableConfig
@@ -49,7 +49,7 @@ class TableLayout:
         """Binds settings to a schema.
 
         Raises:
-            ConfigError: Names every setting that does not fit the columns.
+            ConfigError: Some settings do not fit the columns; the error names all of them.
             UnsupportedError: A column has a type that Parquet files cannot hold.
         """
         config = check_against_schema(config, checked_schema(schema_json), subject=subject)
@@ -67,7 +67,7 @@ class TableLayout:
 
     @cached_property
     def schema_json(self) -> str:
-        """Spark's JSON of all columns, those of the folders last."""
+        """Spark's JSON of all columns, partition columns last."""
         return joined(self.data_json, self.partition_json)
 
     @cached_property
@@ -81,7 +81,7 @@ class TableLayout:
         return tracked_of(self.config, self.data_json, self.partition_by)
 
     def stored_model(self, store: Store, before: Snapshot | None) -> CurveModel | None:
-        """The curve of a version, if it is a curve for this layout; one that cannot be read counts as none."""
+        """Returns the curve of a version if it fits this layout; None if it does not fit or cannot be read."""
         if before is None or before.curve is None or before.partition_by != self.partition_by:
             return None
         try:
@@ -92,34 +92,34 @@ class TableLayout:
         return model if model.fits(self.keys, types, self.config.clustering.curve) else None
 
     def sizing(self) -> dict[str, Any]:
-        """What cuts depend on besides the keys."""
+        """Returns the settings that the cuts depend on besides the keys."""
         return _sizing(self.config)
 
     def to_dict(self, drift: float, built: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """What a version keeps of it.
+        """Returns the layout as a version stores it.
 
         Args:
-            drift: How far the files are from what the cuts were made for, see `drift_of`.
-            built: The last write of all rows, see `build_of`; None where that is not known.
+            drift: How far the file sizes are from what the cuts were made for, see `drift_of`.
+            built: The last write of all rows, see `build_of`; None if unknown.
         """
         return {**kept_settings(self.config), "drift": drift, **({"built": dict(built)} if built else {})}
 
     def build_of(self, instant: str) -> dict[str, Any]:
-        """What a version keeps of a write of all rows: whose files are of the size that they were cut for."""
+        """Returns what a version stores about a write of all rows: which files it cut, and for which size."""
         return {"instant": instant, "target_file_bytes": self.config.file_sizing.target_file_bytes}
 
 
 def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:
-    """The columns with statistics.
+    """Returns the columns with statistics.
 
     Args:
-        config: The settings; columns that the schema lacks are passed over.
+        config: The settings. Columns that the schema lacks are ignored.
         schema_json: Spark's JSON of the table's columns.
-        partition_by: Those of them that are folders.
+        partition_by: The partition columns among them.
     """
     wanted, keys = config.statistics.columns, config.clustering.columns
     if config.table_type.merges_on_read:
-        # Readers tell logs from base files by the first, and writers find the rows of a key by the others.
+        # Readers tell log files from base files by `OP`, and writers find the rows of a key by the record key.
         keys = ((OP,), *keys, *((name,) for name in config.table_type.unique_key))
         schema_json = with_log_columns(schema_json, partition_by)
     defaulted = defaulted_columns(schema_json)
@@ -127,7 +127,7 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
 
 
 def kept_settings(config: TableConfig) -> dict[str, Any]:
-    """The settings as a version keeps them, for `config_of` to read."""
+    """Returns the settings as a version stores them, for `config_of` to read."""
     columns, table_type = config.statistics.columns, config.table_type
     merging = {"table_type": {**vars(table_type), "unique_key": list(table_type.unique_key)}}
     return {
@@ -143,10 +143,10 @@ def kept_settings(config: TableConfig) -> dict[str, Any]:
 
 
 def config_of(snapshot: Snapshot) -> TableConfig:
-    """The settings that a version was written with; what it does not say has its default.
+    """Returns the settings that a version was written with. Settings that it does not store have their defaults.
 
     Raises:
-        CorruptError: The version says what no release writes.
+        CorruptError: The version stores something that no release writes.
     """
     try:
         return _config_of(snapshot)

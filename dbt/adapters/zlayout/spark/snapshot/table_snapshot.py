@@ -1,4 +1,4 @@
-"""A table at one version, ready for scans: its files in the order of their partitions, and the index beside them."""
+"""A table at one version, ready for scans: its files in partition order, with their index."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 @dataclass(frozen=True)
 class TableSnapshot:
-    """One version of a managed table.
+    """One version of a managed or indexed table.
 
     Attributes:
-        store: The table's folder.
-        table_id: Of the table.
+        store: The store of the table's folder.
+        table_id: The id of the table.
         location: Absolute URI of the folder, as the catalog has it.
-        snapshot: The version.
-        timezone: The session's time zone, in which partition values of type timestamp are read.
-        managed: Whether the table is ours, or only the index beside it.
-        entry_file: The version's entry in the log, to see whether the table was dropped and made anew.
+        snapshot: The snapshot of the version.
+        timezone: The session's time zone, in which timestamps in partition values are read.
+        managed: Whether the table is managed, or only indexed.
+        entry_file: The version's log entry. It changes if the table is dropped and created again.
     """
 
     store: Store
@@ -53,11 +53,11 @@ class TableSnapshot:
 
     @classmethod
     def newest(cls, location: str, timezone: str) -> TableSnapshot | None:
-        """Opens the newest version of the table at a location; None where the folder is no table of ours.
+        """Opens the newest version of the table at a location; returns None if the folder is not a z-table.
 
         Raises:
             TableNotFoundError: No version has been committed yet.
-            CorruptError: The log cannot be understood, or is gone.
+            CorruptError: The log is damaged or missing.
         """
         store = open_store(location)
         table_file = read_table_file(store)
@@ -73,44 +73,44 @@ class TableSnapshot:
 
     @classmethod
     def at(cls, store: Store, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str) -> TableSnapshot:
-        """The table at a snapshot that is at hand."""
+        """Opens a table at a snapshot that was already read."""
         managed = table_file.level is Level.MANAGED
         entry_file = store.stat(log_path(snapshot.version))
         return cls(store, table_file.table_id, location, snapshot, timezone, managed, entry_file)
 
     def with_files(self, files: DataFiles) -> TableSnapshot:
-        """The table as if it held only these files."""
+        """Returns the table as if it had only these files."""
         return replace(self, snapshot=replace(self.snapshot, files=files))
 
     def at_snapshot(self, snapshot: Snapshot) -> TableSnapshot:
-        """The table at another snapshot of it."""
+        """Returns the same table at another snapshot."""
         return replace(self, snapshot=snapshot, entry_file=self.store.stat(log_path(snapshot.version)))
 
     @property
     def identity(self) -> tuple[str, int, str]:
-        """Table, version and time zone; equal identities show equal rows."""
+        """Table id, version and time zone. Table snapshots of equal identity have equal rows."""
         return self.table_id, self.version, self.timezone
 
     @property
     def version(self) -> int:
-        """Of the snapshot."""
+        """The version of the snapshot."""
         return self.snapshot.version
 
     @property
     def schema_json(self) -> str:
-        """Spark's JSON of the columns that the files hold, log columns among them, partition columns last."""
+        """Spark's JSON of the columns of the files, including log columns; partition columns last."""
         if merges_on_read(self.snapshot.layout):
             return with_log_columns(self.snapshot.schema_json, self.partition_columns)
         return self.snapshot.schema_json
 
     @property
     def row_schema_json(self) -> str:
-        """The same of the rows: without the columns of the log."""
+        """Spark's JSON of the columns of the rows, without log columns."""
         return self.snapshot.schema_json
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether its rows are what base and log files come to together."""
+        """Whether this is a merge-on-read table, whose rows come from base and log files together."""
         return merges_on_read(self.snapshot.layout)
 
     @property
@@ -119,7 +119,7 @@ class TableSnapshot:
         return self.snapshot.partition_by
 
     def is_current(self) -> bool:
-        """Whether nothing newer was committed and the folder still holds this table; two looks at the store."""
+        """Whether this is still the newest version and the folder still holds this table. Takes two store calls."""
         try:
             same = self.store.stat(self.entry_file.path) == self.entry_file
         except StoreError:
@@ -128,61 +128,61 @@ class TableSnapshot:
 
     @cached_property
     def files(self) -> DataFiles:
-        """All files, those of a partition next to each other."""
+        """All files, ordered by partition."""
         return self.snapshot.files.take(pa.array(self._order))
 
     @cached_property
     def partition_keys(self) -> Sequence[tuple[str | None, ...]]:
-        """The raw values of each partition; one empty tuple for a table without partitions."""
+        """The raw values of each partition; one empty tuple if the table has no partition columns."""
         return self._partitions[0]
 
     @cached_property
     def partition_of_file(self) -> npt.NDArray[np.int64]:
-        """Number of each file's partition in ``partition_keys``, rising."""
+        """Position of each file's partition in ``partition_keys``, in ascending order."""
         return self._partitions[1][self._order]
 
     @cached_property
     def index(self) -> TableIndex:
-        """The metadata table of the snapshot."""
+        """The index of the snapshot."""
         types = {each.name: each.arrow_type for each in fields_of(self.schema_json)}
         partition_types = {name: kind for name in self.partition_columns if (kind := types[name]) is not None}
         return TableIndex(self.store, self.snapshot.index, partition_types=partition_types, timezone=self.timezone)
 
     @cached_property
     def statistics(self) -> CachedStatistics:
-        """What the index knows of ``files``."""
+        """The statistics of ``files`` in the index."""
         return CachedStatistics(self.index, self.files)
 
     def scan(self, expr: Expr, before: Preselection | None = None) -> ScanPlan:
-        """Chooses the files that may hold a matching row; positions are those of ``files``."""
+        """Chooses the files that may hold a matching row. Positions refer to ``files``."""
         return plan_scan(expr, self.files, self.statistics, before)
 
     def report(self, plan: ScanPlan, expr: Expr, conditions: Sequence[PartitionCondition] = ()) -> ScanReport:
-        """Explains a plan of `scan`."""
+        """Explains a scan plan of `scan`."""
         return report_scan(plan, expr, self.files, self.statistics, conditions)
 
     def all_files(self) -> npt.NDArray[np.bool_]:
-        """True for every file."""
+        """Returns a mask that is True for every file."""
         return np.ones(len(self.files), dtype=bool)
 
     def uris(self) -> pa.Array:
-        """Absolute escaped URI of each file; strings."""
+        """Returns the absolute escaped URI of each file as an Arrow array of strings."""
         paths = self.files.column("path").combine_chunks()
         if not len(paths):
             return paths
-        # One text for all, and nothing in between that needs an escape: no path has two slashes in a row.
+        # Escapes all paths as one text. The separator needs no escape, and no path has two slashes in a row.
         joined = qualified(self.store.root_uri, "//".join(paths.to_pylist()))
         head = joined[: len(self.store.root_uri) + 1]
         escaped = pc.split_pattern(pa.array([joined[len(head) :]]), "//").flatten()
         return pc.binary_join_element_wise(head, escaped, "")
 
     def file_uris(self) -> list[str]:
-        """The same as Python's strings."""
+        """Returns the absolute escaped URI of each file as a list."""
         uris: list[str] = self.uris().to_pylist()
         return uris
 
     def root_path(self) -> str:
-        """The folder as Hadoop's ``Path`` prints it: unescaped, ``file:`` without the empty host."""
+        """Returns the folder as Hadoop's ``Path`` prints it: unescaped, and ``file:`` without the empty host."""
         return unquote(self.location).rstrip("/").replace("file:///", "file:/")
 
     @cached_property
