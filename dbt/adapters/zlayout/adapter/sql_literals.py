@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted as quoted_identifier
+from dbt.adapters.zlayout.predicate.literals import backquoted as quoted_identifier
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
 __all__ = ["literal", "quoted_identifier", "string_literal"]

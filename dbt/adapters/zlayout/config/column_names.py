@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import backquoted
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
@@ -44,7 +45,7 @@ def parse_column_path(text: str) -> ColumnPath:
 
 def format_column_path(path: ColumnPath) -> str:
     """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes."""
-    return ".".join(name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in path)
+    return ".".join(name if _PLAIN_NAME.fullmatch(name) else backquoted(name) for name in path)
 
 
 def split_column_list(text: str) -> list[str]:

@@ -15,10 +15,19 @@ _FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 def column_name(path: Sequence[str]) -> str:
     """Returns a column path as SQL: ``('a', 'b c')`` is ``a.`b c` ``; only names that need backquotes get them."""
-    return ".".join(part if _PLAIN_NAME.fullmatch(part) else f"`{part.replace('`', '``')}`" for part in path)
+    return ".".join(part if _PLAIN_NAME.fullmatch(part) else backquoted(part) for part in path)
 
 
-def quoted(text: str) -> str:
+def backquoted(name: str) -> str:
+    """Returns a name in backquotes, as Spark SQL reads it whatever its characters.
+
+    >>> backquoted("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def text_literal(text: str) -> str:
     """Returns a SQL string literal with the characters escaped that Spark's parser would interpret."""
     return f"'{text.translate(_ESCAPES)}'"
 
@@ -35,7 +44,7 @@ def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
     if pa.types.is_boolean(kind):
         return "TRUE" if value.as_py() else "FALSE"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return quoted(value.as_py())
+        return text_literal(value.as_py())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return f"X'{value.as_py().hex().upper()}'"
     if pa.types.is_decimal(kind):

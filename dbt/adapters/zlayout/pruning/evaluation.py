@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Unknown,
     columns_of,
 )
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.predicate.terms import Call, Column, ColumnPath, Function, Term, Value, column_of
 from dbt.adapters.zlayout.pruning.leaves import match
 from dbt.adapters.zlayout.pruning.propagation import propagate
@@ -129,7 +130,7 @@ class Evaluation:
             bounds = self._bounds.get(column.path)
             if bounds is None:
                 return _no_statistics(column)
-            return f"statistics of column {_quoted(column)} are of type {bounds.type}, the column of {column.type}"
+            return f"statistics of column {_name_of(column)} are of type {bounds.type}, the column of {column.type}"
         return f"{operand.sql()} says nothing that bounds of its argument could bound"
 
     def _why_uninformed(self, operand: Term) -> str:
@@ -150,9 +151,9 @@ class Evaluation:
         return Match(self.may_have_rows, np.zeros(self.file_count, dtype=np.bool_), why_not)
 
 
-def _quoted(column: Column) -> str:
-    return ".".join(f"`{part}`" for part in column.path)
+def _name_of(column: Column) -> str:
+    return ".".join(map(backquoted, column.path))
 
 
 def _no_statistics(column: Column) -> str:
-    return f"no statistics for column {_quoted(column)}"
+    return f"no statistics for column {_name_of(column)}"

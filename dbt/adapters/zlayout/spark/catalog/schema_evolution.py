@@ -13,9 +13,9 @@ from pyspark.sql import functions
 from pyspark.sql.types import StructField, StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.schema.types import type_word
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _unstorable(frame: DataFrame, field: StructField) -> str | None:
     if len(given) != 1:
         return None
     try:
-        frame.select(quoted(given[0].name)).to(StructType([field]))
+        frame.select(backquoted(given[0].name)).to(StructType([field]))
     except AnalysisException:
         then, now = field.dataType.simpleString(), given[0].dataType.simpleString()
         return (
@@ -136,7 +136,7 @@ def cast_to(frame: DataFrame, schema_json: str) -> DataFrame:
     fields = StructType.fromJson(json.loads(schema_json)).fields
     return frame.select(
         *(
-            (functions.col(quoted(each.name)) if each.name.lower() in have else functions.lit(None))
+            (functions.col(backquoted(each.name)) if each.name.lower() in have else functions.lit(None))
             .cast(each.dataType)
             .alias(each.name)
             for each in fields

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.statistics import ColumnFacts, statistics_builder
 from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
@@ -39,12 +40,12 @@ class TableName:
     def __str__(self) -> str:
         # Quoted only if necessary; `Catalog.name` can parse it.
         parts = (self.schema, self.identifier)
-        return ".".join(part if _PLAIN.fullmatch(part) else _backquoted(part) for part in parts)
+        return ".".join(part if _PLAIN.fullmatch(part) else backquoted(part) for part in parts)
 
     @property
     def sql(self) -> str:
         """The name quoted for an SQL statement."""
-        return ".".join(map(_backquoted, (self.schema, self.identifier)))
+        return ".".join(map(backquoted, (self.schema, self.identifier)))
 
 
 @dataclass(frozen=True)
@@ -293,10 +294,6 @@ def canonical(uri: str) -> str:
 def unescaped(uri: str) -> str:
     """Returns a file's location in one spelling: writers differ in what they escape in a URI."""
     return unquote(canonical(uri))
-
-
-def _backquoted(part: str) -> str:
-    return "`" + part.replace("`", "``") + "`"
 
 
 def _as_dict(scala_map: Any) -> dict[str, str]:

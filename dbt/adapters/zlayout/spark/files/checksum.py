@@ -8,7 +8,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from dbt.adapters.zlayout.errors import WriteError
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.predicate.literals import backquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +45,7 @@ def check_same_rows(before: DataFrame, after: DataFrame, subject: str) -> None:
 
 def _hashable(name: str, kind: DataType) -> Any:
     """Returns a column in a form that Spark can hash. Maps and variants have no hash, so they become JSON text."""
-    column = functions.col(quoted(name))
+    column = functions.col(backquoted(name))
     return functions.to_json(functions.struct(column)) if _has_no_hash(kind) else column
 
 

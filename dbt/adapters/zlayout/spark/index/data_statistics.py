@@ -24,13 +24,13 @@ from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_tabl
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, canonical
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, StoredFile
@@ -124,7 +124,7 @@ def seen_in_data(
         opened = _opened(store, data_json, some)
         uris = map(canonical, opened.file_uris())
         path_of = dict(zip(uris, opened.files["path"].to_pylist(), strict=True))
-        names = [functions.col(".".join(map(quoted, each.path))).alias(f"c{i}") for i, each in enumerate(columns)]
+        names = [functions.col(".".join(map(backquoted, each.path))).alias(f"c{i}") for i, each in enumerate(columns)]
         frame = frame_of(Catalog(session), opened).select(*names, functions.input_file_name().alias("file"))
         reports = run(session, "statistics", progress, frame.mapInArrow(_Scan(columns).__call__, _SEEN_SCHEMA).collect)
         if not reports:

@@ -11,11 +11,11 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.config.merge_rules import MergeRules
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
 from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view, rows_of
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.write.change_feed import says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.write.change_plan import Target
 from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
@@ -97,7 +97,7 @@ def _tagger(target: Target) -> Tagger:
 
 def _matching(target: Target, condition: str, table_type: TableTypeConfig) -> DataFrame:
     rows = filtered(rows_of(target.catalog, target.opened), condition, target.subject)
-    return rows.select(*(quoted(each) for each in table_type.unique_key))
+    return rows.select(*(backquoted(each) for each in table_type.unique_key))
 
 
 def _check_key(
@@ -118,13 +118,13 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     there = cast_to(there, target.layout.schema_json).alias(rules.target_alias)
     rows = upserts_of(source.hinted)
     come = rows.alias(rules.source_alias)
-    pairs = [f"{rules.target_alias}.{quoted(key)} = {rules.source_alias}.{quoted(key)}" for key in keys]
+    pairs = [f"{rules.target_alias}.{backquoted(key)} = {rules.source_alias}.{backquoted(key)}" for key in keys]
     on = functions.expr(" and ".join(pairs))
     new = {name.lower() for name in names}
     parts: list[DataFrame] = []
     if not rules.skip_matched_step:
         sides = {name: rules.source_alias if name.lower() in new else rules.target_alias for name in rows.columns}
-        columns = [functions.expr(f"{alias}.{quoted(name)}").alias(name) for name, alias in sides.items()]
+        columns = [functions.expr(f"{alias}.{backquoted(name)}").alias(name) for name, alias in sides.items()]
         matched = there.join(come, on, "inner")
         parts.append((matched.where(rules.matched_condition) if rules.matched_condition else matched).select(*columns))
     if not rules.skip_not_matched_step:

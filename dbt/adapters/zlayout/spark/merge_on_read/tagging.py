@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.merge_on_read.buckets import Bucket, assign, slots_of
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE, GROUP, new_group_of
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.write.change_feed import says_deletes
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
@@ -94,7 +94,7 @@ class Tagger:
         rows = source.frame if feed else source.frame.withColumn(DELETED, functions.lit(False))
         rows = self._beside_known(self._where_they_stay(rows, located, feed), located)
         if ordered and self.table_type.ordering is not None:
-            rows = rows.where(f"{_BEST} is null or coalesce({quoted(self.table_type.ordering)} >= {_BEST}, false)")
+            rows = rows.where(f"{_BEST} is null or coalesce({backquoted(self.table_type.ordering)} >= {_BEST}, false)")
         if feed:
             rows = rows.where(f"not {DELETED} or {self._worth_a_delete}")
         rows = rows.withColumn(_PART, self._part()).localCheckpoint(eager=True)
@@ -151,7 +151,7 @@ class Tagger:
         ordering = self.table_type.ordering
         if ordering is None:
             return f"coalesce({_LIVE}, false)"
-        now = quoted(ordering)
+        now = backquoted(ordering)
         return f"(coalesce({_LIVE}, false) or coalesce({now} > {_BEST}, {now} is not null and {_BEST} is null))"
 
     @property
@@ -160,7 +160,7 @@ class Tagger:
 
     @property
     def _key_columns(self) -> list[str]:
-        return [quoted(each) for each in self._keys]
+        return [backquoted(each) for each in self._keys]
 
     @property
     def _partition_by(self) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ class Tagger:
 
     @property
     def _within(self) -> list[str]:
-        return [quoted(each) for each in dict.fromkeys([*self._keys, *self._partition_by])]
+        return [backquoted(each) for each in dict.fromkeys([*self._keys, *self._partition_by])]
 
     @cached_property
     def _names(self) -> list[str]:
@@ -183,7 +183,7 @@ class Tagger:
         """Returns the rows with partition values as folder names preserve them: no empty text, no negative zero."""
         for each in self._schema:
             if each.name in self._partition_by and each.dataType.typeName() in ("string", "float", "double"):
-                name = quoted(each.name)
+                name = backquoted(each.name)
                 empty = f"nullif({name}, '')" if each.dataType.typeName() == "string" else f"if({name} = 0, 0, {name})"
                 frame = frame.withColumn(each.name, functions.expr(empty).cast(each.dataType))
         return frame
@@ -191,7 +191,7 @@ class Tagger:
     def _located(self, source: Source) -> DataFrame:
         """Returns the newest version of each key per partition: its group, whether it is live, its ordering value."""
         ordering = self.table_type.ordering
-        best = functions.col(quoted(ordering)) if ordering is not None else functions.lit(None).cast("int")
+        best = functions.col(backquoted(ordering)) if ordering is not None else functions.lit(None).cast("int")
         files = source.may_match(self.target.rows_with_file())
         found = files.select(*self._within, best.alias(_BEST), OP, INSTANT, SEQ, FILE)
         found = found.join(source.hinted.select(*self._key_columns), list(self._keys), "left_semi")
@@ -210,14 +210,14 @@ class Tagger:
         if not moving or (moves and not feed):
             return rows
         old = {name: f"__zl_old_{number}" for number, name in enumerate(moving)}
-        columns = [functions.col(quoted(name)).alias(alias) for name, alias in old.items()]
+        columns = [functions.col(backquoted(name)).alias(alias) for name, alias in old.items()]
         # A live row takes precedence over the deletes that are left in other partitions.
         there = first_of(located, self._key_columns, f"{_LIVE} desc, {_BEST} desc nulls last")
         there = there.select(*self._key_columns, *columns, functions.col(_LIVE).alias(_LIVE_THERE))
         joined = rows.join(there, list(self._keys), "left")
         stays = f"{_LIVE_THERE} is not null and ({DELETED} or ({str(not moves).lower()} and {_LIVE_THERE}))"
-        kept = {name: functions.expr(f"if({stays}, {alias}, {quoted(name)})") for name, alias in old.items()}
-        named = [kept.get(name, functions.col(quoted(name))).alias(name) for name in self._names]
+        kept = {name: functions.expr(f"if({stays}, {alias}, {backquoted(name)})") for name, alias in old.items()}
+        named = [kept.get(name, functions.col(backquoted(name))).alias(name) for name in self._names]
         return joined.select(*named, DELETED)
 
     def _beside_known(self, rows: DataFrame, located: DataFrame) -> DataFrame:
@@ -259,14 +259,14 @@ class Tagger:
         return joined.withColumn(GROUP, functions.expr(f"coalesce({GROUP}, __zl_new)"))
 
     def _part(self) -> Column:
-        texts = [f"coalesce(cast({quoted(name)} as string), '')" for name in self._partition_by]
+        texts = [f"coalesce(cast({backquoted(name)} as string), '')" for name in self._partition_by]
         return (
             functions.expr(f"array({', '.join(texts)})") if texts else functions.expr("cast(array() as array<string>)")
         )
 
     def _left_behind(self, rows: DataFrame, located: DataFrame) -> DataFrame:
         """Returns deletes for the partitions that rows have moved away from."""
-        same = " and ".join(f"l.{quoted(name)} <=> r.{quoted(name)}" for name in self._partition_by)
+        same = " and ".join(f"l.{backquoted(name)} <=> r.{backquoted(name)}" for name in self._partition_by)
         key = [functions.expr(f"l.{name} = r.{name}") for name in self._key_columns]
         on = reduce(lambda left, right: left & right, [*key, functions.expr(f"not ({same})")])
         moved = located.where(_LIVE).alias("l").join(rows.alias("r"), on, "left_semi")
@@ -275,8 +275,11 @@ class Tagger:
     def _tombstones(self, rows: DataFrame) -> DataFrame:
         """Returns delete records: key, partition and, if they come from a feed, the ordering value."""
         ordering = self.table_type.ordering
-        kept = [*self._within, *([quoted(ordering)] if ordering and quoted(ordering) not in self._within else [])]
-        have = set(map(quoted, rows.columns))
+        kept = [
+            *self._within,
+            *([backquoted(ordering)] if ordering and backquoted(ordering) not in self._within else []),
+        ]
+        have = set(map(backquoted, rows.columns))
         return self._records(rows.select(*(name for name in kept if name in have), GROUP), DELETE)
 
     def _records(self, rows: DataFrame, op: str) -> DataFrame:
@@ -284,7 +287,7 @@ class Tagger:
         have = set(rows.columns)
         types = {each.name: each.dataType for each in self._schema}
         columns = [
-            (functions.col(quoted(name)) if name in have else functions.lit(None)).cast(types[name]).alias(name)
+            (functions.col(backquoted(name)) if name in have else functions.lit(None)).cast(types[name]).alias(name)
             for name in self._names
         ]
         return rows.select(*columns, functions.lit(op).alias(OP), GROUP)

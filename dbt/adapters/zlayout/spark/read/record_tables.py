@@ -11,11 +11,12 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.read.record_view import RecordView
 from dbt.adapters.zlayout.spark.read.relations import frame_of, uninstall
 from dbt.adapters.zlayout.spark.schema.log_columns import FILE, GROUP
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted, string_literal
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import GROUP_IN_NAME, group_in_name
@@ -172,7 +173,9 @@ def _put_view(
         catalog.remove(name)
     elif entry is not None and _same(catalog, entry, query, fields, comment, properties):
         return
-    listed = ", ".join(quoted(each["name"]) + _comment((each.get("metadata") or {}).get("comment")) for each in fields)
+    listed = ", ".join(
+        backquoted(each["name"]) + _comment((each.get("metadata") or {}).get("comment")) for each in fields
+    )
     told = ", ".join(f"{string_literal(key)} = {string_literal(value)}" for key, value in properties.items())
     catalog.spark.sql(
         f"create or replace view {name.sql} ({listed}){_comment(comment)}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, TOMBSTONE, UPSERT
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.predicate.literals import backquoted
 
 # Up to this many log records are broadcast, so that base rows are not shuffled.
 _BROADCAST_ROWS = 2_000_000
@@ -58,18 +58,20 @@ class RecordView:
         told = dict.fromkeys([*self.within, ordering])
         # The other columns are not needed any more: null in the type of the column.
         columns = [
-            f"f.{quoted(name)}" if name in told else f"if(false, f.{quoted(name)}, null) {quoted(name)}"
+            f"f.{backquoted(name)}" if name in told else f"if(false, f.{backquoted(name)}, null) {backquoted(name)}"
             for name in self.columns
         ]
         columns += [f"'{TOMBSTONE}' {OP}", f"f.{INSTANT}", f"f.{SEQ}", *(f"f.{each}" for each in further)]
         newest = self._latest(files, ", ".join(columns), f"{OP} is not null")
-        return f"{newest} where f.{OP} <> '{UPSERT}' and f.{quoted(ordering)} is not null and f.{INSTANT} >= {since}"
+        return (
+            f"{newest} where f.{OP} <> '{UPSERT}' and f.{backquoted(ordering)} is not null and f.{INSTANT} >= {since}"
+        )
 
     def _latest(self, files: str, columns: str, replaces: str = f"{OP} in ('{UPSERT}', '{DELETE}')") -> str:
         """Returns the query for the base rows and log records that no later log record replaces."""
         within = self.within
         same = " and ".join(
-            f"f.{quoted(name)} {'=' if name in self.keys else '<=>'} l.{quoted(name)}" for name in within
+            f"f.{backquoted(name)} {'=' if name in self.keys else '<=>'} l.{backquoted(name)}" for name in within
         )
         hint = "/*+ broadcast(l) */ " if self.log_rows <= _BROADCAST_ROWS else ""
         return (
@@ -89,4 +91,4 @@ class RecordView:
 
 
 def _listed(names: Sequence[str], prefix: str = "") -> str:
-    return ", ".join(f"{prefix}{quoted(name)}" for name in names)
+    return ", ".join(f"{prefix}{backquoted(name)}" for name in names)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrameReader
 
 from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
@@ -74,7 +75,7 @@ def _names_in(spark: SparkSession, sql: str) -> Iterator[str]:
     session: Any = spark._jsparkSession
     plan = session.sessionState().sqlParser().parsePlan(sql)
     for match in _RELATION.finditer(str(plan.treeString())):
-        yield ".".join("`" + part.replace("`", "``") + "`" for part in match.group(1).split(", "))
+        yield ".".join(backquoted(part) for part in match.group(1).split(", "))
 
 
 def _refresh_all(catalog: Catalog, names: Iterator[str], depth: int) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import NULL_FOLDER
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
@@ -21,7 +22,7 @@ from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.rewrite.spark_rows import SparkRowWriter
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted, type_at
+from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import SparkField, arrow_carries, fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
@@ -156,9 +157,10 @@ class FileWriter:
     def _columns_of_table(self, frame: DataFrame) -> DataFrame:
         """Returns the query's columns in the order of the table's columns."""
         folders = (
-            _told_apart(each, functions.col(quoted(each.name))).alias(each.name) for each in _folder_fields(self.layout)
+            _told_apart(each, functions.col(backquoted(each.name))).alias(each.name)
+            for each in _folder_fields(self.layout)
         )
-        return frame.select(*(functions.col(quoted(name)) for name in _data_names(self.layout)), *folders)
+        return frame.select(*(functions.col(backquoted(name)) for name in _data_names(self.layout)), *folders)
 
     def _check_required(self, files: Sequence[FileReport]) -> None:
         counts: dict[str, int] = {}
@@ -179,8 +181,8 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
     Returns:
         The data columns, the partition columns as text, then the further columns.
     """
-    columns: list[Any] = [functions.col(quoted(name)) for name in _data_names(layout)]
-    folders = [(each, functions.col(quoted(each.name)).cast("string")) for each in _folder_fields(layout)]
+    columns: list[Any] = [functions.col(backquoted(name)) for name in _data_names(layout)]
+    folders = [(each, functions.col(backquoted(each.name)).cast("string")) for each in _folder_fields(layout)]
     columns += [_told_apart(field, text) for field, text in folders]
     columns += [functions.col(name) for name in further]
     return frame.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
@@ -209,7 +211,7 @@ def _folder_fields(layout: TableLayout) -> list[SparkField]:
 
 def _told_apart(field: SparkField, result: Column) -> Column:
     """Returns an expression that raises an error if a folder name cannot represent a row's partition value."""
-    value = functions.col(quoted(field.name))
+    value = functions.col(backquoted(field.name))
     text = value.cast("string")
     if field.spark_type == "timestamp":
         lost = ~text.cast("timestamp").eqNullSafe(value)

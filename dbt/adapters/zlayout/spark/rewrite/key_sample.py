@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, rewrite_session, run
 from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, StageTask
 from dbt.adapters.zlayout.spark.rewrite.staged import Staged
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,8 +44,8 @@ def key_sample(
         A sample and counts, but neither rows nor their size.
     """
     tops = _tops(keys)
-    data = [functions.col(quoted(name)) for name in tops]
-    folders = [functions.col(quoted(name)).cast("string") for name in partition_by]
+    data = [functions.col(backquoted(name)) for name in tops]
+    folders = [functions.col(backquoted(name)).cast("string") for name in partition_by]
     narrow = rows.select(*(each.alias(f"c{number}") for number, each in enumerate([*data, *folders])))
     spark = rows.sparkSession
     text = [pa.field(name, pa.string()) for name in partition_by]

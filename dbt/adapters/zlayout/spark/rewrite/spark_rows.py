@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.curve.sizing import Sizing
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.files.footers import read_footers
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
@@ -23,7 +24,6 @@ from dbt.adapters.zlayout.spark.rewrite.cut_sql import numbers_sql, partition_sq
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.rewrite.staged import model_of
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, is_data_path, new_group
 
@@ -120,7 +120,7 @@ class SparkRowWriter:
 
     def _in_order(self, rows: DataFrame, sizing: Sizing) -> DataFrame:
         files = -(-sizing.total_rows // sizing.rows_per_file)
-        folders = [functions.col(quoted(name)) for name in self.build.partition_by]
+        folders = [functions.col(backquoted(name)) for name in self.build.partition_by]
         parted = rows.repartition(files, *folders) if folders else rows.coalesce(files)
         return parted.withColumn(_FILE, functions.lit(0))
 
@@ -129,7 +129,7 @@ class SparkRowWriter:
         placed = rows.withColumn(_FILE, functions.expr(self._number_sql(model, leaves=False))).withColumn(
             _LEAF, functions.expr(leaf)
         )
-        folders: list[Column] = [functions.col(quoted(name)) for name in self.build.partition_by]
+        folders: list[Column] = [functions.col(backquoted(name)) for name in self.build.partition_by]
         order = [*folders, functions.col(_FILE), functions.col(_LEAF)]
         order += [functions.expr(_path_sql(path)) for path in self.build.keys]
         files = sum(model.files_of(key) for key in model.partition_trees or [()])
@@ -148,7 +148,7 @@ class SparkRowWriter:
             numbers = np.arange(tree.leaf_count, dtype=np.int32) if leaves else tree.file_of_leaf
             texts.append(numbers_sql(model, tree, keys, self.key_types, numbers))
         own = dict(zip(model.partition_trees, texts[1:], strict=False)) if len(trees) > 1 else {}
-        return partition_sql([quoted(name) for name in self.build.partition_by], own, texts[0])
+        return partition_sql([backquoted(name) for name in self.build.partition_by], own, texts[0])
 
     def _output(self, parted: DataFrame, sizing: Sizing) -> Any:
         group_bytes = max(1 << 20, min(_BIG_ROW_GROUP_BYTES, self.build.target_file_bytes // 8))
@@ -162,7 +162,7 @@ class SparkRowWriter:
     def _nulls(self, rows: DataFrame) -> dict[str, int]:
         if not self.required:
             return {}
-        counts = [functions.expr(f"count_if({quoted(name)} IS NULL)") for name in self.required]
+        counts = [functions.expr(f"count_if({backquoted(name)} IS NULL)") for name in self.required]
         return dict(zip(self.required, rows.select(*counts).collect()[0], strict=True))
 
     def _collected(self, store: Store, folder: str, nulls: dict[str, int]) -> tuple[FileReport, ...]:
@@ -187,4 +187,4 @@ class SparkRowWriter:
 
 
 def _path_sql(path: ColumnPath) -> str:
-    return ".".join(quoted(name) for name in path)
+    return ".".join(backquoted(name) for name in path)

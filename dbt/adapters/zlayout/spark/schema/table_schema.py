@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
     for name in names:
         by_name.setdefault(name if exact else name.lower(), []).append(name)
     problems = [
-        f"the query has {len(alike)} columns of one name: {', '.join(map(quoted, alike))}; a table has each name once,"
+        f"the query has {len(alike)} columns of one name: {', '.join(map(backquoted, alike))}; a table has each name"
+        " once,"
         + (" whether in upper or lower case" if len(set(alike)) > 1 else "")
         + "; list the columns instead of *, or rename one with `as`"
         for alike in by_name.values()
@@ -90,11 +92,6 @@ def joined(data_json: str, partition_json: str) -> str:
     """Joins the columns of the files and the partition columns into one schema, partition columns last."""
     fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
     return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
-
-
-def quoted(name: str) -> str:
-    """Returns a column's name, quoted for SQL."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def string_literal(text: str) -> str:

@@ -11,9 +11,9 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +69,7 @@ def with_deletes(
     if left_out and progress is not None:
         progress(f"deleted_when reads {', '.join(left_out)}, which the table does not have; it is not stored")
     deleted = functions.coalesce(functions.expr(condition), functions.lit(False))
-    kept = [functions.col(quoted(name)) for name in frame.columns if name not in only_read]
+    kept = [functions.col(backquoted(name)) for name in frame.columns if name not in only_read]
     return frame.select(*kept, deleted.alias(DELETED))
 
 

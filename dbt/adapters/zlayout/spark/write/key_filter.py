@@ -10,9 +10,9 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.read.prune_by import Spelling, spelling_of, values_condition
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Source:
 
     def whole_keys(self) -> DataFrame:
         """Returns the rows without a null in their key, which are the only rows that can match."""
-        return self.frame.where(" and ".join(f"{quoted(key)} is not null" for key in self.keys))
+        return self.frame.where(" and ".join(f"{backquoted(key)} is not null" for key in self.keys))
 
     def check_unique(self, subject: str) -> None:
         """Checks that no two rows share a key. Rows with a null in the key are ignored.
@@ -93,11 +93,11 @@ class Source:
 
         One query replaces several. For a key column without a spelling, the result only says whether it is null.
         """
-        times = self.frame.groupBy(*map(quoted, self.keys)).agg(functions.count("*").alias(_TIMES))
+        times = self.frame.groupBy(*map(backquoted, self.keys)).agg(functions.count("*").alias(_TIMES))
         told = [
-            self._spellings[key].fetched(functions.col(quoted(key)))
+            self._spellings[key].fetched(functions.col(backquoted(key)))
             if key in self._spellings
-            else functions.expr(f"if({quoted(key)} is null, null, true)")
+            else functions.expr(f"if({backquoted(key)} is null, null, true)")
             for key in self.keys
         ]
         found = times.select(*told, _TIMES).limit(_MOST_VALUES + 1).collect()
@@ -118,11 +118,13 @@ class Source:
     def _conditions(self) -> list[str]:
         """One condition for each key column that has a spelling. Every incoming key meets it."""
         if self._few_keys is None:
-            columns = {key: self.frame.select(quoted(key)) for key in self._spellings}
-            return [values_condition(each, quoted(key), _MOST_VALUES, _MOST_RANGES) for key, each in columns.items()]
+            columns = {key: self.frame.select(backquoted(key)) for key in self._spellings}
+            return [
+                values_condition(each, backquoted(key), _MOST_VALUES, _MOST_RANGES) for key, each in columns.items()
+            ]
         number = self.keys.index
         return [
-            spelling.condition(quoted(key), [row[number(key)] for row in self._few_keys])
+            spelling.condition(backquoted(key), [row[number(key)] for row in self._few_keys])
             for key, spelling in self._spellings.items()
         ]
 
@@ -160,11 +162,11 @@ def null_counts(rows: DataFrame, columns: Sequence[str]) -> dict[str, int]:
 
 
 def _nulls(columns: Sequence[str]) -> list[Column]:
-    return [functions.count_if(functions.col(quoted(each)).isNull()) for each in columns]
+    return [functions.count_if(functions.col(backquoted(each)).isNull()) for each in columns]
 
 
 def _check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
-    counted = rows.groupBy(*map(quoted, keys)).agg(functions.count("*").alias(_TIMES))
+    counted = rows.groupBy(*map(backquoted, keys)).agg(functions.count("*").alias(_TIMES))
     found = counted.where(f"{_TIMES} > 1").limit(3).collect()
     if found:
         shown = "; ".join(

@@ -10,9 +10,9 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.merge_rules import MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
 from dbt.adapters.zlayout.spark.write.change_feed import says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target, nothing_removed
 from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
@@ -105,14 +105,14 @@ class _Matching:
         self._target, self._source, self._rules = target, source, rules
         self._source_alias, self._target_alias = rules.source_alias, rules.target_alias
         self._join = "inner" if one_row_a_key else "left_semi"
-        self._side, names = source.hinted, [quoted(key) for key in source.keys]
+        self._side, names = source.hinted, [backquoted(key) for key in source.keys]
         if not one_row_a_key:
             # Only the keys, renamed, so that a bare name in a predicate means the table's column, as in a DELETE.
             names = [f"{_KEY}{number}" for number in range(len(source.keys))]
             named = zip(source.keys, names, strict=True)
-            self._side = source.hinted.select(*(functions.col(quoted(key)).alias(name) for key, name in named))
+            self._side = source.hinted.select(*(functions.col(backquoted(key)).alias(name) for key, name in named))
         pairs = zip(source.keys, names, strict=True)
-        equal = [f"{self._target_alias}.{quoted(key)} = {self._source_alias}.{name}" for key, name in pairs]
+        equal = [f"{self._target_alias}.{backquoted(key)} = {self._source_alias}.{name}" for key, name in pairs]
         self._on = functions.expr(" and ".join([*equal, *(f"({each})" for each in rules.predicates)]))
 
     def files(self) -> dict[int, _Matches]:
@@ -137,7 +137,7 @@ class _Matching:
         new = {name.lower() for name in updated_names}
         columns = []
         for name in rows.columns:
-            now, then = (f"{alias}.{quoted(name)}" for alias in (self._source_alias, self._target_alias))
+            now, then = (f"{alias}.{backquoted(name)}" for alias in (self._source_alias, self._target_alias))
             value = f"case when {hit} then {now} else {then} end" if name.lower() in new else then
             columns.append(functions.expr(value).alias(name))
         if says_deletes(self._source.frame):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
-from dbt.adapters.zlayout.spark.schema.table_schema import quoted
+from dbt.adapters.zlayout.predicate.literals import backquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,8 +26,8 @@ def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
     if table_type.ordering is None:
         return frame
     arrived = frame.withColumn(_ARRIVAL, functions.monotonically_increasing_id())
-    keys = [quoted(each) for each in table_type.unique_key]
-    return first_of(arrived, keys, f"{quoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL)
+    keys = [backquoted(each) for each in table_type.unique_key]
+    return first_of(arrived, keys, f"{backquoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL)
 
 
 def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:

@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.location import forget_old_place, place_for_writing
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
@@ -32,7 +33,7 @@ from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.rewrite.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
-from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described, quoted
+from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_feed import ChangeFeed, upserts_of, with_deletes
@@ -244,14 +245,14 @@ class _Replacing:
         if not self._keeps_deletes or table_type.ordering is None:
             return ()
         told = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
-        barring = frame.where(f"{DELETED} and {quoted(table_type.ordering)} is not null")
+        barring = frame.where(f"{DELETED} and {backquoted(table_type.ordering)} is not null")
         columns = [
-            (functions.col(quoted(each.name)) if each.name in told else functions.lit(None).cast(each.dataType)).alias(
-                each.name
-            )
+            (
+                functions.col(backquoted(each.name)) if each.name in told else functions.lit(None).cast(each.dataType)
+            ).alias(each.name)
             for each in upserts_of(frame).schema
         ]
-        part = f"to_json(struct({', '.join(map(quoted, layout.partition_by))}))" if layout.partition_by else "''"
+        part = f"to_json(struct({', '.join(map(backquoted, layout.partition_by))}))" if layout.partition_by else "''"
         marks = [functions.lit(TOMBSTONE).alias(OP), functions.expr(new_group_of(part)).alias(GROUP)]
         plain = plain_frame(layout, barring.select(*columns, *marks), OP, GROUP).coalesce(1)
         build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
