@@ -132,7 +132,7 @@ def test_clean_removes_what_the_dry_run_told(dbt):
     told = operation(dbt, "zlayout_clean", dry_run=True, json=True, **arguments)
     (expected,) = json.loads(told.printed)
     lines = operation(dbt, "zlayout_clean", dry_run=True, **arguments).printed.splitlines()
-    assert lines[0].startswith(f"main.versions: would delete {expected['files']} files of ")
+    assert lines[0].startswith(f"main.versions: would delete {expected['files']} files (")
     assert lines[1:] == [f"  {path}" for path in expected["paths"]]
     assert operation(dbt, "count_at", model="versions", version=0).success
     (done,) = json.loads(operation(dbt, "zlayout_clean", json=True, **arguments).printed)
