@@ -39,6 +39,12 @@ class MergeRules:
     source_alias: str = SOURCE_ALIAS
     target_alias: str = TARGET_ALIAS
 
+    @property
+    def unconditional(self) -> bool:
+        """Whether every incoming row updates the rows that it matches, or is inserted."""
+        conditions = (self.matched_condition, self.not_matched_condition)
+        return not (self.predicates or any(conditions) or self.skip_matched_step or self.skip_not_matched_step)
+
     def delete_problems(self) -> list[str]:
         """Returns a sentence for each rule that makes deletes impossible."""
         if self.deleted_when is None:
