@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
 from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
-from dbt.adapters.zlayout.config.incremental import StrategyName
+from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place

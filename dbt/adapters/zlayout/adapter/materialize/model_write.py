@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.recluster import cluster_settings
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
+from dbt.adapters.zlayout.config.clustering import ReclusteringConfig, parse_reclustering
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
-from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, asks_for_merge_on_read
+from dbt.adapters.zlayout.config.settings import LOCATION_ROOT, Scope, keys_of
+from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -20,19 +21,8 @@ if TYPE_CHECKING:
 
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 
-_WRITE_KEYS = (
-    "zorder",
-    "curve",
-    "partition_by",
-    "target_file_size",
-    "row_group_rows",
-    "stats_columns",
-    "retain_versions",
-    "retain_hours",
-    "writer",
-    "compression",
-    *TABLE_TYPE_KEYS,
-)
+# The profile may give the location_root, so ModelWrite has it apart.
+_WRITE_KEYS = tuple(key for key in keys_of(Scope.TABLE, Scope.MERGE_ON_READ) if key != LOCATION_ROOT.key)
 _UNSUPPORTED = {
     "clustered_by": "there are no buckets; zorder does the clustering",
     "buckets": "there are no buckets; zorder does the clustering",
