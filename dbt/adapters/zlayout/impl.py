@@ -18,7 +18,6 @@ from dbt.adapters.zlayout.adapter.catalog.relation_listing import RecordRelation
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing
-from dbt.adapters.zlayout.adapter.model_config import ZlayoutConfig
 from dbt.adapters.zlayout.adapter.operations.clustering import ClusterOperations
 from dbt.adapters.zlayout.adapter.operations.compaction import CompactionOperations
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Diagnostics
@@ -54,7 +53,6 @@ class ZlayoutAdapter(
     Relation = ZlayoutRelation
     Column = ZlayoutColumn
     ConnectionManager = ZlayoutConnectionManager
-    AdapterSpecificConfigs = ZlayoutConfig
 
     # A write checks not_null before it commits. Parquet tables cannot store the other constraints.
     CONSTRAINT_SUPPORT = {  # noqa: RUF012 # dbt declares it this way
