@@ -18,7 +18,6 @@ from dbt.adapters.zlayout.adapter.catalog.relation_listing import RecordRelation
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing
-from dbt.adapters.zlayout.adapter.model_config import ZlayoutConfig
 from dbt.adapters.zlayout.adapter.operations.clustering import ClusterOperations
 from dbt.adapters.zlayout.adapter.operations.compaction import CompactionOperations
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Diagnostics
@@ -29,7 +28,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
 from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
-from dbt.adapters.zlayout.config.incremental import StrategyName
+from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place
@@ -54,7 +53,6 @@ class ZlayoutAdapter(
     Relation = ZlayoutRelation
     Column = ZlayoutColumn
     ConnectionManager = ZlayoutConnectionManager
-    AdapterSpecificConfigs = ZlayoutConfig
 
     # A write checks not_null before it commits. Parquet tables cannot store the other constraints.
     CONSTRAINT_SUPPORT = {  # noqa: RUF012 # dbt declares it this way

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SOURCE_ALIAS = "DBT_INTERNAL_SOURCE"
-TARGET_ALIAS = "DBT_INTERNAL_DEST"
+from dbt.adapters.zlayout.config import settings
+
+SOURCE_ALIAS = settings.SOURCE_ALIAS.default_value
+TARGET_ALIAS = settings.TARGET_ALIAS.default_value
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS, parse_reclustering
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
-from dbt.adapters.zlayout.config.partitioning import parse_partitioning
-from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, parse_reclustering
+from dbt.adapters.zlayout.config.settings import PARTITION_BY
+from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.clustering import Clustering
@@ -98,7 +99,7 @@ class TableClustering:
             ConfigError: The table cannot be partitioned by these columns.
         """
         problems: list[str] = []
-        partitioning = parse_partitioning({"partition_by": partition_by}, problems)
+        partitioning = PartitioningConfig(PARTITION_BY.read_value(partition_by, problems))
         if problems:
             raise ConfigError(problems, self.name)
         _, opened = open_managed(self._spark, Catalog(self._spark).name(self.name))

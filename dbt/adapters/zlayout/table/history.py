@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.config.retention import parse_retention
+from dbt.adapters.zlayout.config.settings import RETAIN_HOURS, RETAIN_VERSIONS
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
@@ -136,7 +136,8 @@ class TableHistory:
         """
         check_managed(self._opened, self.name)
         problems: list[str] = []
-        asked = parse_retention({"retain_versions": retain_versions, "retain_hours": retain_hours}, problems)
+        versions = RETAIN_VERSIONS.read_value(retain_versions, problems)
+        hours = RETAIN_HOURS.read_value(retain_hours, problems)
         if problems:
             raise ConfigError(problems, self.name)
         timeline = Timeline(self._opened.store)
@@ -145,8 +146,8 @@ class TableHistory:
         own = config_of(timeline.snapshot()).retention
         return clean(
             timeline,
-            own.versions if retain_versions is None else asked.versions,
-            own.hours if retain_hours is None else asked.hours,
+            own.versions if retain_versions is None else versions,
+            own.hours if retain_hours is None else hours,
             # Asking the store for its time writes a file, and a dry run must not write.
             int(time.time() * 1000) if dry_run else store_time_ms(timeline.store),
             dry_run=dry_run,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.config.file_sizing import parse_size
-from dbt.adapters.zlayout.config.table_type import parse_strategy
+from dbt.adapters.zlayout.config.scalars import parse_size
+from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
@@ -124,7 +124,7 @@ class TableRecords(TableWrites):
             WriteError: Rows could not be read or written. The table is unchanged, and the plan stays pending.
         """
         problems: list[str] = []
-        chosen = None if strategy is None else parse_strategy(strategy, problems)
+        chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
         size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
         if schedule_only and (execute_only or plan is not None):
             problems.append("schedule_only: execute_only and plan run existing plans; leave them out")

@@ -176,11 +176,12 @@ class Materializing(SessionHolder):
         self, relation: ZlayoutRelation, wanted: ModelWrite, tell: Callable[[str], None]
     ) -> ClusterSummary | None:
         """Clusters after a write if the model asks for it. The rows are committed already, so a failure only warns."""
-        if wanted.reclustering.mode == "off":
+        reclustering = wanted.table_config.reclustering
+        if reclustering.mode == "off":
             return None
         try:
             table = ZTable.for_name(self.session(), relation.catalog_name)
-            done = recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
+            done = recluster(table, reclustering, wanted.cluster_settings, tell)
         except Exception as error:
             _tell(f"{relation}: the rows are written, but clustering failed: {spark_message(error)}")
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, ReclusteringConfig
+from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS, ReclusteringConfig
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.table.ztable import ZTable
