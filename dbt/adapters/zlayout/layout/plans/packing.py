@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dbt.adapters.zlayout.curve import zorder
+from dbt.adapters.zlayout.curve.orders import MAX_BITS, interleave
 from dbt.adapters.zlayout.layout.measures.key_space import Boxes
 from dbt.adapters.zlayout.layout.plans.groups import FileGroup
 
@@ -24,10 +24,10 @@ def in_curve_order(boxes: Boxes, files: npt.NDArray[np.int64]) -> npt.NDArray[np
     keys = len(boxes.low)
     if not keys:
         return files
-    bits = min(_BITS, zorder.MAX_BITS // keys)
+    bits = min(_BITS, MAX_BITS // keys)
     centres = (boxes.low[:, files] + boxes.high[:, files]) / 2
     codes = [np.minimum(centre * (1 << bits), (1 << bits) - 1).astype(np.uint64) for centre in centres]
-    return files[np.argsort(zorder.interleave(codes, [bits] * keys), kind="stable")]
+    return files[np.argsort(interleave(codes, [bits] * keys), kind="stable")]
 
 
 def small_file_groups(

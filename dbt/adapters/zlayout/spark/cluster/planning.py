@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
-from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.layout.measures.key_space import boxes_of

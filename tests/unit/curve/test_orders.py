@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbt.adapters.zlayout.curve.linear import concatenate, leading
-from dbt.adapters.zlayout.curve.zorder import deinterleave, interleave, shaved
+from dbt.adapters.zlayout.curve.orders import concatenate, deinterleave, interleave, leading, shaved
 
 
 def test_two_equal_columns_alternate_from_the_first_column_on() -> None:
