@@ -25,9 +25,9 @@ from dbt.adapters.zlayout.predicate.expr import (
     Op,
     Or,
     StartsWith,
+    Term,
     Unknown,
 )
-from dbt.adapters.zlayout.predicate.terms import Term
 
 # From this many alternatives on, equality comparisons of one term are merged into one IN list.
 MERGED_FROM = 20

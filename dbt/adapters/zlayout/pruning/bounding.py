@@ -9,9 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.predicate.expr import And, ColumnLeaf, Expr, IsNotTrue, IsTrue, Not, Or, Unknown, leaves
+from dbt.adapters.zlayout.predicate.expr import (
+    And,
+    Call,
+    ColumnLeaf,
+    Expr,
+    IsNotTrue,
+    IsTrue,
+    Not,
+    Or,
+    Term,
+    Unknown,
+    leaves,
+)
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
-from dbt.adapters.zlayout.predicate.terms import Call, Term
 
 _MOST_CHARACTERS = 200
 

@@ -9,18 +9,24 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
+    Call,
+    Column,
     ColumnLeaf,
+    ColumnPath,
     Constant,
     Expr,
+    Function,
     IsNotTrue,
     IsTrue,
     Not,
     Or,
+    Term,
     Unknown,
+    Value,
+    column_of,
     columns_of,
 )
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.predicate.terms import Call, Column, ColumnPath, Function, Term, Value, column_of
 from dbt.adapters.zlayout.pruning.leaves import match
 from dbt.adapters.zlayout.pruning.propagation import propagate
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Statistics

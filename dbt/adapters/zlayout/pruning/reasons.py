@@ -24,11 +24,11 @@ from dbt.adapters.zlayout.predicate.expr import (
     NotStartsWith,
     Or,
     StartsWith,
+    Term,
     Unknown,
     leaves,
 )
 from dbt.adapters.zlayout.predicate.literals import literal, literals
-from dbt.adapters.zlayout.predicate.terms import Term
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict

@@ -13,8 +13,7 @@ import pytest
 
 from dbt.adapters.zlayout.predicate import Function
 from dbt.adapters.zlayout.predicate import functions as f
-from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit
-from dbt.adapters.zlayout.predicate.zone import Zone
+from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.pruning.propagation import propagate
 from dbt.adapters.zlayout.pruning.propagation.decimals import decimal_product, decimal_sum
 from dbt.adapters.zlayout.pruning.propagation.monotone import forgotten, without_nan

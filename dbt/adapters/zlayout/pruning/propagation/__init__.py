@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.zlayout.predicate import functions as f
-from dbt.adapters.zlayout.predicate.terms import Function
+from dbt.adapters.zlayout.predicate.expr import Function
 from dbt.adapters.zlayout.pruning.propagation import arithmetic, calendar, numbers, texts, zones
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 
