@@ -17,8 +17,7 @@ from dbt.adapters.zlayout.layout.measures.depth import Overlap, box_overlap, int
 from dbt.adapters.zlayout.layout.measures.expected import RowRanges, files_of_a_range, files_of_a_row, row_ranges
 from dbt.adapters.zlayout.layout.measures.spans import Spans, spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
-from dbt.adapters.zlayout.pruning.statistics.some_files import SomeStatistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import SomeStatistics, Statistics
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # By name of a random range condition, the share of rows that it selects in each column.

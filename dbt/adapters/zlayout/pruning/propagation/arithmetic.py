@@ -11,9 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.functions import Absolute, Negate, Over, Plus, Remainder, Times
-from dbt.adapters.zlayout.pruning.propagation.decimals import decimal_product, decimal_sum
-from dbt.adapters.zlayout.pruning.propagation.monotone import Bound, forgotten, monotone
-from dbt.adapters.zlayout.pruning.propagation.vectors import arrow, bound, integer_limits, numbers
+from dbt.adapters.zlayout.pruning.propagation.monotone import (
+    Bound,
+    arrow,
+    bound,
+    decimal_product,
+    decimal_sum,
+    forgotten,
+    integer_limits,
+    monotone,
+    numbers,
+)
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts, valid
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
