@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.layout.measures.cost import CostModel
 from dbt.adapters.zlayout.layout.measures.depth import is_deeper, overlap_depth, ranks_of
 from dbt.adapters.zlayout.layout.measures.key_space import KeyBounds, boxes_of
-from dbt.adapters.zlayout.timeline.files.paths import data_paths
+from dbt.adapters.zlayout.timeline.files.naming import data_paths
 
 
 @dataclass(frozen=True)

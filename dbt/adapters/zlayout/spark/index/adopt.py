@@ -38,10 +38,11 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.nested_tables import check_not_inside_a_table, check_removable
 from dbt.adapters.zlayout.timeline.files.table_file import (
     Level,
     TableFile,
+    check_not_inside_a_table,
+    check_removable,
     create_table_file,
     read_table_file,
     replace_table_file,
