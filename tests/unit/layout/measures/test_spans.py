@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from measured_files import bounds, statistics
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
+from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
 from dbt.adapters.zlayout.layout.measures.spans import curve_intervals, spans_of, validated
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 

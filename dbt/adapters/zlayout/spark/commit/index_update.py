@@ -17,8 +17,8 @@ from dbt.adapters.zlayout.index.slices import (
     slice_path,
     write_slices,
 )
-from dbt.adapters.zlayout.index.statistics.partition_groups import group_rows
-from dbt.adapters.zlayout.index.statistics.stacking import stacked, with_null_columns
+from dbt.adapters.zlayout.index.statistics.column_stats import stacked, with_null_columns
+from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous

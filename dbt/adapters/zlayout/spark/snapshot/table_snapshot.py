@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError
-from dbt.adapters.zlayout.index.cached_index import CachedStatistics
-from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import (
     PartitionCondition,
