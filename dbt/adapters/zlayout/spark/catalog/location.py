@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
-from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost
+from dbt.adapters.zlayout.publish.spark_manifest import check_log_not_lost
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, check_table_name
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.store import Store, open_store

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
-from dbt.adapters.zlayout.publish.lost_log import paths_to_adopt
+from dbt.adapters.zlayout.publish.spark_manifest import paths_to_adopt
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TABLE_ID_PROPERTY,

@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.pruning.scan import (
     plan_scan,
     report_scan,
 )
-from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost
+from dbt.adapters.zlayout.publish.spark_manifest import check_log_not_lost
 from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified

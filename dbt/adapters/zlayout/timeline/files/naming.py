@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.store.inside import is_inside
+from dbt.adapters.zlayout.store.protocol import is_inside
 
 METADATA_FOLDER = ".zlayout"
 TABLE_FILE = ".zlayout/table.json"
