@@ -57,25 +57,6 @@ def interleave(codes: Sequence[npt.NDArray[Any]], bits: Sequence[int]) -> npt.ND
     return values
 
 
-def deinterleave(values: npt.NDArray[np.uint64], bits: Sequence[int]) -> list[npt.NDArray[np.uint64]]:
-    """Returns the codes of z-values; the inverse of `interleave`.
-
-    Args:
-        values: uint64[n].
-        bits: As given to `interleave`.
-
-    Returns:
-        For each column uint64[n].
-    """
-    columns = []
-    for targets in _targets(bits):
-        code = np.zeros(len(values), np.uint64)
-        for source, target in enumerate(targets):
-            code |= ((values >> np.uint64(target)) & np.uint64(1)) << np.uint64(source)
-        columns.append(code)
-    return columns
-
-
 def _targets(bits: Sequence[int]) -> list[list[int]]:
     """Returns for each column the positions of its bits in the z-value, lowest first."""
     if sum(bits) > MAX_BITS:
@@ -123,22 +104,6 @@ def hilbert_positions(codes: Sequence[npt.NDArray[Any]], bits: int) -> npt.NDArr
     return positions
 
 
-def hilbert_cells(positions: npt.NDArray[np.uint64], columns: int, bits: int) -> list[npt.NDArray[np.uint64]]:
-    """Returns the cells at positions on the curve; the inverse of `hilbert_positions`.
-
-    Args:
-        positions: uint64[n].
-        columns: Number of columns of a cell.
-        bits: Bits of every column.
-
-    Returns:
-        For each column uint64[n].
-    """
-    axes = np.array(deinterleave(positions, [bits] * columns), _cell_type(bits)).reshape(columns, len(positions))
-    _transposed_to_axes(axes, bits)
-    return [axis.astype(np.uint64) for axis in axes]
-
-
 def _cell_type(bits: int) -> type[np.unsignedinteger[Any]]:
     if bits <= 16:
         return np.uint16
@@ -158,17 +123,6 @@ def _axes_to_transposed(axes: npt.NDArray[Any], bits: int) -> None:
         set_bit = (axes[-1] >> number(level)) & number(1)
         gray ^= set_bit * number((1 << level) - 1)
     axes ^= gray
-
-
-def _transposed_to_axes(axes: npt.NDArray[Any], bits: int) -> None:
-    """The inverse of `_axes_to_transposed`."""
-    gray = axes[-1] >> axes.dtype.type(1)
-    for column in range(len(axes) - 1, 0, -1):
-        axes[column] ^= axes[column - 1]
-    axes[0] ^= gray
-    for level in range(1, bits):
-        for column in range(len(axes) - 1, -1, -1):
-            _undo_turn(axes, column, level)
 
 
 def _undo_turn(axes: npt.NDArray[Any], column: int, level: int) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE
+from dbt.adapters.zlayout.pruning.statistics.validation import valid
 
 Groups = npt.NDArray[np.int64]
 
@@ -78,7 +79,7 @@ def merge_counts(counts: pa.Array, groups: Groups, group_count: int) -> pa.Array
     """Sums counts per group; a null makes the sum of its group null."""
     sums = np.zeros(group_count, np.int64)
     np.add.at(sums, groups, pc.fill_null(counts, 0).to_numpy(zero_copy_only=False))
-    return pa.array(sums, COUNT_TYPE, mask=_any_of(_is_null(counts), groups, group_count))
+    return pa.array(sums, COUNT_TYPE, mask=_any_of(~valid(counts), groups, group_count))
 
 
 def _without_values(stats: pa.StructArray) -> npt.NDArray[np.bool_]:
@@ -92,7 +93,7 @@ def _extreme(
     stats: pa.StructArray, side: str, without_values: npt.NDArray[np.bool_], groups: Groups, group_count: int
 ) -> tuple[pa.Array, pa.Array]:
     values, exact = stats.field(side), pc.fill_null(stats.field(f"{side}_exact"), False)
-    unknown = _any_of(_is_null(values) & ~without_values, groups, group_count)
+    unknown = _any_of(~valid(values) & ~without_values, groups, group_count)
     sortable = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
     keyed = pa.table({"group": groups, "value": sortable, "inexact": pc.cast(pc.invert(exact), pa.int8())})
     direction = "ascending" if side == "min" else "descending"
@@ -107,11 +108,6 @@ def _extreme(
     taken = pa.array(chosen, mask=(chosen < 0) | unknown)
     bound = values.take(taken)
     return bound, pc.and_(pc.fill_null(exact.take(taken), False), pc.is_valid(bound))
-
-
-def _is_null(values: pa.Array) -> npt.NDArray[np.bool_]:
-    nulls: npt.NDArray[np.bool_] = pc.is_null(values).to_numpy(zero_copy_only=False)
-    return nulls
 
 
 def _any_of(flags: npt.NDArray[np.bool_], groups: Groups, group_count: int) -> npt.NDArray[np.bool_]:

@@ -16,7 +16,14 @@ from dbt.adapters.zlayout.curve.keys import comparable, floats_of
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
-from dbt.adapters.zlayout.pruning.statistics.validation import Counts, Facts, counts_contradict, facts_of, row_counts
+from dbt.adapters.zlayout.pruning.statistics.validation import (
+    Counts,
+    Facts,
+    counts_contradict,
+    facts_of,
+    row_counts,
+    valid,
+)
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 # Number of bytes that a float64 can represent exactly.
@@ -155,7 +162,7 @@ def curve_intervals(
         return None
     first = model.curve_values([_lowest(each) for each in keys])
     last = model.curve_values([_highest(each) for each in keys])
-    open_above = [each.may_be_number & _is_null(each.maximum) & ~each.may_be_nan for each in keys]
+    open_above = [each.may_be_number & ~valid(each.maximum) & ~each.may_be_nan for each in keys]
     last[np.logical_or.reduce(open_above)] = np.iinfo(last.dtype).max
     _, positions = ranked(first, last)
     return positions[: len(first)], positions[len(first) :]
@@ -175,8 +182,3 @@ def _highest(key: Facts) -> pa.Array:
 
 def _nan(key: Facts) -> pa.Scalar:
     return pa.scalar(float("nan"), key.maximum.type)
-
-
-def _is_null(array: pa.Array) -> npt.NDArray[np.bool_]:
-    flags: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
-    return flags

@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.pruning.propagation.monotone import (
     decimal_sum,
     forgotten,
     integer_limits,
+    kept,
     monotone,
     numbers,
 )
@@ -190,7 +191,7 @@ def _float(side: pa.Array, operation: Any, constant: float | Decimal) -> Bound:
     found = numbers(side)
     with np.errstate(all="ignore"):
         values = operation(found, found.dtype.type(constant))
-    return Bound(arrow(values, side.type, side), np.ones(len(side), dtype=np.bool_))
+    return kept(arrow(values, side.type, side))
 
 
 def _chosen(condition: Flags, then: Flags, otherwise: Flags) -> Flags:

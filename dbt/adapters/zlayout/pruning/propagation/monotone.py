@@ -87,12 +87,8 @@ def forgotten(facts: Facts, where: Flags) -> Facts:
 
 def without_nan(mapped: Facts, facts: Facts) -> Facts:
     """Forgets the files that may hold NaN, for functions that do not map NaN to NaN."""
-    return replace(forgotten(mapped, facts.may_be_nan), may_be_nan=_nan_of_result(mapped, facts))
-
-
-def _nan_of_result(mapped: Facts, facts: Facts) -> Flags:
-    result: Flags = facts.may_be_nan & pa.types.is_floating(mapped.minimum.type)
-    return result
+    may_be_nan: Flags = facts.may_be_nan & pa.types.is_floating(mapped.minimum.type)
+    return replace(forgotten(mapped, facts.may_be_nan), may_be_nan=may_be_nan)
 
 
 def loosened(facts: Facts) -> Facts:
