@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve import hilbert, zorder
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.orders import hilbert_positions, interleave
 
 GROUPS_PER_FILE = 8
 QUERIES = 100
@@ -150,8 +150,8 @@ def compare_costs() -> None:
         print(f"  {what:51s}{took:8.3f}")
     for count, bits in ((2, 10), (4, 10), (8, 7)):
         codes = [rng.integers(0, 1 << bits, rows).astype(np.uint64) for _ in range(count)]
-        zorder_seconds = seconds(lambda c=codes, b=bits: zorder.interleave(c, [b] * len(c)))
-        hilbert_seconds = seconds(lambda c=codes, b=bits: hilbert.encode(c, b))
+        zorder_seconds = seconds(lambda c=codes, b=bits: interleave(c, [b] * len(c)))
+        hilbert_seconds = seconds(lambda c=codes, b=bits: hilbert_positions(c, b))
         print(f"  {f'zorder, {count} keys of {bits} bits':51s}{zorder_seconds:8.3f}")
         print(f"  {f'hilbert, {count} keys of {bits} bits':51s}{hilbert_seconds:8.3f}")
 

@@ -24,10 +24,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.index.cached_index import CachedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
-from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, In, Op, StartsWith
 from dbt.adapters.zlayout.pruning.scan import plan_scan
 from dbt.adapters.zlayout.store.local import LocalStore

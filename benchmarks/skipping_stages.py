@@ -25,9 +25,8 @@ from clustering import ROOT, make_lineitem
 from clustering_engines import session, timed
 from planning import column_stats
 
-from dbt.adapters.zlayout.index.cached_index import CachedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
-from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op
 from dbt.adapters.zlayout.pruning.scan import plan_scan
 from dbt.adapters.zlayout.store.local import LocalStore

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from cuts import equal_parts, model_of, tables
 
-from dbt.adapters.zlayout.curve import zorder
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.orders import interleave
 
 QUERIES = 60
 KINDS = ("range", "point", "box", "range and point")
@@ -31,7 +31,7 @@ class Curve:
         for key, bits in enumerate(model.bits):
             for bit in range(bits):
                 codes = [np.array([1 << bit if key == each else 0], np.uint64) for each in range(len(model.bits))]
-                self.owner[int(zorder.interleave(codes, model.bits)[0]).bit_length() - 1] = key
+                self.owner[int(interleave(codes, model.bits)[0]).bit_length() - 1] = key
 
     def corners(self, low: list[int], high: list[int]) -> tuple[int, int]:
         """Positions of a box's lowest and highest cell."""
@@ -40,7 +40,7 @@ class Curve:
             self.model.boundaries, self.model.bits, zip(low, high, strict=True), strict=True
         ):
             codes.append(boundaries.codes(boundaries.ranks_of(pa.array(ends))) >> np.uint64(boundaries.bits - bits))
-        first, last = zorder.interleave(codes, self.model.bits)
+        first, last = interleave(codes, self.model.bits)
         return int(first), int(last)
 
     def next_inside(self, position: int, low: int, high: int) -> int | None:

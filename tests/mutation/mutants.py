@@ -29,7 +29,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dbt" / "adapters" / "zlayout"
 # Texts for people are not what is tested here.
-WITHOUT = {"__init__", "reasons", "literals", "scan", "prune", "column_bounds"}
+WITHOUT = {"__init__", "literals", "scan", "prune"}
 QUICK = ["tests/unit/predicate", "tests/unit/pruning"]
 LIMIT_SECONDS = 600
 # By folder: what notices there that the quick tests do not.
@@ -38,11 +38,10 @@ OTHER_LAWS = "tests/properties/test_pruning_laws.py"
 # By module: which of its laws are tried first.
 NEAREST = {
     "arithmetic": "arithmetic",
-    "calendar": "calendars",
+    "calendar": "calendars or any_zone or any_jump",
     "monotone": "arithmetic or conversions",
     "numbers": "conversions",
     "texts": "texts",
-    "zones": "any_zone or any_jump",
 }
 
 Mutation = Callable[[ast.AST], None]

@@ -12,8 +12,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.store.inside import is_inside
 from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.store.protocol import is_inside
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import (

@@ -21,9 +21,8 @@ from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, parse_log_file_name
-from dbt.adapters.zlayout.timeline.log.runtime import Runtime
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.log.writer import Writer
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.past import missing_files, snapshot_of
 from dbt.adapters.zlayout.timeline.timeline import Timeline

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
-from dbt.adapters.zlayout.index.statistics.aligned import bounds_of_stats
+from dbt.adapters.zlayout.index.statistics.column_stats import bounds_of_stats
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
+from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 

@@ -9,15 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.index.cached_index import CachedStatistics
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
-from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
-from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
-from dbt.adapters.zlayout.index.table_index import PartitionStatistics, TableIndex
+from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, column_stats_table, stats_type
+from dbt.adapters.zlayout.index.table_index import CachedStatistics, PartitionStatistics, TableIndex
 from dbt.adapters.zlayout.predicate import And, Column, ColumnPath, Compare, Expr, Op, Unknown
-from dbt.adapters.zlayout.pruning.advice import advice_for
-from dbt.adapters.zlayout.pruning.scan import STAGES, Preselection, plan_scan
-from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, report_scan
+from dbt.adapters.zlayout.pruning.prune import advice_for
+from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 

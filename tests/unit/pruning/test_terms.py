@@ -32,8 +32,7 @@ from dbt.adapters.zlayout.predicate import (
     if_else,
 )
 from dbt.adapters.zlayout.predicate import functions as f
-from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit
-from dbt.adapters.zlayout.predicate.zone import Zone
+from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
 
 SKIP, READ, ALL_ROWS = Verdict

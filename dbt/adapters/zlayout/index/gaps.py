@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.slices import FILES, IDENTITY, live_files, verified
-from dbt.adapters.zlayout.index.statistics.aligned import cast_stats
-from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths
+from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, cast_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import SliceStore, TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous

@@ -20,8 +20,7 @@ from dbt.adapters.zlayout.index.statistics.column_stats import (
     column_stats_table,
     with_column_paths,
 )
-from dbt.adapters.zlayout.index.statistics.merge import merge_counts, merge_statistics
-from dbt.adapters.zlayout.index.statistics.partition_groups import group_rows
+from dbt.adapters.zlayout.index.statistics.merge import group_rows, merge_counts, merge_statistics
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet

@@ -1,10 +1,14 @@
-"""The metadata table of one snapshot as statistics for pruning; reading never depends on it."""
+"""The metadata table of one snapshot as statistics for pruning; reading never depends on it.
+
+A cache looks each column up once; later scans of the snapshot reuse it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -24,15 +28,16 @@ from dbt.adapters.zlayout.index.slices import (
     read_columns,
     verified,
 )
-from dbt.adapters.zlayout.index.statistics.aligned import (
+from dbt.adapters.zlayout.index.statistics.column_stats import (
+    EXAMINED,
     AlignedStatistics,
     bounds_of_partition,
     bounds_of_stats,
     cast_stats,
+    column_paths,
+    column_stats_table,
 )
-from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
-from dbt.adapters.zlayout.index.statistics.merge import fields_of, merge_counts, merge_known
-from dbt.adapters.zlayout.index.statistics.partition_groups import RowGroups, group_rows
+from dbt.adapters.zlayout.index.statistics.merge import RowGroups, fields_of, group_rows, merge_counts, merge_known
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
@@ -297,3 +302,53 @@ def _in_order(rows: pa.Array, stored_rows: int) -> bool:
     if rows.null_count or len(rows) != stored_rows:
         return False
     return bool(np.array_equal(rows.to_numpy(), np.arange(stored_rows)))
+
+
+class CachedStatistics:
+    """Caches `TableIndex.statistics` and `partition_statistics` for one list of files.
+
+    Args:
+        index: The index of the snapshot.
+        files: All files that scans are planned over.
+    """
+
+    def __init__(self, index: TableIndex, files: DataFiles) -> None:
+        self._index = index
+        self._files = files
+        self._lock = Lock()  # Spark plans in many threads
+        self._asked: set[ColumnPath] = set()
+        self._columns = AlignedStatistics(files.column("row_count").combine_chunks(), {})
+        self._asked_partitions: set[ColumnPath] = set()
+        self._partitions: PartitionStatistics | None = None
+
+    def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
+        """Returns the statistics of files; reads only columns that have not been requested before."""
+        if files is not self._files:
+            return self._index.statistics(files, columns)
+        with self._lock:
+            if missing := set(columns) - self._asked:
+                found = self._index.statistics(files, sorted(missing))
+                self._columns = _joined(self._columns, found)
+                self._asked |= missing
+            return self._columns
+
+    def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
+        """Returns the statistics of the files' partitions; reads only columns that have not been requested before."""
+        if files is not self._files:
+            return self._index.partition_statistics(files, columns)
+        with self._lock:
+            missing = set(columns) - self._asked_partitions
+            if missing or self._partitions is None:
+                found = self._index.partition_statistics(files, sorted(missing))
+                before = self._partitions
+                self._partitions = (
+                    found
+                    if before is None
+                    else PartitionStatistics(_joined(before.statistics, found.statistics), before.partition_of_file)
+                )
+                self._asked_partitions |= missing
+            return self._partitions
+
+
+def _joined(known: AlignedStatistics, more: AlignedStatistics) -> AlignedStatistics:
+    return AlignedStatistics(known.row_count, {**known.columns, **more.columns})

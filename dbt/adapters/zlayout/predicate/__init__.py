@@ -2,9 +2,13 @@
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
+    Call,
+    Column,
+    ColumnPath,
     Compare,
     Constant,
     Expr,
+    Function,
     In,
     IsNotNull,
     IsNotTrue,
@@ -16,12 +20,13 @@ from dbt.adapters.zlayout.predicate.expr import (
     Op,
     Or,
     StartsWith,
+    Term,
     Unknown,
+    Value,
     columns_of,
     if_else,
 )
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form, push_not, simplify
-from dbt.adapters.zlayout.predicate.terms import Call, Column, ColumnPath, Function, Term, Value
 
 __all__ = [
     "And",

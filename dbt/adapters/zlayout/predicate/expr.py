@@ -1,5 +1,7 @@
 """The expression tree: frozen nodes with SQL's three-valued logic and Spark's order of values.
 
+Its leaves are conditions on terms: columns, constants and functions of either.
+
 Spark's order: NaN equals NaN and is above every number, -0.0 equals 0.0, strings are ordered by their UTF-8 bytes,
 false is below true.
 """
@@ -13,33 +15,86 @@ from enum import Enum
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.literals import literal, literals
-from dbt.adapters.zlayout.predicate.terms import Column, ColumnPath, Term, column_of
+from dbt.adapters.zlayout.predicate.literals import column_name, literal, literals
 
-__all__ = [
-    "And",
-    "Column",
-    "ColumnLeaf",
-    "ColumnPath",
-    "Compare",
-    "Constant",
-    "Expr",
-    "In",
-    "IsNotNull",
-    "IsNotTrue",
-    "IsNull",
-    "IsTrue",
-    "Not",
-    "NotIn",
-    "NotStartsWith",
-    "Op",
-    "Or",
-    "StartsWith",
-    "Unknown",
-    "columns_of",
-    "if_else",
-    "leaves",
-]
+ColumnPath = tuple[str, ...]
+"""``('a',)`` is a top-level column, ``('a', 'b')`` field b of struct a; a column named "a.b" is ``('a.b',)``."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column in a condition.
+
+    Attributes:
+        path: Its path in the table's schema.
+        type: Arrow type as Spark stores it: bool, int8 to int64, float32, float64, decimal128, date32,
+            ``timestamp('us', 'UTC')`` for TIMESTAMP, ``timestamp('us')`` for TIMESTAMP_NTZ, string or binary.
+    """
+
+    path: ColumnPath
+    type: pa.DataType
+
+    def sql(self) -> str:
+        """Returns the name, with backquotes where needed."""
+        return column_name(self.path)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A constant; may be null."""
+
+    scalar: pa.Scalar
+
+    @property
+    def type(self) -> pa.DataType:
+        """Arrow type of the value."""
+        return self.scalar.type
+
+    def sql(self) -> str:
+        """Returns the value as a literal."""
+        return literal(self.scalar)
+
+
+@dataclass(frozen=True)
+class Function(ABC):
+    """A function of one argument whose other arguments are constants; the result for null is null.
+
+    Attributes:
+        type: Arrow type of the result.
+    """
+
+    type: pa.DataType
+
+    @abstractmethod
+    def sql(self, argument: str) -> str:
+        """Returns a call of the function as SQL."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function applied to a term."""
+
+    function: Function
+    argument: Term
+
+    @property
+    def type(self) -> pa.DataType:
+        """Arrow type of the result."""
+        return self.function.type
+
+    def sql(self) -> str:
+        """Returns the call as SQL."""
+        return self.function.sql(self.argument.sql())
+
+
+Term = Column | Value | Call
+
+
+def column_of(term: Term) -> Column | None:
+    """Returns the column inside a term; None for a constant."""
+    while isinstance(term, Call):
+        term = term.argument
+    return term if isinstance(term, Column) else None
 
 
 class Op(Enum):
@@ -234,6 +289,8 @@ class IsNotTrue(Expr):
 
 
 ColumnLeaf = Compare | In | NotIn | IsNull | IsNotNull | StartsWith | NotStartsWith
+
+
 """A condition on one term."""
 
 

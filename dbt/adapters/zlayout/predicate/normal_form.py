@@ -25,9 +25,9 @@ from dbt.adapters.zlayout.predicate.expr import (
     Op,
     Or,
     StartsWith,
+    Term,
     Unknown,
 )
-from dbt.adapters.zlayout.predicate.terms import Term
 
 # From this many alternatives on, equality comparisons of one term are merged into one IN list.
 MERGED_FROM = 20
@@ -61,7 +61,18 @@ def normal_form(expr: Expr) -> Expr:
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     """Splits the expression at its top-level ANDs; TRUE has no conjuncts."""
-    return tuple(part for part in _flattened(expr, And) if part != TRUE)
+    return tuple(part for part in flattened(expr, And) if part != TRUE)
+
+
+def flattened(expr: Expr, kind: type[And] | type[Or]) -> Iterator[Expr]:
+    """Yields the parts that ANDs, or ORs, of any depth join, from left to right."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, And | Or) and isinstance(node, kind):
+            pending.extend(reversed(node.children))
+        else:
+            yield node
 
 
 def push_not(expr: Expr) -> Expr:
@@ -75,7 +86,7 @@ def _pushed(expr: Expr, negated: bool) -> Expr:
     if isinstance(expr, And | Or):
         kind = And if isinstance(expr, And) else Or
         # Flattens chains of one kind instead of recursing: generated SQL has chains of thousands.
-        children = tuple(_pushed(child, negated) for child in _flattened(expr, kind))
+        children = tuple(_pushed(child, negated) for child in flattened(expr, kind))
         return (Or if (kind is And) == negated else And)(children)
     if isinstance(expr, IsTrue | IsNotTrue):
         # Both are TRUE or FALSE and never NULL, so each is the negation of the other.
@@ -132,9 +143,9 @@ def simplify(expr: Expr) -> Expr:
 
 def _folded(kind: type[And] | type[Or], expr: Expr, *, neutral: Constant, absorbing: Constant) -> Expr:
     kept: list[Expr] = []
-    for part in _flattened(expr, kind):
+    for part in flattened(expr, kind):
         # Simplifying can turn a child into this kind: Or((And((a, b)),)) is And((a, b)).
-        for child in _flattened(simplify(part), kind):
+        for child in flattened(simplify(part), kind):
             if child == absorbing:
                 return absorbing
             if child != neutral and not (child == NULL and NULL in _constants(kept)):
@@ -171,13 +182,3 @@ def _simple_leaf(leaf: Expr) -> Expr:
     if isinstance(leaf, StartsWith | NotStartsWith) and not leaf.prefix.is_valid:
         return NULL
     return leaf
-
-
-def _flattened(expr: Expr, kind: type[And] | type[Or]) -> Iterator[Expr]:
-    pending = [expr]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, And | Or) and isinstance(node, kind):
-            pending.extend(reversed(node.children))
-        else:
-            yield node

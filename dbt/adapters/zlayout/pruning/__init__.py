@@ -5,7 +5,8 @@ Statistics that are missing, contradictory or of another type, functions without
 Each conjunct is evaluated separately, so a doubt about one does not weaken the others.
 """
 
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport, Pruned, prune, verdicts
+from dbt.adapters.zlayout.pruning.evaluation import verdicts
+from dbt.adapters.zlayout.pruning.prune import ConjunctReport, Pruned, prune
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Statistics
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 

@@ -6,12 +6,23 @@ Costs are those of the predicate expanded to a tree, computed without expanding 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.zlayout.predicate.expr import And, ColumnLeaf, Expr, IsNotTrue, IsTrue, Not, Or, Unknown, leaves
-from dbt.adapters.zlayout.predicate.normal_form import normal_form
-from dbt.adapters.zlayout.predicate.terms import Call, Term
+from dbt.adapters.zlayout.predicate.expr import (
+    And,
+    Call,
+    ColumnLeaf,
+    Expr,
+    IsNotTrue,
+    IsTrue,
+    Not,
+    Or,
+    Term,
+    Unknown,
+    leaves,
+)
+from dbt.adapters.zlayout.predicate.normal_form import flattened, normal_form
 
 _MOST_CHARACTERS = 200
 
@@ -67,13 +78,13 @@ def bounded(expr: Expr, file_count: int, limits: Limits = LIMITS) -> Expr:
 def _affordable(expr: Expr, file_count: int, limits: Limits) -> Expr:
     """Keeps conjuncts from left to right as long as each fits into what the previous ones have left."""
     known: dict[int, Cost] = {}
-    whole = _cost(expr, known)
+    whole = cost_of(expr, known)
     left = min(limits.parts, limits.vectors // max(file_count, 1))
     if whole.parts <= left and whole.depth <= limits.depth and whole.calls <= limits.calls:
         return expr
     kept: list[Expr] = []
-    for part in _conjuncts(expr):
-        cost = _cost(part, known)
+    for part in flattened(expr, And):
+        cost = cost_of(part, known)
         why_not = _why_not(cost, left, file_count, limits)
         if why_not is None:
             left -= cost.parts
@@ -82,11 +93,6 @@ def _affordable(expr: Expr, file_count: int, limits: Limits) -> Expr:
             kept.append(Unknown("the conditions that follow", f"there are more than {limits.parts:,} conditions"))
             break
     return And(tuple(kept))
-
-
-def cost_of(expr: Expr) -> Cost:
-    """Returns the cost of an expression; takes time in proportion to the objects in memory, not to the tree."""
-    return _cost(expr, {})
 
 
 def _why_not(cost: Cost, left: int, file_count: int, limits: Limits) -> str | None:
@@ -101,7 +107,14 @@ def _why_not(cost: Cost, left: int, file_count: int, limits: Limits) -> str | No
     return None
 
 
-def _cost(expr: Expr, known: dict[int, Cost]) -> Cost:
+def cost_of(expr: Expr, known: dict[int, Cost] | None = None) -> Cost:
+    """Returns the cost of an expression; takes time in proportion to the objects in memory, not to the tree.
+
+    Args:
+        expr: The expression; its objects stay alive as long as ``known`` is used.
+        known: Costs of objects by id, extended by those of the expression.
+    """
+    known = {} if known is None else known
     pending = [expr]
     while pending:
         node = pending[-1]
@@ -137,16 +150,6 @@ def _calls(term: Term) -> int:
     while isinstance(term, Call):
         term, count = term.argument, count + 1
     return count
-
-
-def _conjuncts(expr: Expr) -> Iterator[Expr]:
-    pending = [expr]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, And):
-            pending.extend(reversed(node.children))
-        else:
-            yield node
 
 
 def _beginning(expr: Expr) -> str:

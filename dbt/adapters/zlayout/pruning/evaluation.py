@@ -5,22 +5,30 @@ from __future__ import annotations
 from functools import reduce
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
+    Call,
+    Column,
     ColumnLeaf,
+    ColumnPath,
     Constant,
     Expr,
+    Function,
     IsNotTrue,
     IsTrue,
     Not,
     Or,
+    Term,
     Unknown,
+    Value,
+    column_of,
     columns_of,
 )
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.predicate.terms import Call, Column, ColumnPath, Function, Term, Value, column_of
+from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.leaves import match
 from dbt.adapters.zlayout.pruning.propagation import propagate
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Statistics
@@ -33,6 +41,20 @@ from dbt.adapters.zlayout.pruning.statistics.validation import (
     row_counts,
 )
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of
+
+
+def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
+    """Returns a verdict for each file.
+
+    Args:
+        expr: Any predicate; parts that are not understood keep files.
+        statistics: Of n files or partitions.
+
+    Returns:
+        int8, length n, each a `Verdict`.
+    """
+    normal = normal_form(expr)
+    return Evaluation(normal, statistics).match(normal).verdicts()
 
 
 class Evaluation:

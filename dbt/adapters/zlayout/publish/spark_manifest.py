@@ -1,4 +1,7 @@
-"""Spark's manifest: the log of its file sink, which every Spark session reads instead of listing the folder."""
+"""Spark's manifest: the log of its file sink, which every Spark session reads instead of listing the folder.
+
+A manifest without a log shows that the log of the folder was lost.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,12 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import escaped, qualified
-from dbt.adapters.zlayout.timeline.files.naming import SPARK_MANIFEST_FOLDER
+from dbt.adapters.zlayout.timeline.files.naming import (
+    METADATA_FOLDER,
+    SPARK_MANIFEST_FOLDER,
+    deletes_file_instant,
+    parse_log_file_name,
+)
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -21,6 +29,12 @@ _MANIFEST = re.compile(r"(\d+)\.compact")
 _OF_A_STREAM = re.compile(r"\d+")
 _HEADER = "v1"
 _BLOCK_SIZE_BYTES = 128 * 1024 * 1024
+_REBUILD = "rebuild with --full-refresh, which leaves this folder untouched"
+_ADOPT = (
+    "To keep them, run ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True): they begin a new log. Or "
+    + _REBUILD
+)
+_HAS_LOGS = "Some of them are logs of a merge_on_read table, which cannot be adopted: " + _REBUILD
 
 
 def manifest_path(version: int) -> str:
@@ -165,3 +179,39 @@ def _names(store: Store) -> list[str]:
         return [file.path.rpartition("/")[2] for file in store.list(SPARK_MANIFEST_FOLDER)]
     except FileMissingError:
         return []
+
+
+def check_log_not_lost(store: Store) -> None:
+    """Refuse a folder that has no log but a manifest of this adapter.
+
+    Raises:
+        CorruptError: The folder is in that state; the message names what is left and the next step.
+    """
+    left = listed_paths(store)
+    if left is not None:
+        raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS if _has_logs(left[1]) else _ADOPT}")
+
+
+def paths_to_adopt(store: Store) -> list[str] | None:
+    """Return the files listed by the manifest of a folder without a log; None if there is no manifest.
+
+    Raises:
+        CorruptError: Some are log files, which cannot be read on their own.
+    """
+    left = listed_paths(store)
+    if left is None:
+        return None
+    if _has_logs(left[1]):
+        raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS}")
+    return left[1]
+
+
+def _problem(store: Store, version: int, paths: list[str]) -> str:
+    return (
+        f"{store.root_uri}: the log in {METADATA_FOLDER} is gone, and the history with it. "
+        f"{manifest_path(version)} is left: queries still read version {version}, {len(paths):,} files"
+    )
+
+
+def _has_logs(paths: list[str]) -> bool:
+    return any(parse_log_file_name(path) or deletes_file_instant(path) for path in paths)

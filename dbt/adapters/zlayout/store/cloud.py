@@ -14,9 +14,14 @@ from obstore.exceptions import BaseError
 from obstore.store import from_url
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError
-from dbt.adapters.zlayout.store.inside import check_inside
-from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, StoredFiles, too_large
-from dbt.adapters.zlayout.store.scratch import LocalScratch
+from dbt.adapters.zlayout.store.protocol import (
+    MOST_BYTES_READ,
+    LocalScratch,
+    StoredFile,
+    StoredFiles,
+    check_inside,
+    too_large,
+)
 from dbt.adapters.zlayout.store.uri import escaped
 
 if TYPE_CHECKING:

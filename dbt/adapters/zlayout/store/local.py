@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError, UnsupportedError
-from dbt.adapters.zlayout.store.inside import check_inside
-from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, StoredFiles, too_large
+from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, StoredFiles, check_inside, too_large
 from dbt.adapters.zlayout.store.uri import escaped
 
 SCRATCH_FOLDER = ".zlayout/staging"

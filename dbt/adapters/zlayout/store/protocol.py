@@ -1,13 +1,25 @@
-"""The store protocol: what the timeline, the index and the writers need from a place that holds files."""
+"""The store protocol: what the timeline, the index and the writers need from a place that holds files.
+
+Here is also what all stores share: safe paths, the size of the largest file and a local scratch folder.
+"""
 
 from __future__ import annotations
 
+import re
+import tempfile
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from dbt.adapters.zlayout.errors import StoreError
+
+# Metadata of a million files takes some hundred megabytes; a larger file that is read whole must be damaged.
+MOST_BYTES_READ = 2 << 30
+
+# An empty segment (also at the start of an absolute path), '.' or '..'.
+_LEADS_OUT = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\x00", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -26,9 +38,6 @@ class StoredFile:
 
 
 StoredFiles = list[StoredFile]
-
-# Metadata of a million files takes some hundred megabytes; a larger file that is read whole must be damaged.
-MOST_BYTES_READ = 2 << 30
 
 
 def too_large(path: str, size_bytes: int) -> StoreError:
@@ -129,3 +138,32 @@ class Store(Protocol):
     def local_scratch(self) -> Path:
         """Return an existing local folder for unfinished files, on the store's own file system if that is local."""
         ...
+
+
+def is_inside(path: str) -> bool:
+    """Return whether a path is the canonical path of a file below the root."""
+    return _LEADS_OUT.search(path) is None
+
+
+def check_inside(path: str) -> None:
+    """Check that a path is below the root.
+
+    Raises:
+        StoreError: It is absolute, or has a segment that is empty, '.' or '..': it may lead out of the table's folder.
+    """
+    if not is_inside(path):
+        raise StoreError(f"{path!r} is no path of a file below the table's folder; nothing is done with it")
+
+
+class LocalScratch:
+    """A folder for unfinished files, created on first use and deleted with its owner."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def path(self) -> Path:
+        """Return the existing folder."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="zlayout-")
+            weakref.finalize(self, self._folder.cleanup)
+        return Path(self._folder.name)

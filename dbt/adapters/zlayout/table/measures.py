@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.read.explain import explain_predicate, nothing_m
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import skipped_percent
-from dbt.adapters.zlayout.timeline.log.properties import row_count
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:

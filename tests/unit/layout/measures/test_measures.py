@@ -8,7 +8,7 @@ import pytest
 from measured_files import bounds, files, statistics
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics
+from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
 from dbt.adapters.zlayout.layout.measures.measures import clustering_of
 
 A, B = ("a",), ("s", "b c")

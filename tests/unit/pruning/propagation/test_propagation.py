@@ -13,12 +13,18 @@ import pytest
 
 from dbt.adapters.zlayout.predicate import Function
 from dbt.adapters.zlayout.predicate import functions as f
-from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit
-from dbt.adapters.zlayout.predicate.zone import Zone
+from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.pruning.propagation import propagate
-from dbt.adapters.zlayout.pruning.propagation.decimals import decimal_product, decimal_sum
-from dbt.adapters.zlayout.pruning.propagation.monotone import forgotten, without_nan
-from dbt.adapters.zlayout.pruning.propagation.vectors import DAY_US, FARTHEST_US, integer_limits, near
+from dbt.adapters.zlayout.pruning.propagation.monotone import (
+    DAY_US,
+    FARTHEST_US,
+    decimal_product,
+    decimal_sum,
+    forgotten,
+    integer_limits,
+    near,
+    without_nan,
+)
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 
 NARROW, WIDE = pa.decimal128(10, 2), pa.decimal128(38, 0)

@@ -62,9 +62,9 @@ def test_a_slice_is_one_base_and_its_logs_in_order():
     )
     first, second = slices_with_logs(files)
     assert first.paths == (base, logs[2], logs[1], logs[0])
-    assert (first.base_instant, first.log_instants) == (T1, (T2, T3))
+    assert first.log_instants == (T2, T3)
     assert (first.log_bytes, first.size_bytes) == (30, 40)
-    assert (second.base, second.base_instant, second.paths) == (None, T2, (alone,))
+    assert (second.base, second.paths) == (None, (alone,))
     assert groups_with_logs(files) == {GROUP, OTHER}
     assert without_logs(files)["path"].to_pylist() == ["plain"]
     assert base_files(files)["path"].to_pylist() == [base, "plain"]
@@ -99,11 +99,6 @@ def test_a_file_of_others_is_no_log_whatever_it_ends_in():
 def test_the_same_group_in_two_partitions_makes_two_slices():
     files = [file_at(log_file_path(f"p={each}", GROUP, T1, 0), partition=(("p", each),)) for each in "yx"]
     assert [each.partition for each in slices_with_logs(DataFiles.of(files, ("p",)))] == [(("p", "x"),), (("p", "y"),)]
-
-
-def test_a_base_of_others_tells_no_instant():
-    files = DataFiles.of([file_at("part-0.parquet"), file_at(log_file_path("", GROUP, T1, 0))])
-    assert slices_with_logs(files)[0].base_instant is None
 
 
 def begun(table, operation, action=Action.COMMIT):

@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
-from dbt.adapters.zlayout.timeline.log.runtime import Runtime
-from dbt.adapters.zlayout.timeline.log.writer import Writer
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean, store_time_ms
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import list_pending

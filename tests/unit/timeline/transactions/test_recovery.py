@@ -23,8 +23,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     data_file_path,
     log_path,
 )
-from dbt.adapters.zlayout.timeline.log.runtime import Runtime
-from dbt.adapters.zlayout.timeline.log.writer import Writer, process_start
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer, process_start
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import Pending, Plan, list_pending, state_path

@@ -1,15 +1,23 @@
-"""Column statistics in Arrow: one struct column per tracked column, with the column paths in the schema's metadata."""
+"""Column statistics in Arrow: one struct column per tracked column, with the column paths in the schema's metadata.
+
+Tables of different files are stacked, whatever columns each has. Pruning reads them aligned with files or partitions.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.index.statistics.partitions import PartitionValues
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 
 COUNT_TYPE = pa.int64()
 EXAMINED = "examined"
@@ -77,3 +85,113 @@ def column_paths(schema: pa.Schema) -> dict[ColumnPath, str]:
     if version != _FORMAT:
         raise CorruptError(f"an index slice has format {version}; this version reads format {_FORMAT}")
     return {path: f"c{number}" for number, path in enumerate(paths)}
+
+
+@dataclass(frozen=True)
+class AlignedStatistics:
+    """Statistics of n files or n partitions, in their order.
+
+    Attributes:
+        row_count: int64, length n; null where unknown.
+        columns: Bounds and counts of each known column, arrays of length n.
+    """
+
+    row_count: pa.Array
+    columns: Mapping[ColumnPath, ColumnBounds]
+
+    def column(self, path: ColumnPath) -> ColumnBounds | None:
+        """Returns the column's statistics; None if nothing is known about it."""
+        return self.columns.get(path)
+
+
+def bounds_of_stats(stats: pa.StructArray) -> ColumnBounds:
+    """Converts the struct of a slice to bounds; null rows become unknown."""
+    low, high = stats.field("min"), stats.field("max")
+    return ColumnBounds(
+        type=low.type,
+        minimum=low,
+        maximum=high,
+        minimum_exact=pc.fill_null(stats.field("min_exact"), False),
+        maximum_exact=pc.fill_null(stats.field("max_exact"), False),
+        null_count=stats.field("null_count"),
+        nan_count=stats.field("nan_count"),
+    )
+
+
+def bounds_of_partition(values: PartitionValues, row_count: pa.Array) -> ColumnBounds:
+    """Returns a partition column as statistics: all rows of a file have the same value."""
+    kind = values.values.type
+    present = pc.is_valid(values.values)
+    nan = pc.and_(present, pc.is_nan(values.values)) if pa.types.is_floating(kind) else pa.repeat(False, len(present))
+    nan = pc.fill_null(nan, False)
+    unknown, zero = pa.scalar(None, COUNT_TYPE), pa.scalar(0, COUNT_TYPE)
+    bound = pc.if_else(nan, pa.scalar(None, kind), values.values)
+    exact = pc.is_valid(bound)
+    nulls = pc.if_else(present, zero, pc.if_else(values.known, row_count, unknown))
+    nans = pc.if_else(values.known, pc.if_else(nan, row_count, zero), unknown)
+    return ColumnBounds(kind, bound, bound, exact, exact, nulls, nans)
+
+
+def cast_stats(stats: pa.StructArray, column_type: pa.DataType) -> pa.StructArray:
+    """Converts the bounds to another type; bounds that the type cannot represent exactly become unknown."""
+    if stats.type.field("min").type == column_type:
+        return stats
+    try:
+        low, high = (stats.field(side).cast(column_type) for side in ("min", "max"))
+    except pa.ArrowException:
+        low = high = pa.nulls(len(stats), column_type)
+    rest = [stats.field(name) for name in ("min_exact", "max_exact", "null_count", "nan_count", "value_count")]
+    return pa.StructArray.from_arrays([low, high, *rest], fields=list(stats_type(column_type)))
+
+
+def stacked(tables: Sequence[pa.Table]) -> pa.Table:
+    """Returns the rows of several tables of column statistics as one table.
+
+    Args:
+        tables: As returned by `footer_table`, each of other files; if they disagree on a column's type, that of the
+            last table that has the column is used.
+
+    Returns:
+        One such table with the columns of all tables; columns that a table lacks are unknown for its files.
+    """
+    names = [column_paths(each.schema) for each in tables]
+    paths = list(dict.fromkeys(path for each in names for path in each))
+    structs = []
+    for path in paths:
+        holder = max(number for number, each in enumerate(names) if path in each)
+        kind = tables[holder].schema.field(names[holder][path]).type
+        parts = [
+            cast_stats(contiguous(table.column(known[path])), kind.field("min").type)
+            if path in known
+            else pa.nulls(table.num_rows, kind)
+            for table, known in zip(tables, names, strict=True)
+        ]
+        structs.append(pa.concat_arrays(parts))
+    row_paths, examined = (
+        pa.concat_arrays([contiguous(each.column(name)) for each in tables]) for name in ("path", EXAMINED)
+    )
+    return column_stats_table(row_paths, paths, structs, examined)
+
+
+def with_null_columns(
+    column_stats: pa.Table, paths: pa.Array, row_counts: pa.Array, columns: Sequence[TrackedColumn]
+) -> pa.Table:
+    """Adds columns that are null in every row of every file.
+
+    Args:
+        column_stats: Statistics of some of the files.
+        paths: All files.
+        row_counts: Rows of each file.
+        columns: Columns that the files lack.
+    """
+    found = pc.index_in(paths, value_set=contiguous(column_stats.column("path")))
+    known = column_paths(column_stats.schema)
+    structs = {path: contiguous(column_stats.column(name)).take(found) for path, name in known.items()}
+    zeros = pa.repeat(pa.scalar(0, COUNT_TYPE), len(paths))
+    for column in columns:
+        kind = stats_type(column.type)
+        bound, exact = pa.nulls(len(paths), column.type), pa.repeat(False, len(paths))
+        fields = [bound, bound, exact, exact, row_counts, zeros, row_counts]
+        structs[column.path] = pa.StructArray.from_arrays(fields, fields=list(kind))
+    examined = contiguous(column_stats.column(EXAMINED)).take(found)
+    return column_stats_table(paths, list(structs), list(structs.values()), examined)

@@ -1,6 +1,9 @@
-"""Merging of file statistics: associative and commutative; unknown values stay unknown."""
+"""Merging of file statistics by partition: associative and commutative; unknown values stay unknown."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +11,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE
+from dbt.adapters.zlayout.pruning.statistics.validation import valid
 
 Groups = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Groups of rows with equal values.
+
+    Attributes:
+        group_of_row: The group of each row; groups are numbered by first appearance.
+        first_rows: The first row of each group.
+    """
+
+    group_of_row: npt.NDArray[np.int64]
+    first_rows: npt.NDArray[np.int64]
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups."""
+        return len(self.first_rows)
+
+
+def group_rows(columns: Sequence[pa.Array], row_count: int) -> RowGroups:
+    """Groups rows by equal values; nulls are equal to each other.
+
+    Args:
+        columns: Partition columns as text; without columns all rows form one group.
+        row_count: Length of each.
+    """
+    codes = np.zeros(row_count, np.int64)
+    for column in columns:
+        encoded = pc.dictionary_encode(column, null_encoding="encode")
+        codes = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
+        # Renumbered for each column, so that many columns do not overflow.
+        codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
+    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    number = np.empty_like(by_appearance)
+    number[by_appearance] = np.arange(len(by_appearance))
+    return RowGroups(number[group.reshape(-1)].astype(np.int64), first[by_appearance].astype(np.int64))
 
 
 def merge_statistics(stats: pa.StructArray, groups: Groups, group_count: int) -> pa.StructArray:
@@ -37,7 +79,7 @@ def merge_counts(counts: pa.Array, groups: Groups, group_count: int) -> pa.Array
     """Sums counts per group; a null makes the sum of its group null."""
     sums = np.zeros(group_count, np.int64)
     np.add.at(sums, groups, pc.fill_null(counts, 0).to_numpy(zero_copy_only=False))
-    return pa.array(sums, COUNT_TYPE, mask=_any_of(_is_null(counts), groups, group_count))
+    return pa.array(sums, COUNT_TYPE, mask=_any_of(~valid(counts), groups, group_count))
 
 
 def _without_values(stats: pa.StructArray) -> npt.NDArray[np.bool_]:
@@ -51,7 +93,7 @@ def _extreme(
     stats: pa.StructArray, side: str, without_values: npt.NDArray[np.bool_], groups: Groups, group_count: int
 ) -> tuple[pa.Array, pa.Array]:
     values, exact = stats.field(side), pc.fill_null(stats.field(f"{side}_exact"), False)
-    unknown = _any_of(_is_null(values) & ~without_values, groups, group_count)
+    unknown = _any_of(~valid(values) & ~without_values, groups, group_count)
     sortable = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
     keyed = pa.table({"group": groups, "value": sortable, "inexact": pc.cast(pc.invert(exact), pa.int8())})
     direction = "ascending" if side == "min" else "descending"
@@ -66,11 +108,6 @@ def _extreme(
     taken = pa.array(chosen, mask=(chosen < 0) | unknown)
     bound = values.take(taken)
     return bound, pc.and_(pc.fill_null(exact.take(taken), False), pc.is_valid(bound))
-
-
-def _is_null(values: pa.Array) -> npt.NDArray[np.bool_]:
-    nulls: npt.NDArray[np.bool_] = pc.is_null(values).to_numpy(zero_copy_only=False)
-    return nulls
 
 
 def _any_of(flags: npt.NDArray[np.bool_], groups: Groups, group_count: int) -> npt.NDArray[np.bool_]:

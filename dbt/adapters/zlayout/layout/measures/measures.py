@@ -12,13 +12,11 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.measures.curve_intervals import curve_intervals
 from dbt.adapters.zlayout.layout.measures.depth import Overlap, box_overlap, interval_overlap
 from dbt.adapters.zlayout.layout.measures.expected import RowRanges, files_of_a_range, files_of_a_row, row_ranges
-from dbt.adapters.zlayout.layout.measures.spans import Spans, spans_of, validated
+from dbt.adapters.zlayout.layout.measures.spans import Spans, curve_intervals, spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
-from dbt.adapters.zlayout.pruning.statistics.some_files import SomeStatistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import SomeStatistics, Statistics
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # By name of a random range condition, the share of rows that it selects in each column.

@@ -1,8 +1,8 @@
-"""Spans: the range of a column that each file covers, as ranks among the bounds of all files."""
+"""Spans: the range of a column, or of the curve, that each file covers, as ranks among the bounds of all files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -10,15 +10,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.curve.keys import comparable, floats_of
+from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
-from dbt.adapters.zlayout.pruning.statistics.validation import Counts, Facts, counts_contradict, facts_of, row_counts
+from dbt.adapters.zlayout.pruning.statistics.validation import (
+    Counts,
+    Facts,
+    counts_contradict,
+    facts_of,
+    row_counts,
+    valid,
+)
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 # Number of bytes that a float64 can represent exactly.
 _TEXT_DIGITS = 6
+_BOUNDED_BY_CORNERS = ("zorder", "linear")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,3 +142,43 @@ def _numbers_of_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     for place, column in enumerate(digits[:, start : start + _TEXT_DIGITS].T):
         numbers += column * 256.0 ** (_TEXT_DIGITS - 1 - place)
     return numbers
+
+
+def curve_intervals(
+    model: CurveModel, keys: Sequence[Facts]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """Returns the curve intervals of n files.
+
+    A position on a z-order or linear curve increases with each key, so the corners of a box bound those of its rows.
+
+    Args:
+        model: The curve.
+        keys: The validated statistics of each key.
+
+    Returns:
+        Ranks of the lowest and the highest position, int64[n] each; None for a curve that corners do not bound.
+    """
+    if model.curve not in _BOUNDED_BY_CORNERS or not keys:
+        return None
+    first = model.curve_values([_lowest(each) for each in keys])
+    last = model.curve_values([_highest(each) for each in keys])
+    open_above = [each.may_be_number & ~valid(each.maximum) & ~each.may_be_nan for each in keys]
+    last[np.logical_or.reduce(open_above)] = np.iinfo(last.dtype).max
+    _, positions = ranked(first, last)
+    return positions[: len(first)], positions[len(first) :]
+
+
+def _lowest(key: Facts) -> pa.Array:
+    """Returns the smallest value; null, which sorts first, where it is unknown."""
+    only_nan = ~key.may_be_number & key.may_be_nan
+    low = pc.if_else(pa.array(only_nan), _nan(key), key.minimum) if only_nan.any() else key.minimum
+    return pc.if_else(pa.array(key.may_be_null), pa.scalar(None, low.type), low)
+
+
+def _highest(key: Facts) -> pa.Array:
+    """Returns the largest value; NaN sorts last."""
+    return pc.if_else(pa.array(key.may_be_nan), _nan(key), key.maximum) if key.may_be_nan.any() else key.maximum
+
+
+def _nan(key: Facts) -> pa.Scalar:
+    return pa.scalar(float("nan"), key.maximum.type)

@@ -10,7 +10,7 @@ from typing import Any
 from dbt.adapters.zlayout.config.settings import CompactionStrategy
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile
-from dbt.adapters.zlayout.timeline.files.paths import data_paths
+from dbt.adapters.zlayout.timeline.files.naming import data_paths
 from dbt.adapters.zlayout.timeline.log.file_slices import FileSlice, Partition
 
 _FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.zlayout.predicate import functions as f
-from dbt.adapters.zlayout.predicate.terms import Function
-from dbt.adapters.zlayout.pruning.propagation import arithmetic, calendar, numbers, texts, zones
+from dbt.adapters.zlayout.predicate.expr import Function
+from dbt.adapters.zlayout.pruning.propagation import arithmetic, calendar, numbers, texts
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 
 _RULES: Mapping[type[Function], Callable[[Any, Facts], Facts | None]] = {
@@ -15,9 +15,9 @@ _RULES: Mapping[type[Function], Callable[[Any, Facts], Facts | None]] = {
     f.Convert: numbers.convert,
     f.FoldedCase: texts.folded_case,
     f.FromTicks: calendar.from_ticks,
-    f.InstantOf: zones.instant_of,
+    f.InstantOf: calendar.instant_of,
     f.LastDay: calendar.last_day,
-    f.LocalTime: zones.local_time,
+    f.LocalTime: calendar.local_time,
     f.Negate: arithmetic.negate,
     f.Over: arithmetic.over,
     f.PartOf: calendar.part_of,

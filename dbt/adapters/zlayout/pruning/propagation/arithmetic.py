@@ -11,9 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.functions import Absolute, Negate, Over, Plus, Remainder, Times
-from dbt.adapters.zlayout.pruning.propagation.decimals import decimal_product, decimal_sum
-from dbt.adapters.zlayout.pruning.propagation.monotone import Bound, forgotten, monotone
-from dbt.adapters.zlayout.pruning.propagation.vectors import arrow, bound, integer_limits, numbers
+from dbt.adapters.zlayout.pruning.propagation.monotone import (
+    Bound,
+    arrow,
+    bound,
+    decimal_product,
+    decimal_sum,
+    forgotten,
+    integer_limits,
+    kept,
+    monotone,
+    numbers,
+)
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts, valid
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
@@ -182,7 +191,7 @@ def _float(side: pa.Array, operation: Any, constant: float | Decimal) -> Bound:
     found = numbers(side)
     with np.errstate(all="ignore"):
         values = operation(found, found.dtype.type(constant))
-    return Bound(arrow(values, side.type, side), np.ones(len(side), dtype=np.bool_))
+    return kept(arrow(values, side.type, side))
 
 
 def _chosen(condition: Flags, then: Flags, otherwise: Flags) -> Flags:

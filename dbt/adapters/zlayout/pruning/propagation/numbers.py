@@ -9,9 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.functions import Convert, Rounded, Rounding
-from dbt.adapters.zlayout.pruning.propagation.decimals import fitted
-from dbt.adapters.zlayout.pruning.propagation.monotone import Bound, kept, loosened, monotone, within, without_nan
-from dbt.adapters.zlayout.pruning.propagation.vectors import DAY_US, arrow, bound, integer_limits, near, numbers
+from dbt.adapters.zlayout.pruning.propagation.monotone import (
+    DAY_US,
+    Bound,
+    arrow,
+    bound,
+    fitted,
+    integer_limits,
+    kept,
+    loosened,
+    monotone,
+    near,
+    numbers,
+    within,
+    without_nan,
+)
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts, flags
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896

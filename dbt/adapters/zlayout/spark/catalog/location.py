@@ -14,14 +14,20 @@ from dbt.adapters.zlayout.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
-from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost
+from dbt.adapters.zlayout.publish.spark_manifest import check_log_not_lost
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, check_table_name
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.store.opening import place_problem
 from dbt.adapters.zlayout.store.uri import without_login
-from dbt.adapters.zlayout.timeline.files.nested_tables import check_not_inside_a_table, check_removable
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file, read_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import (
+    Level,
+    TableFile,
+    check_not_inside_a_table,
+    check_removable,
+    create_table_file,
+    read_table_file,
+)
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 

@@ -9,8 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate import functions as f
-from dbt.adapters.zlayout.predicate.functions import Rounding
-from dbt.adapters.zlayout.predicate.zone import Zone
+from dbt.adapters.zlayout.predicate.functions import Rounding, Zone
 from dbt.adapters.zlayout.spark.catalyst.reading import Chain, Reading, sides_of, unary
 from dbt.adapters.zlayout.spark.catalyst.times import TIME_FUNCTIONS, from_instant, to_instant, zone_at
 from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError, integer_of, scalar_of

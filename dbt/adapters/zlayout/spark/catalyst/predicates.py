@@ -26,10 +26,10 @@ from dbt.adapters.zlayout.predicate.expr import (
     Op,
     Or,
     StartsWith,
+    Term,
     Unknown,
     if_else,
 )
-from dbt.adapters.zlayout.predicate.terms import Term
 from dbt.adapters.zlayout.pruning.bounding import bounded
 from dbt.adapters.zlayout.spark.catalyst.terms import TermReader
 from dbt.adapters.zlayout.spark.catalyst.tree import (

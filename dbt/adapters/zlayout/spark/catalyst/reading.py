@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.terms import Function
+from dbt.adapters.zlayout.predicate.expr import Function
 from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError
 
 Chain = Sequence[Function]

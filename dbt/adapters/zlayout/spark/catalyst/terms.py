@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.expr import And, Compare, Expr, IsNotNull, Not, Op
-from dbt.adapters.zlayout.predicate.terms import Call, Column, Term, Value
+from dbt.adapters.zlayout.predicate.expr import And, Call, Column, Compare, Expr, IsNotNull, Not, Op, Term, Value
 from dbt.adapters.zlayout.spark.catalyst.functions import FUNCTIONS
 from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, scalar_of
 from dbt.adapters.zlayout.spark.schema.types import SparkField, type_word

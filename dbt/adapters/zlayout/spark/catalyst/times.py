@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate import functions as f
-from dbt.adapters.zlayout.predicate.functions import CalendarPart, TimeUnit
-from dbt.adapters.zlayout.predicate.zone import Zone
+from dbt.adapters.zlayout.predicate.functions import CalendarPart, TimeUnit, Zone
 from dbt.adapters.zlayout.spark.catalyst.reading import Chain, Reading, sides_of, unary
 from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError, integer_of, scalar_of
 from dbt.adapters.zlayout.spark.catalyst.zones import zone_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dbt.adapters.zlayout.predicate.zone import Zone
+from dbt.adapters.zlayout.predicate.functions import Zone
 
 _LAST_YEAR = 2045
 _OFFSET = r"(Z|[+-]\d\d:\d\d(?::\d\d)?)"

@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException, ParseException
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, StoreError, WriteError, ZlayoutError
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup, scheduled_groups
-from dbt.adapters.zlayout.layout.plans.groups import FileGroup
+from dbt.adapters.zlayout.layout.plans.file_groups import FileGroup
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter, WrittenGroup

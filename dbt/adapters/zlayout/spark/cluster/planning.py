@@ -9,15 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
-from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.layout.measures.key_space import boxes_of
-from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup
-from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, plan_groups
-from dbt.adapters.zlayout.layout.plans.forecast import Forecast, forecast
-from dbt.adapters.zlayout.layout.plans.groups import FileGroup
+from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, Forecast, LeftGroup, PlannedGroup, forecast
+from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, FileGroup, plan_groups
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.key_sample import KeySampler, SampledKeys

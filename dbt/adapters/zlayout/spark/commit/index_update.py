@@ -17,15 +17,15 @@ from dbt.adapters.zlayout.index.slices import (
     slice_path,
     write_slices,
 )
-from dbt.adapters.zlayout.index.statistics.partition_groups import group_rows
-from dbt.adapters.zlayout.index.statistics.stacking import stacked, with_null_columns
+from dbt.adapters.zlayout.index.statistics.column_stats import stacked, with_null_columns
+from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.log.state import IndexSlices
 
 _MOST_DELTAS = 10
 # A commit reads old statistics of at most this many files (0.7 s for 32 columns). The statistics of larger partitions

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.index.statistics.aligned import AlignedStatistics, bounds_of_stats
-from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
+from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, bounds_of_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.merge import fields_of
 from dbt.adapters.zlayout.layout.measures.depth import box_overlap
 from dbt.adapters.zlayout.layout.measures.spans import spans_of, validated

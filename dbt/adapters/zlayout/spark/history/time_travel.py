@@ -19,8 +19,8 @@ from dbt.adapters.zlayout.spark.read.record_tables import rows_of, table_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.log.state import IndexSlices
 from dbt.adapters.zlayout.timeline.retention.past import missing_files, snapshot_of, version_at_time, version_of_instant
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change

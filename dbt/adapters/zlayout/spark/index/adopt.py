@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.stored import stored_settings
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
-from dbt.adapters.zlayout.publish.lost_log import paths_to_adopt
+from dbt.adapters.zlayout.publish.spark_manifest import paths_to_adopt
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TABLE_ID_PROPERTY,
@@ -39,10 +39,11 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.nested_tables import check_not_inside_a_table, check_removable
 from dbt.adapters.zlayout.timeline.files.table_file import (
     Level,
     TableFile,
+    check_not_inside_a_table,
+    check_removable,
     create_table_file,
     read_table_file,
     replace_table_file,

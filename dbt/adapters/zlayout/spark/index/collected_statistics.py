@@ -14,10 +14,8 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.index.footers.footer import FooterStatistics, footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, open_columns
 from dbt.adapters.zlayout.index.gaps import complete_cells
-from dbt.adapters.zlayout.index.statistics.aligned import cast_stats
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
-from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, column_stats_table
-from dbt.adapters.zlayout.index.statistics.stacking import stacked
+from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, column_stats_table, stacked
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous

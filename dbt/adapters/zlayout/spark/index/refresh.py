@@ -19,8 +19,8 @@ from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Exa
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.table_file import Level, read_table_file
+from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.log.state import IndexSlices
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction

@@ -13,8 +13,7 @@ from dbt.adapters.zlayout.config.table_config import StatisticsConfig
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
-from dbt.adapters.zlayout.index.statistics.aligned import cast_stats
-from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, stats_type
+from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

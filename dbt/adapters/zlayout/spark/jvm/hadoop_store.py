@@ -16,11 +16,9 @@ from pyspark.sql import SparkSession
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.spark.jvm.hadoop import HadoopJvm
 from dbt.adapters.zlayout.store import StoredFile, StoredFiles, qualified
-from dbt.adapters.zlayout.store.inside import check_inside
 from dbt.adapters.zlayout.store.local import SCRATCH_FOLDER
 from dbt.adapters.zlayout.store.opening import no_jvm, open_hadoop_with
-from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, too_large
-from dbt.adapters.zlayout.store.scratch import LocalScratch
+from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, LocalScratch, check_inside, too_large
 from dbt.adapters.zlayout.store.uri import escaped
 
 # On HDFS the name node executes a rename under its lock.

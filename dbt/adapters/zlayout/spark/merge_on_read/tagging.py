@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
-from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.merge_on_read.buckets import Bucket, assign, slots_of
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups

@@ -21,8 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import Expr
-from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan
-from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport
+from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.file_listing import (

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.write_summary import Timed

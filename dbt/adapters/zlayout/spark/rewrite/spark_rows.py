@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
+from dbt.adapters.zlayout.curve.cuts import Sizing
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.curve.sizing import Sizing
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_of
 

@@ -13,12 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError
-from dbt.adapters.zlayout.index.cached_index import CachedStatistics
-from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
-from dbt.adapters.zlayout.pruning.scan import Preselection, ScanPlan, plan_scan
-from dbt.adapters.zlayout.pruning.scan_report import PartitionCondition, ScanReport, report_scan
-from dbt.adapters.zlayout.publish.lost_log import check_log_not_lost
+from dbt.adapters.zlayout.pruning.scan import (
+    PartitionCondition,
+    Preselection,
+    ScanPlan,
+    ScanReport,
+    plan_scan,
+    report_scan,
+)
+from dbt.adapters.zlayout.publish.spark_manifest import check_log_not_lost
 from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified

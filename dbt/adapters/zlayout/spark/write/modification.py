@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.timeline.files.action import Operation
-from dbt.adapters.zlayout.timeline.log.properties import Batch
+from dbt.adapters.zlayout.timeline.log.snapshot import Batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -38,7 +38,7 @@ from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import curve_path, log_path
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
-from dbt.adapters.zlayout.timeline.log.properties import Batch, is_taken, row_count, with_batch, with_more_rows
+from dbt.adapters.zlayout.timeline.log.snapshot import Batch, is_taken, row_count, with_batch, with_more_rows
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction

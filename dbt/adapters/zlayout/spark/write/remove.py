@@ -17,8 +17,13 @@ from dbt.adapters.zlayout.spark.read.record_tables import (
 from dbt.adapters.zlayout.spark.read.relations import uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.timeline.files.nested_tables import check_removable
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, read_table_file, replace_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import (
+    Level,
+    TableFile,
+    check_removable,
+    read_table_file,
+    replace_table_file,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

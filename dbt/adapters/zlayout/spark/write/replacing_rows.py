@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.curve.sizing import PartitionKey
+from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to

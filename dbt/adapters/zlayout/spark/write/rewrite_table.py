@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
-from dbt.adapters.zlayout.timeline.log.properties import row_count
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

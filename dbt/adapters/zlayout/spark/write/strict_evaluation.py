@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant, Expr, Unknown, columns_of
-from dbt.adapters.zlayout.pruning.prune import verdicts
+from dbt.adapters.zlayout.pruning.evaluation import verdicts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate

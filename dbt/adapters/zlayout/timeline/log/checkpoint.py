@@ -12,9 +12,9 @@ from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, to_json_bytes
-from dbt.adapters.zlayout.timeline.files.paths import check_data_paths
+from dbt.adapters.zlayout.timeline.files.naming import check_data_paths
+from dbt.adapters.zlayout.timeline.log.entry import read_state
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.log.state import read_state
 
 CHECKPOINT_EVERY = 10
 # Names of entries and checkpoints have 20 digits.

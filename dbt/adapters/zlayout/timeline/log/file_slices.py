@@ -16,7 +16,6 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     DELETES_NAME,
     LOG_NAME,
     deletes_file_instant,
-    parse_data_file_name,
     parse_log_file_name,
 )
 
@@ -40,14 +39,6 @@ class FileSlice:
     base: DataFile | None = None
     logs: tuple[DataFile, ...] = field(default=())
     deletes: tuple[DataFile, ...] = field(default=())
-
-    @property
-    def base_instant(self) -> str | None:
-        """The instant that started the slice: of the base file, else of the first log; None for files of others."""
-        if self.base is not None:
-            parsed = parse_data_file_name(self.base.path)
-            return parsed[1] if parsed else None
-        return self.log_instants[0] if self.logs else None
 
     @property
     def log_instants(self) -> tuple[str, ...]:

@@ -16,9 +16,9 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     checkpoint_path,
     instants_in_name,
     log_path,
+    may_be_cleaned,
     version_in_name,
 )
-from dbt.adapters.zlayout.timeline.files.paths import may_be_cleaned
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.retention.clean_record import (
     CleanRecord,

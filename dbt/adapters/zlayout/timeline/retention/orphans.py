@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     is_own_name,
     staged_under,
 )
-from dbt.adapters.zlayout.timeline.files.nested_tables import without_nested_tables
+from dbt.adapters.zlayout.timeline.files.table_file import without_nested_tables
 from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.entry import Commit, IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.log.state import IndexSlices
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 
 # Slices that aggregate all files of a partition: adding a file to the partition makes them stale.

@@ -1,4 +1,4 @@
-"""Pending transactions: the state files beside the log, and whether their writers are alive."""
+"""Pending transactions: the state files beside the log, the heartbeat, and whether their writers are alive."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import re
 import threading
 from collections import deque
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, State
 from dbt.adapters.zlayout.timeline.files.instant import is_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
-from dbt.adapters.zlayout.timeline.log.runtime import Runtime
-from dbt.adapters.zlayout.timeline.log.writer import Writer
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
+
+if TYPE_CHECKING:
+    from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned)")
-
 # Transactions that are open in this process, by holder: two may briefly hold the same instant, until one of them sees
 # the other. The second collection has the last transactions that ended and left no files, for threads that still look
 # at their state files. An instant in neither that carries this process's identity was lost by a thread that died or by
@@ -218,3 +220,37 @@ def liveness(pending: Pending, store: Store, runtime: Runtime) -> Liveness:
         last_sign_ms = max(last_sign_ms, plan.heartbeat_ms)
     silent_seconds = (runtime.now_ms() - last_sign_ms) / 1000
     return Liveness.SILENT if silent_seconds > runtime.dead_after_seconds else Liveness.LIVE
+
+
+class Heartbeat:
+    """A thread that rewrites the inflight file, so that other machines see that the writer is alive.
+
+    Args:
+        timeline: The table's timeline.
+        path: The inflight file.
+        plan: Its content.
+        every_seconds: The pause between two beats.
+    """
+
+    def __init__(self, timeline: Timeline, path: str, plan: Plan, every_seconds: float) -> None:
+        self._timeline = timeline
+        self._path = path
+        self._plan = plan
+        self._every_seconds = every_seconds
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="zlayout-heartbeat", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the heartbeat; when this returns, no beat is in progress."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        store = self._timeline.store
+        while not self._stopped.wait(self._every_seconds):
+            # The next beat makes up for a failed one; a file that was deleted must not be recreated.
+            with suppress(StoreError):
+                if store.exists(self._path):
+                    plan = replace(self._plan, heartbeat_ms=self._timeline.runtime.now_ms())
+                    store.put(self._path, plan.to_json())

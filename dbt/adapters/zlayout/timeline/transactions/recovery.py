@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     is_scratch,
     staged_under,
 )
-from dbt.adapters.zlayout.timeline.files.nested_tables import without_nested_tables
+from dbt.adapters.zlayout.timeline.files.table_file import without_nested_tables
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.transactions.pending import (

@@ -24,8 +24,8 @@ from dbt.adapters.zlayout.timeline.transactions.conflicts import (
     check_may_follow,
     kind_of,
 )
-from dbt.adapters.zlayout.timeline.transactions.heartbeat import Heartbeat
 from dbt.adapters.zlayout.timeline.transactions.pending import (
+    Heartbeat,
     Plan,
     list_pending,
     list_state_files,

@@ -10,8 +10,7 @@ from dbt.adapters.zlayout.errors import CorruptError, StoreError
 from dbt.adapters.zlayout.layout.plans.cluster_plan import scheduled_groups
 from dbt.adapters.zlayout.layout.plans.compaction_plan import groups_of, operations_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE, log_path
-from dbt.adapters.zlayout.timeline.files.paths import may_be_cleaned
+from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE, log_path, may_be_cleaned
 from dbt.adapters.zlayout.timeline.log.checkpoint import checkpoint_bytes, snapshot_from_checkpoint
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean

@@ -3,7 +3,7 @@ import datetime
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.pruning.statistics.widening import is_ordered, widened, widens
+from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered, widened, widens
 
 DAY, INSTANT, WALL = pa.date32(), pa.timestamp("us", tz="UTC"), pa.timestamp("us")
 KINDS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.zlayout.timeline.log.properties import batches_of, is_taken, row_count, with_batch, with_more_rows
+from dbt.adapters.zlayout.timeline.log.snapshot import batches_of, is_taken, row_count, with_batch, with_more_rows
 
 
 def test_a_batch_is_taken_up_to_the_last_number_of_its_query():

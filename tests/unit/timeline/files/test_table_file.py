@@ -9,8 +9,13 @@ import pytest
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path
-from dbt.adapters.zlayout.timeline.files.nested_tables import check_not_inside_a_table, check_removable
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import (
+    Level,
+    TableFile,
+    check_not_inside_a_table,
+    check_removable,
+    create_table_file,
+)
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 from dbt.adapters.zlayout.timeline.transactions.recovery import delete_written
