@@ -353,11 +353,11 @@ def test_what_is_no_managed_table_is_refused(spark):
 
 @pytest.mark.slow
 def test_two_merges_on_other_files_both_land_and_on_the_same_file_the_later_fails(spark, monkeypatch):
-    from dbt.adapters.zlayout.spark.write import modify
+    from dbt.adapters.zlayout.spark.commit import commit_files
 
     table = table_of(spark, "z.race", "select id k, 0 v from range(20000)", zorder=["k"])
     other = ZTable.for_name(spark, "z.race")
-    original = modify.IndexUpdate
+    original = commit_files.IndexUpdate
 
     def lose_once(action):
         waiting = [action]
@@ -367,7 +367,7 @@ def test_two_merges_on_other_files_both_land_and_on_the_same_file_the_later_fail
                 waiting.pop()()
             return original(*args)
 
-        monkeypatch.setattr(modify, "IndexUpdate", update)
+        monkeypatch.setattr(commit_files, "IndexUpdate", update)
 
     def merge(number, value):
         return spark.sql(f"select {number}L k, {value} v")

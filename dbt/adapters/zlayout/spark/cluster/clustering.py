@@ -26,9 +26,8 @@ from dbt.adapters.zlayout.spark.cluster.pool import Batch, ended_batches
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
-from dbt.adapters.zlayout.spark.files.written_file import statistics_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
 from dbt.adapters.zlayout.spark.read.explain import explain_predicate
 from dbt.adapters.zlayout.spark.read.session import open_managed
@@ -38,7 +37,7 @@ from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import curve_path, instants_in_name, is_data_path
+from dbt.adapters.zlayout.timeline.files.naming import instants_in_name, is_data_path
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -313,11 +312,8 @@ class Clustering:
         layout, store = plan.survey.layout, plan.survey.opened.store
         reports = [report for _, files in written for report in files]
         removes = tuple(path for cut, _ in written for path in cut.told.paths)
-        adds = DataFiles.of([each.file for each in reports], layout.partition_by)
-        curve = None
-        if plan.curve is not None:
-            curve = curve_path(transaction.instant, "arrow")
-            store.put(curve, plan.curve.to_bytes())
+        new = NewFiles.of(reports, layout)
+        adds = new.files
         figures = {
             "rows": adds.total_rows,
             "files_added": len(adds),
@@ -326,9 +322,9 @@ class Clustering:
         }
         removed_bytes = sum(cut.told.size_bytes for cut, _ in written)
         told = {**figures, "bytes_removed": removed_bytes, "groups": len(written)}
-        change = Change(adds=adds, removes=removes, curve=curve, summary=told)
-        index = IndexUpdate(store, transaction.instant, adds, statistics_of(reports, layout.tracked), removes)
-        commit = transaction.commit(change, index=index)
+        curve = plan.curve.to_bytes() if plan.curve is not None else None
+        change = Change(adds, removes, summary=told)
+        commit = commit_files(store, transaction, change, new.column_stats, curve=curve)
         return summary.plus(commit.version, **figures, bytes_rewritten=removed_bytes, groups_done=len(written))
 
     def _untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:

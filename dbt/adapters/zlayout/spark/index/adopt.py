@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     unescaped,
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import put_slices
+from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.footers import footers_found
@@ -114,7 +114,6 @@ def adopt_table(
     counted, statistics = collected.files, collected.column_stats
     depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
-        index = put_slices(store, transaction.instant, counted, statistics)
         layout = stored_settings(config)
         summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
         change = Change(
@@ -125,7 +124,7 @@ def adopt_table(
             properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
             summary=summary,
         )
-        commit = transaction.commit(change, index=index)
+        commit = commit_files(store, transaction, change, statistics)
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
         opened = TableSnapshot.at(store, table_file, location, timeline.snapshot(commit.version), session_zone(spark))

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
@@ -72,8 +72,8 @@ def drop_missing(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
         }
         tracked = tracked_of(config_of(base), base.schema_json, base.partition_by)
         nothing = base.files[:0]
-        update = IndexUpdate(timeline.store, transaction.instant, nothing, footer_table([], [], tracked), missing)
-        commit = transaction.commit(Change(nothing, missing, summary=summary), index=update)
+        change = Change(nothing, missing, summary=summary)
+        commit = commit_files(timeline.store, transaction, change, footer_table([], [], tracked))
     publish_committed(Catalog(spark), name, opened, AfterCommit(commit.version, progress))
     return len(missing)
 

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError, Unsup
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect
@@ -81,8 +81,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
             "data_passes": 0,
             "taken": "orphans",
         }
-        update = IndexUpdate(timeline.store, transaction.instant, files, collected.column_stats)
-        commit = transaction.commit(Change(files, summary=summary), index=update)
+        commit = commit_files(timeline.store, transaction, Change(files, summary=summary), collected.column_stats)
     publish_committed(catalog, name, opened, AfterCommit(commit.version, progress))
     return len(files)
 

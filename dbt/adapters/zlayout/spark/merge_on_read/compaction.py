@@ -24,9 +24,9 @@ from dbt.adapters.zlayout.layout.plans.compaction_plan import (
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
-from dbt.adapters.zlayout.spark.files.written_file import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter, deletes_since
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
@@ -34,7 +34,6 @@ from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, kept_deletes, log_files, slices_with_logs
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -231,7 +230,8 @@ class Compaction:
         transaction: Transaction,
         done: CompactionSummary,
     ) -> CompactionSummary:
-        adds = DataFiles.of([each.file for each in reports], layout.partition_by)
+        new = NewFiles.of(reports, layout)
+        adds = new.files
         removes = tuple(path for each in operations for path in each.paths) + self._expired(opened, layout, transaction)
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
         told = {
@@ -243,9 +243,7 @@ class Compaction:
             "groups": len(operations),
             "logs_only": all(each.logs_only for each in operations),
         }
-        statistics = statistics_of(reports, layout.tracked)
-        index = IndexUpdate(opened.store, transaction.instant, adds, statistics, removes)
-        commit = transaction.commit(Change(adds=adds, removes=removes, summary=told), index=index)
+        commit = commit_files(opened.store, transaction, Change(adds, removes, summary=told), new.column_stats)
         return replace(
             done,
             version=commit.version,

@@ -19,11 +19,10 @@ from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import SchemaPlan, aligned, plan_schema
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
-from dbt.adapters.zlayout.spark.files.written_file import statistics_of
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
@@ -35,8 +34,6 @@ from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Tar
 from dbt.adapters.zlayout.spark.write.modification import Modification
 from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import curve_path, log_path
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Batch, is_taken, row_count, with_batch, with_more_rows
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -206,10 +203,10 @@ class RowChange(ABC, Generic[Planned]):
             )
         outcome = self._outcome(target, rows, transaction)
         written, removes = outcome.written, outcome.removes
-        files = DataFiles.of([each.file for each in written.files], layout.partition_by)
+        new = NewFiles.of(written.files, layout)
+        files = new.files
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
-        statistics = statistics_of(written.files, layout.tracked)
-        depth = round(depth_of(statistics, layout.keys, [each.partition for each in files]), 4)
+        depth = round(depth_of(new.column_stats, layout.keys, [each.partition for each in files]), 4)
         logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)
         counted = (row_count(base), counts.inserted - counts.deleted) if self.merges_on_read else None
         figures: dict[str, Any] = {
@@ -230,23 +227,20 @@ class RowChange(ABC, Generic[Planned]):
         version, instant = base.version, base.instant
         if len(files) or removes or schema.changes or self.wanted.batch is not None:
             with Timed(self.phases, "commit"):
-                curve = None
-                if written.model is not None and not outcome.along:
-                    curve = curve_path(transaction.instant, "arrow")
-                    store.put(curve, written.model)
-                new = tuple(each for each in layout.tracked if each.path[0] in schema.added)
-                index = IndexUpdate(store, transaction.instant, files, statistics, removes, new)
+                curve = None if outcome.along else written.model
+                new_columns = tuple(each for each in layout.tracked if each.path[0] in schema.added)
                 change = Change(
                     adds=files,
                     removes=removes,
                     schema_json=layout.schema_json if schema.changes else None,
                     layout=settings if settings != base.layout else None,
-                    curve=curve,
                     properties=partial(_properties_after, schema.dropped, self.wanted.batch, counted),
                     summary={**figures, "seconds": dict(written.phases)},
                     key_conflict=outcome.key_conflict,
                 )
-                commit = transaction.commit(change, index=index)
+                commit = commit_files(
+                    store, transaction, change, new.column_stats, curve=curve, new_columns=new_columns
+                )
                 version, instant = commit.version, commit.instant
         return CommitSummary(
             version=version,
@@ -272,10 +266,9 @@ class RowChange(ABC, Generic[Planned]):
         )
 
     def _publish(self, entry: Entry, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
-        timeline, version = Timeline(opened.store), after.version
+        timeline = Timeline(opened.store)
         with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
-            entry_file = opened.store.stat(log_path(version))
-            opened = replace(opened, snapshot=timeline.snapshot(version), entry_file=entry_file)
+            opened = opened.at_snapshot(timeline.snapshot(after.version))
             description = self.wanted.description or Description.of(entry)
             publish(self.catalog, self.wanted.name, entry, opened, description, None, after)
             after.clean(timeline, opened.snapshot)

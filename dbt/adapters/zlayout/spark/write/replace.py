@@ -20,11 +20,11 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.location import forget_old_place, place_for_writing
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import put_slices
+from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
-from dbt.adapters.zlayout.spark.files.written_file import FileReport, drift_of, statistics_of
+from dbt.adapters.zlayout.spark.files.written_file import FileReport, drift_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, table_entry
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
@@ -41,8 +41,6 @@ from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, chec
 from dbt.adapters.zlayout.spark.write.precombine import precombined
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import curve_path
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -142,35 +140,29 @@ class _Replacing:
                 # With an ordering column, precombining has made the keys unique.
                 check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
             committing = time.perf_counter()
-            statistics = statistics_of(reports, layout.tracked)
-            depth = depth_of(statistics, layout.keys, [each.file.partition for each in reports])
+            new = NewFiles.of(reports, layout)
+            depth = depth_of(new.column_stats, layout.keys, [each.file.partition for each in reports])
             summary = self._summary(written, before, depth)
-            files = DataFiles.of([each.file for each in reports], layout.partition_by)
-            curve = None
-            if written.model is not None:
-                curve = curve_path(transaction.instant, "arrow")
-                store.put(curve, written.model)
             change = Change(
-                adds=files,
+                adds=new.files,
                 schema_json=layout.schema_json,
                 partition_by=layout.partition_by,
                 layout=layout.to_dict(
                     drift_of(written.files, layout.config.file_sizing.target_file_bytes),
                     layout.build_of(transaction.instant),
                 ),
-                curve=curve,
                 properties=_properties(before, summary["rows"] if len(reports) > len(written.files) else None),
                 summary=summary,
             )
             self._give_way(timeline, transaction)
-            commit = transaction.commit(change, index=put_slices(store, transaction.instant, files, statistics))
+            commit = commit_files(store, transaction, change, new.column_stats, curve=written.model)
         self.phases["commit"] = round(time.perf_counter() - committing, 3)
         publishing = time.perf_counter()
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
         with after.needed("readers may not see it yet"):
             snapshot = timeline.snapshot(commit.version)
             opened = TableSnapshot.at(store, table_file, location, snapshot, session_zone(self.spark))
-            publish(self.catalog, name, entry, opened, self.wanted.description, statistics, after)
+            publish(self.catalog, name, entry, opened, self.wanted.description, new.column_stats, after)
         if place.set_aside is None:
             with after.useful("the folder where the table lay before is still there"):
                 forget_old_place(entry, table_file.table_id)
