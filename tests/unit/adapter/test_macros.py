@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
-from dbt.adapters.zlayout.adapter.sql_literals import string_literal
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
 _TABLE = ZlayoutRelation.create(schema="s", identifier="t", type="table")
 _VIEW = ZlayoutRelation.create(schema="s", identifier="t", type="view")

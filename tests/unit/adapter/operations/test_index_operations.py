@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.operations.indexes import IndexOperations
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports.indexes import refresh_report, verify_report
-from dbt.adapters.zlayout.adapter.sql_literals import string_literal
 from dbt.adapters.zlayout.index.verification import lost_files
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
 _TABLE = ZlayoutRelation.create(schema="s", identifier="t", type="table")
 _CELL = {"path": "f'1.parquet", "column": "a", "cell": "min", "stored": "1", "found": None}
@@ -115,4 +114,4 @@ def test_the_test_selects_each_wrong_cell(macro_stage: Any) -> None:
 
 def test_the_test_looks_at_whole_tables_only() -> None:
     with pytest.raises(CompilationError, match="whole table"):
-        IndexOperations().verify_index("(select * from s.t where a = 1)")
+        whole_table("(select * from s.t where a = 1)", "zlayout_index_exact")

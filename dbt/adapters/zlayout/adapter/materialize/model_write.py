@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.materialize.recluster import cluster_settings
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
+from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, ReclusteringConfig, parse_reclustering
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, asks_for_merge_on_read
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -115,6 +114,16 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         reclustering=parse_reclustering(config, []),
         cluster_settings=cluster_settings(config),
     )
+
+
+def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The keywords of ``ZTable.cluster`` from a model's config. Keywords in ``given`` override them."""
+    found = {key: config[key] for key in CLUSTER_SETTINGS if config.get(key) is not None}
+    found |= {key: value for key, value in (given or {}).items() if value is not None}
+    if "cluster_max_bytes" in found:
+        found.setdefault("max_bytes", found["cluster_max_bytes"])
+        del found["cluster_max_bytes"]
+    return found
 
 
 def subject_of(model: Mapping[str, Any]) -> str:
