@@ -10,7 +10,6 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 
-from dbt.adapters.zlayout.adapter.dbt_errors import spark_message
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
@@ -26,6 +25,7 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import session_zone
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
@@ -121,7 +121,9 @@ class Materializing:
             table = ZTable.for_name(self.session, self.relation.catalog_name)
             done = recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
         except Exception as error:
-            _tell(f"{self.relation}: the rows are written, but clustering failed: {spark_message(error)}")
+            _tell(
+                f"{self.relation}: the rows are written, but clustering failed: {short_message(error, innermost=True)}"
+            )
             return None
         if done is not None and done.groups_failed:
             why = "\n".join(failed_lines(done))

@@ -15,9 +15,10 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions.connection import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager
 
-from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, spark_message
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse
 from dbt.adapters.zlayout.adapter.session.launch import session_for
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
@@ -57,7 +58,7 @@ class ZlayoutConnectionManager(SparkConnectionManager):
         except Exception as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
-            raise FailedToConnectError(f"Spark does not start: {spark_message(error)}") from error
+            raise FailedToConnectError(f"Spark does not start: {short_message(error, innermost=True)}") from error
         connection.handle = SessionHandle(session)
         connection.state = ConnectionState.OPEN
         return connection
