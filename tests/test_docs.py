@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.config.known_keys import OWN_KEYS
-from dbt.adapters.zlayout.config.reclustering import RECLUSTERING_KEYS
+from dbt.adapters.zlayout.config.settings import MAX_FILE_SIZE, MIN_FILE_SIZE, SETTINGS, Scope
 from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.layout.measures.depth import Overlap
@@ -23,47 +22,51 @@ MACROS = ROOT / "dbt" / "include" / "zlayout" / "macros"
 CODE_PAGES = ["architecture.md", "glossary.md", *(name for name in sorted(PAGES) if name.startswith("contributing/"))]
 
 
-def _key_rows():
-    """The table of the model's keys, by key."""
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.+?) \| (.+) \|$", PAGES["configuration.md"].split("## Keys of a profile")[0], re.MULTILINE
+def _table(*scopes):
+    """The rows of a table of settings, as the registry has them."""
+    return "".join(
+        f"| `{setting.key}` | {_default_cell(setting)} | {setting.doc} |\n".replace("|  |", "| |")
+        for setting in SETTINGS
+        if setting.scope in scopes
     )
-    return {key: (default, meaning) for key, default, meaning in rows}
 
 
-def test_every_key_of_a_model_is_documented_and_no_other():
-    assert set(_key_rows()) == set(OWN_KEYS)
+def _default_cell(setting):
+    if setting.default in (None, ()):
+        return setting.absent
+    text = str(setting.default)
+    return f"`{text.lower() if isinstance(setting.default, bool) else text}`"
 
 
-@pytest.mark.parametrize(
-    "key", ["curve", "target_file_size", "stats_columns", "retain_versions", "retain_hours", "writer", "compression"]
-)
-def test_the_documented_default_is_the_default(key):
-    documented = _key_rows()[key][0].strip("`")
-    assert parse_table_config({key: documented}) == parse_table_config({})
+def with_tables_of_settings(page):
+    """docs/configuration.md with the tables that the registry of settings gives."""
+    for section, scopes in {
+        "Keys of a model": [Scope.TABLE, Scope.MODEL, Scope.CLUSTERING, Scope.MERGE_ON_READ],
+        "Keys of a profile": [Scope.PROFILE],
+        "Keys of an incremental model": [Scope.DBT],
+    }.items():
+        before, title, rest = page.partition(f"## {section}\n")
+        rows = re.search(r"(?<=\|---\|---\|---\|\n)(\|.*\n)+", rest)
+        page = before + title + rest[: rows.start()] + _table(*scopes) + rest[rows.end() :]
+    return page
 
 
-@pytest.mark.parametrize("key", TABLE_TYPE_KEYS)
-def test_the_documented_default_of_a_merge_on_read_table_is_the_default(key):
-    default, documented = {"table_type": "merge_on_read", "unique_key": "k"}, _key_rows()[key][0].strip("`")
-    if documented in ("none", "no limit"):
-        assert getattr(parse_table_config(default).table_type, key) is None
-    elif key == "table_type":
-        assert parse_table_config({key: documented}) == parse_table_config({})
-    else:
-        assert parse_table_config({**default, key: documented}) == parse_table_config(default)
+def test_the_tables_of_settings_are_those_of_the_registry():
+    page = PAGES["configuration.md"]
+    assert page == with_tables_of_settings(page), "`python tests/test_docs.py` writes the tables anew"
 
 
-@pytest.mark.parametrize("key", RECLUSTERING_KEYS)
-def test_the_documented_default_of_a_clustering_is_the_default(key):
-    documented = _key_rows()[key][0].strip("`")
-    if share := re.fullmatch(r"(\d+) % of `target_file_size", documented):
-        low_and_high = parse_table_config({}).reclustering.file_limits(100_000)
-        assert low_and_high[key == "max_file_size"] == int(share[1]) * 1_000
-    elif documented == "no limit":
-        assert parse_table_config({}).reclustering.max_bytes is None
-    else:
-        assert parse_table_config({key: documented}) == parse_table_config({})
+def test_the_page_of_merge_on_read_tables_has_their_settings_and_defaults():
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \| .+ \|$", PAGES["merge_on_read.md"], re.MULTILINE))
+    registered = {setting.key: _default_cell(setting) for setting in SETTINGS if setting.key in TABLE_TYPE_KEYS}
+    assert {key: rows.get(key) for key in registered} == registered
+
+
+@pytest.mark.parametrize("setting", [MIN_FILE_SIZE, MAX_FILE_SIZE], ids=lambda setting: setting.key)
+def test_the_documented_share_of_the_file_size_is_the_share(setting):
+    share = int(setting.absent.split(" % ")[0])
+    low_and_high = parse_table_config({}).reclustering.file_limits(100_000)
+    assert low_and_high[setting is MAX_FILE_SIZE] == share * 1_000
 
 
 @pytest.mark.parametrize(
@@ -161,3 +164,7 @@ def test_each_capability_that_the_comparison_ticks_is_a_test():
 
 def _defines(source, name):
     return re.search(rf"^(def|class) {name}\(", source, re.MULTILINE)
+
+
+if __name__ == "__main__":
+    (DOCS / "configuration.md").write_text(with_tables_of_settings(PAGES["configuration.md"]), "utf-8")

@@ -21,7 +21,6 @@ from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
-from dbt.adapters.zlayout.adapter.model_config import ZlayoutConfig
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
 from dbt.adapters.zlayout.adapter.operations import diagnostics, indexes, maintenance, time_travel
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
@@ -30,7 +29,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_sees_t
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
-from dbt.adapters.zlayout.config.incremental import StrategyName
+from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.descriptions import documented
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
@@ -52,7 +51,6 @@ class ZlayoutAdapter(SparkAdapter):
     Relation = ZlayoutRelation
     Column = ZlayoutColumn
     ConnectionManager = ZlayoutConnectionManager
-    AdapterSpecificConfigs = ZlayoutConfig
 
     # A write checks not_null before it commits. Parquet tables cannot store the other constraints.
     CONSTRAINT_SUPPORT = {  # noqa: RUF012 # dbt declares it this way

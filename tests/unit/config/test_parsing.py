@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
-from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, OWN_KEYS
+from dbt.adapters.zlayout.config.known_keys import DBT_KEYS
+from dbt.adapters.zlayout.config.settings import OWN_KEYS
 from dbt.adapters.zlayout.errors import ConfigError
 
 

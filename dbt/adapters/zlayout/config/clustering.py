@@ -1,18 +1,20 @@
-"""Clustering settings: the key columns and the curve."""
+"""Clustering settings: the key columns, the curve, and when and how a table is clustered again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
 
-from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
-from dbt.adapters.zlayout.config.scalars import parse_choice
+from dbt.adapters.zlayout.config import settings
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
-CurveName = Literal["zorder", "hilbert", "linear"]
-
 MAX_ZORDER_COLUMNS = 8
+# Keys that control how a clustering run works, as opposed to when a model starts one.
+CLUSTER_SETTINGS = settings.keys_of(settings.Scope.CLUSTERING)
+
+_MIN_FILE_SHARE, _MAX_FILE_SHARE = 0.75, 1.8
 
 
 @dataclass(frozen=True)
@@ -24,17 +26,66 @@ class ClusteringConfig:
         curve: The order of the cells that the keys span.
     """
 
-    columns: tuple[ColumnPath, ...] = ()
-    curve: CurveName = "zorder"
+    columns: tuple[ColumnPath, ...] = settings.ZORDER.default_value
+    curve: CurveName = settings.CURVE.default_value
+
+
+@dataclass(frozen=True)
+class ReclusteringConfig:
+    """When clustering runs, what it rewrites and how. `parse_reclustering` says which key each attribute comes from."""
+
+    mode: ClusteringMode = settings.CLUSTERING.default_value
+    every: int = settings.CLUSTER_EVERY.default_value
+    min_gain: float = settings.CLUSTER_MIN_GAIN.default_value
+    max_bytes: int | None = settings.CLUSTER_MAX_BYTES.default_value
+    min_file_bytes: int | None = settings.MIN_FILE_SIZE.default_value
+    max_file_bytes: int | None = settings.MAX_FILE_SIZE.default_value
+    max_group_bytes: int = settings.MAX_GROUP_SIZE.default_value
+    min_input_files: int = settings.MIN_INPUT_FILES.default_value
+    max_concurrent_groups: int = settings.MAX_CONCURRENT_GROUPS.default_value
+    partial_progress: bool = settings.PARTIAL_PROGRESS.default_value
+    max_commits: int = settings.MAX_COMMITS.default_value
+    rewrite_all: bool = settings.REWRITE_ALL.default_value
+    verify: bool = settings.VERIFY.default_value
+
+    def file_limits(self, target_bytes: int) -> tuple[int, int]:
+        """Returns the sizes below which a file is small and above which it is too large."""
+        low = round(_MIN_FILE_SHARE * target_bytes) if self.min_file_bytes is None else self.min_file_bytes
+        high = round(_MAX_FILE_SHARE * target_bytes) if self.max_file_bytes is None else self.max_file_bytes
+        return low, high
 
 
 def parse_clustering(raw: Mapping[str, object], problems: list[str]) -> ClusteringConfig:
     """Reads ``zorder`` and ``curve``; ``zorder`` is required for ``materialized='zordered_table'``."""
-    columns = parse_column_list("zorder", raw.get("zorder"), problems)
+    columns = settings.ZORDER.read(raw, problems)
     if not raw.get("zorder") and raw.get("materialized") == "zordered_table":
         problems.append("zorder: missing; a zordered_table needs the columns to cluster by, such as zorder=['a', 'b']")
     if len(columns) > MAX_ZORDER_COLUMNS:
         listed = ", ".join(map(format_column_path, columns))
         problems.append(f"zorder: {len(columns)} columns ({listed}); at most {MAX_ZORDER_COLUMNS} are allowed")
-    curve = parse_choice("curve", raw.get("curve"), problems, default="zorder", allowed=get_args(CurveName))
-    return ClusteringConfig(columns, cast(CurveName, curve))
+    return ClusteringConfig(columns, settings.CURVE.read(raw, problems))
+
+
+def parse_reclustering(raw: Mapping[str, object], problems: list[str]) -> ReclusteringConfig:
+    """Reads ``clustering``, ``cluster_every`` and the keys of `CLUSTER_SETTINGS`."""
+    config = ReclusteringConfig(
+        mode=settings.CLUSTERING.read(raw, problems),
+        every=settings.CLUSTER_EVERY.read(raw, problems),
+        min_gain=settings.CLUSTER_MIN_GAIN.read(raw, problems),
+        max_bytes=settings.CLUSTER_MAX_BYTES.read(raw, problems),
+        min_file_bytes=settings.MIN_FILE_SIZE.read(raw, problems),
+        max_file_bytes=settings.MAX_FILE_SIZE.read(raw, problems),
+        max_group_bytes=settings.MAX_GROUP_SIZE.read(raw, problems),
+        min_input_files=settings.MIN_INPUT_FILES.read(raw, problems),
+        max_concurrent_groups=settings.MAX_CONCURRENT_GROUPS.read(raw, problems),
+        partial_progress=settings.PARTIAL_PROGRESS.read(raw, problems),
+        max_commits=settings.MAX_COMMITS.read(raw, problems),
+        rewrite_all=settings.REWRITE_ALL.read(raw, problems),
+        verify=settings.VERIFY.read(raw, problems),
+    )
+    low, high = config.min_file_bytes, config.max_file_bytes
+    if low is not None and high is not None and low >= high:
+        problems.append(
+            f"min_file_size: {raw['min_file_size']!r} is not below max_file_size ({raw['max_file_size']!r})"
+        )
+    return config

@@ -10,6 +10,9 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
+# Outside backquotes, only expressions contain one of these.
+_EXPRESSION = re.compile(r"[()|+*/'\"\s]")
+_BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
 
 
 def parse_column_path(text: str) -> ColumnPath:
@@ -90,3 +93,50 @@ def parse_column_list(key: str, value: object, problems: list[str], *, repeats: 
         elif not repeats:
             problems.append(f"{key}: column '{format_column_path(path)}' is listed twice")
     return tuple(paths)
+
+
+def parse_top_level(
+    key: str, value: object, problems: list[str], why: str = "name a top-level column", *, repeats: bool = False
+) -> tuple[str, ...]:
+    """Reads a list of columns that are not fields of a struct, as `parse_column_list` does.
+
+    Args:
+        key: The setting, for messages.
+        value: The columns.
+        problems: Receives one sentence for each wrong entry.
+        why: What is said of a field; ``{}`` stands for its path without backquotes.
+        repeats: Whether a column may be listed more than once.
+    """
+    names = []
+    for path in parse_column_list(key, value, problems, repeats=repeats):
+        if len(path) == 1:
+            names.append(path[0])
+        else:
+            spelled = format_column_path(path)
+            problems.append(f"{key}: '{spelled}' is a field of a struct; {why.format('.'.join(path))}")
+    return tuple(names)
+
+
+def parse_one_column(key: str, value: object, problems: list[str]) -> str | None:
+    """Reads the name of one top-level column."""
+    columns = parse_top_level(key, value, problems)
+    if len(columns) > 1:
+        problems.append(f"{key}: {value!r} names {len(columns)} columns; rows are ordered by one")
+    return columns[0] if columns else None
+
+
+def parse_no_expressions(key: str, value: object, problems: list[str]) -> tuple[str, ...]:
+    """Reads a list of top-level columns where dbt also allows expressions, which are refused."""
+    listed = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+    if expressions := [each for each in listed if isinstance(each, str) and _is_expression(each)]:
+        problems.append(
+            f"{key}: {expressions[0]!r} is an expression; name columns, in backquotes where a name is not a plain word,"
+            " and compute the expression as a column of the model"
+        )
+        return ()
+    return parse_top_level(key, value, problems, "only whole columns can serve", repeats=True)
+
+
+def _is_expression(text: str) -> bool:
+    words = _BACKQUOTED.sub("x", text).split(",")
+    return any(_EXPRESSION.search(word.strip()) for word in words)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SOURCE_ALIAS = "DBT_INTERNAL_SOURCE"
-TARGET_ALIAS = "DBT_INTERNAL_DEST"
+from dbt.adapters.zlayout.config import settings
+
+SOURCE_ALIAS = settings.SOURCE_ALIAS.default_value
+TARGET_ALIAS = settings.TARGET_ALIAS.default_value
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class MergeRules:
     deleted_when: str | None = None
     source_alias: str = SOURCE_ALIAS
     target_alias: str = TARGET_ALIAS
+
+    @property
+    def unconditional(self) -> bool:
+        """Whether every incoming row updates the rows that it matches, or is inserted."""
+        conditions = (self.matched_condition, self.not_matched_condition)
+        return not (self.predicates or any(conditions) or self.skip_matched_step or self.skip_not_matched_step)
 
     def delete_problems(self) -> list[str]:
         """Returns a sentence for each rule that makes deletes impossible."""

@@ -1,12 +1,24 @@
-"""Parsers for settings that are one number or one word; each adds a sentence if the value is wrong."""
+"""Parsers of values that are one number, one word or one text; each adds a sentence if the value is wrong."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
+
+from dbt.adapters.zlayout.store.opening import place_problem
+from dbt.adapters.zlayout.store.uri import without_login
+
+T = TypeVar("T")
+# Takes the key for messages, a value that is not None, and the list of problems. A wrong value gives None.
+Parser: TypeAlias = Callable[[str, object, list[str]], T | None]
 
 _INTEGER = re.compile(r"[+-]?\d[\d_]*")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
+_UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
+_MIN_BYTES = 1 << 10
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def as_integer(value: object) -> int | None:
@@ -32,37 +44,71 @@ def as_number(value: object) -> float:
     return math.nan
 
 
-def parse_integer(key: str, value: object, problems: list[str], *, default: int, low: int, high: int) -> int:
-    """Reads an integer between two inclusive limits; None means the default."""
-    if value is None:
-        return default
-    number = as_integer(value)
-    if number is None or not low <= number <= high:
+def whole(low: int, high: int) -> Parser[int]:
+    """Returns a parser of integers between two inclusive limits."""
+
+    def parse(key: str, value: object, problems: list[str]) -> int | None:
+        number = as_integer(value)
+        if number is not None and low <= number <= high:
+            return number
         problems.append(f"{key}: {value!r} is not a whole number from {low:,} to {high:,}")
-        return default
-    return number
+        return None
+
+    return parse
 
 
-def parse_hours(key: str, value: object, problems: list[str], *, default: float) -> float:
-    """Reads a number of hours; None means the default."""
-    if value is None:
-        return default
+def parse_hours(key: str, value: object, problems: list[str]) -> float | None:
+    """Reads a number of hours."""
     hours = as_number(value)
-    if not 0 <= hours <= 1_000_000:
-        problems.append(f"{key}: {value!r} is not a number of hours from 0 to 1,000,000")
-        return default
-    return hours
+    if 0 <= hours <= 1_000_000:
+        return hours
+    problems.append(f"{key}: {value!r} is not a number of hours from 0 to 1,000,000")
+    return None
 
 
-def parse_choice(key: str, value: object, problems: list[str], *, default: str, allowed: Sequence[str]) -> str:
-    """Reads one of several words, case-insensitively; None means the default."""
-    if value is None:
-        return default
-    word = value.strip().lower() if isinstance(value, str) else ""
-    if word not in allowed:
+def parse_share(key: str, value: object, problems: list[str]) -> float | None:
+    """Reads a number between 0 and 1, both excluded."""
+    share = as_number(value)
+    if 0 < share < 1:
+        return share
+    problems.append(f"{key}: {value!r} is not a share between 0 and 1, such as 0.2")
+    return None
+
+
+def parse_ratio(key: str, value: object, problems: list[str]) -> float | None:
+    """Reads a finite number from 0 on."""
+    ratio = as_number(value)
+    if 0 <= ratio < math.inf:
+        return ratio
+    problems.append(f"{key}: {value!r} is not a number from 0 on, such as 0.1")
+    return None
+
+
+def parse_size(key: str, value: object, problems: list[str]) -> int | None:
+    """Reads a size such as ``'128mb'``, or a number of bytes, as bytes."""
+    size_bytes = as_integer(value)
+    if size_bytes is None and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        unit = _UNITS.get(match[2].lower())
+        size_bytes = None if unit is None else int(float(match[1]) * unit)
+    if size_bytes is None:
+        problems.append(f"{key}: {value!r} is not a size (write '128mb'; kb, mb, gb and tb, or bytes as a number)")
+    elif not size_bytes >= _MIN_BYTES:
+        problems.append(f"{key}: {value!r} is below 1kb")
+        return None
+    return size_bytes
+
+
+def one_of(*allowed: str) -> Parser[str]:
+    """Returns a parser of words, in any case."""
+
+    def parse(key: str, value: object, problems: list[str]) -> str | None:
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word in allowed:
+            return word
         problems.append(f"{key}: {value!r} is not one of {', '.join(allowed)}")
-        return default
-    return word
+        return None
+
+    return parse
 
 
 def parse_boolean(key: str, value: object, problems: list[str]) -> bool:
@@ -73,3 +119,34 @@ def parse_boolean(key: str, value: object, problems: list[str]) -> bool:
     if word not in ("true", "false"):
         problems.append(f"{key}: {value!r} is not true or false")
     return word == "true"
+
+
+def parse_name(key: str, value: object, problems: list[str]) -> str | None:
+    """Reads a name that needs no quotes in SQL."""
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return value
+    problems.append(f"{key}: {value!r} is not a plain name")
+    return None
+
+
+def condition(example: str) -> Parser[str]:
+    """Returns a parser of SQL conditions."""
+
+    def parse(key: str, value: object, problems: list[str]) -> str | None:
+        if isinstance(value, str) and value.strip():
+            return value
+        problems.append(f'{key}: {value!r} is not a condition (write "{example}")')
+        return None
+
+    return parse
+
+
+def parse_folder(key: str, value: object, problems: list[str]) -> str | None:
+    """Reads a full path or a URI of a place that this package can write to."""
+    if not isinstance(value, str) or not value.strip():
+        problems.append(f"{key}: {value!r} is not a folder (write a path or a URI such as s3://bucket/folder)")
+        return None
+    root = value.strip()
+    if (problem := place_problem(root)) is not None:
+        problems.append(f"{key}: {without_login(value)!r} {problem}")
+    return root

@@ -5,17 +5,82 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from dbt.adapters.zlayout.config.clustering import ClusteringConfig, parse_clustering
+from dbt.adapters.zlayout.config import settings
+from dbt.adapters.zlayout.config.clustering import (
+    ClusteringConfig,
+    ReclusteringConfig,
+    parse_clustering,
+    parse_reclustering,
+)
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.config.file_sizing import FileSizingConfig, parse_file_sizing
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
-from dbt.adapters.zlayout.config.partitioning import PartitioningConfig, parse_partitioning
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
-from dbt.adapters.zlayout.config.retention import RetentionConfig, parse_retention
-from dbt.adapters.zlayout.config.statistics import StatisticsConfig, parse_statistics
+from dbt.adapters.zlayout.config.settings import CompressionName, WriterName
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig, parse_table_type
-from dbt.adapters.zlayout.config.writing import WritingConfig, parse_writing
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+
+@dataclass(frozen=True)
+class PartitioningConfig:
+    """The partition columns of a table.
+
+    Attributes:
+        columns: Top-level columns, outermost folder first; empty for a table without partitions.
+    """
+
+    columns: tuple[str, ...] = settings.PARTITION_BY.default_value
+
+
+@dataclass(frozen=True)
+class FileSizingConfig:
+    """Target sizes of the writer.
+
+    Attributes:
+        target_file_bytes: Compressed size of a data file.
+        row_group_rows: Rows per row group, or None to let the layout choose.
+    """
+
+    target_file_bytes: int = settings.TARGET_FILE_SIZE.default_value
+    row_group_rows: int | None = settings.ROW_GROUP_ROWS.default_value
+
+
+@dataclass(frozen=True)
+class StatisticsConfig:
+    """Columns whose bounds and counts the index keeps; the clustering keys are always included.
+
+    Attributes:
+        columns: A number of leaf columns, counted from the start of the schema, or a list of columns.
+    """
+
+    columns: int | tuple[ColumnPath, ...] = settings.STATS_COLUMNS.default_value
+
+
+@dataclass(frozen=True)
+class RetentionConfig:
+    """Which versions cleaning keeps; either rule is enough to keep a version.
+
+    Attributes:
+        versions: Number of newest versions to keep.
+        hours: Versions that were current within this many hours are kept.
+    """
+
+    versions: int = settings.RETAIN_VERSIONS.default_value
+    hours: float = settings.RETAIN_HOURS.default_value
+
+
+@dataclass(frozen=True)
+class WritingConfig:
+    """The writer and its output.
+
+    Attributes:
+        location_root: Parent folder of the table's folder, or None for the default location.
+        writer: ``arrow`` writes in Python workers, ``spark`` uses Spark's own writer.
+        compression: Codec of the pages, by its pyarrow name.
+    """
+
+    location_root: str | None = settings.LOCATION_ROOT.default_value
+    writer: WriterName = settings.WRITER.default_value
+    compression: CompressionName = settings.COMPRESSION.default_value
 
 
 @dataclass(frozen=True)
@@ -60,20 +125,37 @@ def parse_table_config(
     dbt.adapters.zlayout.errors.ConfigError: 1 configuration problem
       - curve: 'peano' is not one of zorder, hilbert, linear
     """
-    problems = near_misses(raw, known_other_keys)
+    problems: list[str] = []
+    config = read_table_config(raw, problems, known_other_keys)
+    if problems:
+        raise ConfigError(problems, subject)
+    return config
+
+
+def read_table_config(
+    raw: Mapping[str, object], problems: list[str], known_other_keys: Collection[str] = DBT_KEYS
+) -> TableConfig:
+    """Reads settings as `parse_table_config` does, but adds the sentences to ``problems``."""
+    problems += near_misses(raw, known_other_keys)
     config = TableConfig(
         clustering=parse_clustering(raw, problems),
-        partitioning=parse_partitioning(raw, problems),
-        file_sizing=parse_file_sizing(raw, problems),
-        statistics=parse_statistics(raw, problems),
-        retention=parse_retention(raw, problems),
-        writing=parse_writing(raw, problems),
+        partitioning=PartitioningConfig(settings.PARTITION_BY.read(raw, problems)),
+        file_sizing=FileSizingConfig(
+            settings.TARGET_FILE_SIZE.read(raw, problems), settings.ROW_GROUP_ROWS.read(raw, problems)
+        ),
+        statistics=StatisticsConfig(settings.STATS_COLUMNS.read(raw, problems)),
+        retention=RetentionConfig(
+            settings.RETAIN_VERSIONS.read(raw, problems), settings.RETAIN_HOURS.read(raw, problems)
+        ),
+        writing=WritingConfig(
+            location_root=settings.LOCATION_ROOT.read(raw, problems),
+            writer=settings.WRITER.read(raw, problems),
+            compression=settings.COMPRESSION.read(raw, problems),
+        ),
         reclustering=parse_reclustering(raw, problems),
         table_type=parse_table_type(raw, problems),
     )
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)
-    if problems:
-        raise ConfigError(problems, subject)
     return config
 
 

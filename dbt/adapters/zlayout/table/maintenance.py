@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS, parse_reclustering
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
-from dbt.adapters.zlayout.config.partitioning import parse_partitioning
-from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, parse_reclustering
-from dbt.adapters.zlayout.config.retention import parse_retention
+from dbt.adapters.zlayout.config.settings import PARTITION_BY, RETAIN_HOURS, RETAIN_VERSIONS
+from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.cluster.clustering import Clustering
@@ -72,7 +72,7 @@ def other_folders(spark: SparkSession, name: TableName, partition_by: Sequence[s
         ConfigError: The table cannot be partitioned by these columns.
     """
     problems: list[str] = []
-    partitioning = parse_partitioning({"partition_by": partition_by}, problems)
+    partitioning = PartitioningConfig(PARTITION_BY.read_value(partition_by, problems))
     if problems:
         raise ConfigError(problems, str(name))
     _, opened = open_managed(spark, name)
@@ -92,7 +92,8 @@ def clean_table(
     """
     check_managed(opened, str(name))
     problems: list[str] = []
-    asked = parse_retention({"retain_versions": retain_versions, "retain_hours": retain_hours}, problems)
+    versions = RETAIN_VERSIONS.read_value(retain_versions, problems)
+    hours = RETAIN_HOURS.read_value(retain_hours, problems)
     if problems:
         raise ConfigError(problems, str(name))
     timeline = Timeline(opened.store)
@@ -101,8 +102,8 @@ def clean_table(
     own = config_of(timeline.snapshot()).retention
     return clean(
         timeline,
-        own.versions if retain_versions is None else asked.versions,
-        own.hours if retain_hours is None else asked.hours,
+        own.versions if retain_versions is None else versions,
+        own.hours if retain_hours is None else hours,
         # Asking the store for its time writes a file, and a dry run must not write.
         int(time.time() * 1000) if dry_run else store_time_ms(timeline.store),
         dry_run=dry_run,

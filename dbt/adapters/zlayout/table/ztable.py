@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
-from dbt.adapters.zlayout.config.file_sizing import parse_size
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
-from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, parse_strategy
+from dbt.adapters.zlayout.config.scalars import parse_size
+from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
+from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
@@ -675,7 +676,7 @@ class ZTable:
             WriteError: Rows could not be read or written. The table is unchanged, and the plan stays pending.
         """
         problems: list[str] = []
-        chosen = None if strategy is None else parse_strategy(strategy, problems)
+        chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
         size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
         if schedule_only and (execute_only or plan is not None):
             problems.append("schedule_only: execute_only and plan run existing plans; leave them out")

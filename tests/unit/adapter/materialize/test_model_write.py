@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from dbt.adapters.zlayout.adapter.materialize import model_write
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model
+from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
 from dbt.adapters.zlayout.errors import ConfigError
 
@@ -67,6 +69,22 @@ def test_the_settings_parse_with_the_place_of_the_table() -> None:
     config = read_model(node(partition_by="p"), "/lake/s").table_config
     assert config.partitioning.columns == ("p",)
     assert config.writing.location_root == "/lake/s"
+
+
+def test_the_check_and_the_write_of_a_model_parse_its_settings_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[object] = []
+
+    def read_table_config(values: Mapping[str, object], problems: list[str]) -> TableConfig:
+        parsed.append(values)
+        return TableConfig()
+
+    monkeypatch.setattr(model_write, "read_table_config", read_table_config)
+    for root in (None, "/lake/s"):
+        assert read_model(node(clustering="inline", cluster_every=77), root).location_root == root
+    assert len(parsed) == 1
+    read_model(node(clustering="inline", cluster_every=78), None)
+    assert len(parsed) == 2
+    model_write._parsed.cache_clear()
 
 
 def test_a_merge_on_read_model_hands_its_key_and_its_settings_to_the_table() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
+from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.layout.measures.cost import CostModel
 from dbt.adapters.zlayout.layout.measures.key_space import Boxes
 from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, plan_groups

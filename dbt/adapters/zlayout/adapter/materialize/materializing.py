@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.adapter.materialize.snapshot_write import changed_rows
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports.clustering import failed_lines
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
+from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import session_zone
@@ -115,11 +115,12 @@ class Materializing:
 
     def _clustered(self, wanted: ModelWrite, tell: Callable[[str], None]) -> ClusterSummary | None:
         """Clusters after a write if the model asks for it. The rows are committed already, so a failure only warns."""
-        if wanted.reclustering.mode == "off":
+        reclustering = wanted.table_config.reclustering
+        if reclustering.mode == "off":
             return None
         try:
             table = ZTable.for_name(self.session, self.relation.catalog_name)
-            done = recluster(table, wanted.reclustering, wanted.cluster_settings, tell)
+            done = recluster(table, reclustering, wanted.cluster_settings, tell)
         except Exception as error:
             _tell(
                 f"{self.relation}: the rows are written, but clustering failed: {short_message(error, innermost=True)}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.config import TableConfig, parse_table_config
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
-from dbt.adapters.zlayout.config.reclustering import CLUSTER_SETTINGS, ReclusteringConfig, parse_reclustering
-from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, asks_for_merge_on_read
+from dbt.adapters.zlayout.config.settings import LOCATION_ROOT, Scope, keys_of
+from dbt.adapters.zlayout.config.table_config import read_table_config
+from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -19,19 +22,8 @@ if TYPE_CHECKING:
 
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 
-_WRITE_KEYS = (
-    "zorder",
-    "curve",
-    "partition_by",
-    "target_file_size",
-    "row_group_rows",
-    "stats_columns",
-    "retain_versions",
-    "retain_hours",
-    "writer",
-    "compression",
-    *TABLE_TYPE_KEYS,
-)
+# The profile may give the location_root, so ModelWrite has it apart.
+_WRITE_KEYS = tuple(key for key in keys_of(Scope.TABLE, Scope.MERGE_ON_READ) if key != LOCATION_ROOT.key)
 _UNSUPPORTED = {
     "clustered_by": "there are no buckets; zorder does the clustering",
     "buckets": "there are no buckets; zorder does the clustering",
@@ -45,7 +37,7 @@ class ModelWrite:
     """What a model asks for besides its rows.
 
     Attributes:
-        settings: The config keys that shape the table, with the values that the model gives.
+        settings: The config keys that shape the table, with the values that the model gives, for ``ZTable.write``.
         location_root: The parent of the table's folder; None for the schema's own folder.
         comment: The table's comment; None unless ``persist_docs`` asks for it.
         column_comments: Comments by the column name in the model's properties.
@@ -54,8 +46,8 @@ class ModelWrite:
         incremental: How new rows are written, for a model that keeps its rows from run to run.
         column_names: The columns in the model's properties.
         exact_names: The columns in the properties whose names are case-sensitive: those with ``quote: true``.
-        reclustering: When the table is clustered after a write.
-        cluster_settings: How it is clustered, as keywords of ``ZTable.cluster``.
+        table_config: The parsed settings.
+        cluster_settings: How the table is clustered after a write, as keywords of ``ZTable.cluster``.
     """
 
     settings: Mapping[str, Any]
@@ -67,7 +59,7 @@ class ModelWrite:
     incremental: IncrementalConfig = field(default_factory=IncrementalConfig)
     column_names: tuple[str, ...] = ()
     exact_names: frozenset[str] = frozenset()
-    reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
+    table_config: TableConfig = field(default_factory=TableConfig)
     cluster_settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -75,11 +67,13 @@ class ModelWrite:
         """The keywords of ``ZTable`` for a change feed, besides its condition. Empty for any other model."""
         return {} if self.incremental.deleted_when is None else {"stored_columns": self.column_names}
 
-    @property
-    def table_config(self) -> TableConfig:
-        """The parsed settings."""
-        root = {} if self.location_root is None else {"location_root": self.location_root}
-        return parse_table_config({**self.settings, **root})
+
+@dataclass(frozen=True)
+class _ModelConfig:
+    """A model's config. Two are equal if their text is."""
+
+    text: str
+    values: Mapping[str, Any] = field(compare=False)
 
 
 def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
@@ -93,12 +87,10 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         ConfigError: A setting is wrong. The message names every wrong one.
     """
     config: Mapping[str, Any] = model["config"]
-    problems = [*_table_problems(config), *_dbt_problems(config)]
-    incremental = IncrementalConfig()
-    if config.get("materialized") in _INCREMENTAL:
-        incremental = parse_incremental(config, problems)
+    table_config, incremental, problems = _parsed(_ModelConfig(repr(config), config))
     if problems:
         raise ConfigError(problems, subject_of(model))
+    writing = replace(table_config.writing, location_root=table_config.writing.location_root or schema_root)
     columns: Mapping[str, Any] = model.get("columns") or {}
     persisted: Mapping[str, Any] = config.get("persist_docs") or {}
     return ModelWrite(
@@ -111,7 +103,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         properties={str(key): str(value) for key, value in (config.get("tblproperties") or {}).items()},
         not_null=_not_null(model, columns) if contract_is_enforced(config) else (),
         incremental=incremental,
-        reclustering=parse_reclustering(config, []),
+        table_config=replace(table_config, writing=writing),
         cluster_settings=cluster_settings(config),
     )
 
@@ -176,12 +168,15 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: config[key] for key in keys if config.get(key) is not None}
 
 
-def _table_problems(config: Mapping[str, Any]) -> Sequence[str]:
-    try:
-        parse_table_config(config)
-    except ConfigError as error:
-        return error.problems
-    return ()
+# dbt checks a model and later writes it, in two calls that pass nothing on. Both need the parsed settings.
+@lru_cache(maxsize=64)
+def _parsed(config: _ModelConfig) -> tuple[TableConfig, IncrementalConfig, Sequence[str]]:
+    problems: list[str] = []
+    table_config, incremental = read_table_config(config.values, problems), IncrementalConfig()
+    problems += _dbt_problems(config.values)
+    if config.values.get("materialized") in _INCREMENTAL:
+        incremental = parse_incremental(config.values, problems)
+    return table_config, incremental, tuple(problems)
 
 
 def _dbt_problems(config: Mapping[str, Any]) -> list[str]:

@@ -8,9 +8,8 @@ from typing import Any
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.config.file_sizing import parse_size
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
-from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean
+from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_size
 from dbt.adapters.zlayout.errors import ConfigError
 
 LAG_TEST = "zlayout_compaction_lag_at_most"

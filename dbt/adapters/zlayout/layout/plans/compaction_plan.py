@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.zlayout.config.table_type import CompactionStrategy
+from dbt.adapters.zlayout.config.settings import CompactionStrategy
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile
 from dbt.adapters.zlayout.timeline.files.paths import data_paths

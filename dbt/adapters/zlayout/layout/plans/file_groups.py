@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
+from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.layout.measures.cost import CostModel
 from dbt.adapters.zlayout.layout.measures.key_space import Boxes
 from dbt.adapters.zlayout.layout.plans.groups import FileGroup, overlapping_groups

@@ -9,7 +9,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import functions
 from pyspark.sql.types import StructField, StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
@@ -132,16 +131,7 @@ def _unstorable(frame: DataFrame, field: StructField) -> str | None:
 
 def cast_to(frame: DataFrame, schema_json: str) -> DataFrame:
     """Returns the rows of an older version with the columns of a newer version."""
-    have = {name.lower() for name in frame.columns}
-    fields = StructType.fromJson(json.loads(schema_json)).fields
-    return frame.select(
-        *(
-            (functions.col(backquoted(each.name)) if each.name.lower() in have else functions.lit(None))
-            .cast(each.dataType)
-            .alias(each.name)
-            for each in fields
-        )
-    )
+    return frame.to(StructType.fromJson(json.loads(schema_json)))
 
 
 def _synced(

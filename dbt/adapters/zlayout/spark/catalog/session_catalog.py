@@ -88,6 +88,10 @@ class Entry:
         return _as_dict(self.native.properties())
 
 
+# Stands in no key and no value of a property.
+_BETWEEN = "\0zlayout\0"
+
+
 class Catalog:
     """The session catalog of one session."""
 
@@ -297,9 +301,8 @@ def unescaped(uri: str) -> str:
 
 
 def _as_dict(scala_map: Any) -> dict[str, str]:
-    iterator = scala_map.keysIterator()
-    found = {}
-    while iterator.hasNext():
-        key = iterator.next()
-        found[str(key)] = str(scala_map.get(key).get())
-    return found
+    # A call for each entry would take most of the time of a small write.
+    if scala_map.isEmpty():
+        return {}
+    keys, values = (str(each.mkString(_BETWEEN)).split(_BETWEEN) for each in (scala_map.keys(), scala_map.values()))
+    return dict(zip(keys, values, strict=True))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import AnalysisException, ParseException
 
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig
+from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, StoreError, WriteError, ZlayoutError
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup, scheduled_groups
 from dbt.adapters.zlayout.layout.plans.groups import FileGroup

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
+from dbt.adapters.zlayout.config.stored import stored_settings
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.publish.lost_log import paths_to_adopt
@@ -33,7 +34,7 @@ from dbt.adapters.zlayout.spark.index.data_statistics import examining
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.snapshot.table_layout import kept_settings, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -113,7 +114,7 @@ def adopt_table(
     depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
         index = put_slices(store, transaction.instant, counted, statistics)
-        layout = kept_settings(config)
+        layout = stored_settings(config)
         summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
         change = Change(
             adds=counted,

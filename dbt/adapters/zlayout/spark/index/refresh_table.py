@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.statistics import StatisticsConfig
+from dbt.adapters.zlayout.config.table_config import StatisticsConfig
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.statistics import StatisticsConfig
+from dbt.adapters.zlayout.config.table_config import StatisticsConfig
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE

@@ -7,7 +7,7 @@ method, or a composition of methods, into the function that maps the stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -63,8 +63,10 @@ class Jvm:
         # Py4J also looks up class members at every use. These two are used all the time.
         self._to_seq: Any = self.root.PythonUtils.toSeq
         self._some: Any = self.root.scala.Option.apply
+        self._none: Any = self.root.scala.Option.empty()
         self._companions: dict[str, Any] = {}
         self._parameter_counts: dict[str, int] = {}
+        self._made: dict[tuple[str, ...], Any] = {}
 
     @classmethod
     def of(cls, spark: SparkSession) -> Jvm:
@@ -74,9 +76,13 @@ class Jvm:
             _KNOWN[context] = cls(spark)
         return _KNOWN[context]
 
+    def once(self, make: Callable[[Jvm], Any]) -> Any:
+        """Returns what a function makes of this JVM. It is called once, so the result must hold for every use."""
+        return self._cached(lambda: make(self), make.__module__, make.__qualname__)
+
     def type(self, name: str) -> Any:
         """Returns the ``java.lang.Class`` with a fully qualified name."""
-        return self.lang.Class.forName(name, True, self.loader)
+        return self._cached(lambda: self.lang.Class.forName(name, True, self.loader), "type", name)
 
     def companion(self, type_name: str) -> Any:
         """Returns the Scala companion object of a class or trait."""
@@ -137,7 +143,7 @@ class Jvm:
 
     def none(self) -> Any:
         """Returns Scala's ``None``."""
-        return self.root.scala.Option.empty()
+        return self._none
 
     def objects(self, *items: Any) -> Any:
         """Returns an ``Object[]`` of the items."""
@@ -148,15 +154,24 @@ class Jvm:
 
     def constructor(self, type_name: str, signature: str) -> Any:
         """Returns the method handle of a constructor; ``signature`` is a JVM method descriptor that ends in ``V``."""
-        return self._lookup.findConstructor(self.type(type_name), self._method_type(signature))
+        return self._cached(
+            lambda: self._lookup.findConstructor(self.type(type_name), self._method_type(signature)),
+            *("constructor", type_name, signature),
+        )
 
     def static(self, type_name: str, name: str, signature: str) -> Any:
         """Returns the method handle of a static method."""
-        return self._lookup.findStatic(self.type(type_name), name, self._method_type(signature))
+        return self._cached(
+            lambda: self._lookup.findStatic(self.type(type_name), name, self._method_type(signature)),
+            *("static", type_name, name, signature),
+        )
 
     def virtual(self, type_name: str, name: str, signature: str) -> Any:
         """Returns the method handle of an instance method; its first argument is the receiver."""
-        return self._lookup.findVirtual(self.type(type_name), name, self._method_type(signature))
+        return self._cached(
+            lambda: self._lookup.findVirtual(self.type(type_name), name, self._method_type(signature)),
+            *("virtual", type_name, name, signature),
+        )
 
     def fixed(self, handle: Any, position: int, *values: Any) -> Any:
         """Returns the handle with arguments from ``position`` on bound to values."""
@@ -175,18 +190,24 @@ class Jvm:
             array[index] = each
         return self._handles.filterArguments(handle, position, array)
 
+    def with_result(self, handle: Any, position: int, inner: Any) -> Any:
+        """Returns the handle with another in place of the parameter at ``position``; it takes that one's parameters."""
+        return self._handles.collectArguments(handle, position, inner)
+
     def as_object(self, handle: Any, signature: str) -> Any:
         """Returns the handle with another, compatible signature."""
         return handle.asType(self._method_type(signature))
 
     def of_one_argument(self, handle: Any, filters: Sequence[Any], signature: str) -> Any:
         """Returns a handle of one argument: each filter turns this argument into one parameter of the handle."""
-        positions = self.gateway.new_array(self.root.int, len(filters))
-        for position in range(len(filters)):
-            positions[position] = 0
-        return self._handles.permuteArguments(
-            self.with_filters(handle, 0, filters), self._method_type(signature), positions
-        )
+        return self.reordered(self.with_filters(handle, 0, filters), [0] * len(filters), signature)
+
+    def reordered(self, handle: Any, positions: Sequence[int], signature: str) -> Any:
+        """Returns a handle with other parameters; ``positions`` says which of them each old parameter is."""
+        array = self.gateway.new_array(self.root.int, len(positions))
+        for index, position in enumerate(positions):
+            array[index] = position
+        return self._handles.permuteArguments(handle, self._method_type(signature), array)
 
     def function(self, handle: Any, interface: str = "java.util.function.Function", signature: str = "") -> Any:
         """Returns the handle as an instance of a functional interface."""
@@ -200,7 +221,10 @@ class Jvm:
 
     def any_constructor(self, type_name: str) -> Any:
         """Returns the handle of a type's only constructor. Use it if the signature depends on the Scala version."""
-        return self._lookup.unreflectConstructor(self.type(type_name).getConstructors()[0])
+        return self._cached(
+            lambda: self._lookup.unreflectConstructor(self.type(type_name).getConstructors()[0]),
+            *("any_constructor", type_name),
+        )
 
     def to_seq(self) -> tuple[Any, ...]:
         """Returns the method handles that, one after the other, turn a ``java.util.List`` into an immutable ``Seq``."""
@@ -234,7 +258,15 @@ class Jvm:
         return str(self.root.scala.util.Properties.versionNumberString()).split(".")
 
     def _method_type(self, signature: str) -> Any:
-        return self.lang.invoke.MethodType.fromMethodDescriptorString(signature, self.loader)
+        return self._cached(
+            lambda: self.lang.invoke.MethodType.fromMethodDescriptorString(signature, self.loader),
+            *("method_type", signature),
+        )
+
+    def _cached(self, make: Callable[[], Any], *key: str) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
 
 _KNOWN: WeakKeyDictionary[Any, Jvm] = WeakKeyDictionary()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config.table_type import CompactionStrategy
+from dbt.adapters.zlayout.config.settings import CompactionStrategy
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.layout.plans.compaction_plan import (
     CompactionOperation,

@@ -55,9 +55,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
             target.subject,
         )
     names = updated_columns(rules, columns, target.subject)
-    conditions = (rules.matched_condition, rules.not_matched_condition)
-    skips = rules.skip_matched_step or rules.skip_not_matched_step
-    if names == columns and conditions == (None, None) and not skips:
+    if names == columns and rules.unconditional:
         return tagger.upsert(frame)
     return tagger.upsert(_merged(target, precombined(frame, tagger.table_type), rules, names))
 

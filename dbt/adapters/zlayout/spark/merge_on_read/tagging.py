@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, functions
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
 from dbt.adapters.zlayout.curve.sizing import PartitionKey
@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.transactions.change import KeyConflictCheck
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    pass
 
 _SLOT, _LIVE, _BEST, _LIVE_THERE = "__zl_slot", "__zl_live", "__zl_best", "__zl_live_there"
 _PART = "__zl_part"
@@ -91,13 +91,14 @@ class Tagger:
             source.check_unique(self.target.subject)
         located = self._located(source)
         feed = says_deletes(source.frame)
-        rows = source.frame if feed else source.frame.withColumn(DELETED, functions.lit(False))
+        rows = self._in_one_task(source.frame, source)
+        rows = rows if feed else rows.withColumn(DELETED, functions.lit(False))
         rows = self._beside_known(self._where_they_stay(rows, located, feed), located)
         if ordered and self.table_type.ordering is not None:
             rows = rows.where(f"{_BEST} is null or coalesce({backquoted(self.table_type.ordering)} >= {_BEST}, false)")
         if feed:
             rows = rows.where(f"not {DELETED} or {self._worth_a_delete}")
-        rows = rows.withColumn(_PART, self._part()).localCheckpoint(eager=True)
+        rows = self._computed_once(rows.selectExpr("*", f"{self._part} as {_PART}"), source)
         tally = {
             tuple(value or None for value in part): counted
             for part, *counted in rows.groupBy(_PART).agg(*map(functions.expr, _TALLY)).collect()
@@ -191,14 +192,29 @@ class Tagger:
     def _located(self, source: Source) -> DataFrame:
         """Returns the newest version of each key per partition: its group, whether it is live, its ordering value."""
         ordering = self.table_type.ordering
-        best = functions.col(backquoted(ordering)) if ordering is not None else functions.lit(None).cast("int")
-        files = source.may_match(self.target.rows_with_file())
-        found = files.select(*self._within, best.alias(_BEST), OP, INSTANT, SEQ, FILE)
-        found = found.join(source.hinted.select(*self._key_columns), list(self._keys), "left_semi")
+        best = backquoted(ordering) if ordering is not None else "cast(null as int)"
+        found = self._with_key_of(source, self.target.rows_with_file())
+        found = found.selectExpr(*self._within, f"{best} as {_BEST}", OP, INSTANT, SEQ, FILE)
         newest = first_of(found, self._within, f"{INSTANT} desc nulls last, {SEQ} desc")
-        live = functions.expr(f"{OP} is null or {OP} = '{UPSERT}'").alias(_LIVE)
-        located = file_groups(self.target.catalog, self.target.opened, newest.select(*self._within, _BEST, live, FILE))
-        return located.localCheckpoint(eager=True)
+        live = f"{OP} is null or {OP} = '{UPSERT}' as {_LIVE}"
+        newest = newest.selectExpr(*self._within, _BEST, live, FILE)
+        located = file_groups(self.target.catalog, self.target.opened, newest)
+        return self._computed_once(located, source)
+
+    def _with_key_of(self, source: Source, rows: DataFrame) -> DataFrame:
+        """Returns the table's rows whose key is among the source's."""
+        if source.exact_condition is not None:
+            return rows.where(source.exact_condition)
+        keys = source.hinted.select(*self._key_columns)
+        return source.may_match(rows).join(keys, list(self._keys), "left_semi")
+
+    def _computed_once(self, rows: DataFrame, source: Source) -> DataFrame:
+        """Returns rows that the first query over all of them computes."""
+        return self._in_one_task(rows.localCheckpoint(eager=False), source)
+
+    def _in_one_task(self, rows: DataFrame, source: Source) -> DataFrame:
+        """Returns rows that one task reads if they are few, so that no join or count has to move them."""
+        return rows.coalesce(1).hint("merge") if source.few else rows
 
     def _where_they_stay(self, rows: DataFrame, located: DataFrame, feed: bool) -> DataFrame:
         """Returns the rows, some of them moved to the partition that already holds their key.
@@ -251,6 +267,9 @@ class Tagger:
         if not buckets:
             return rows
         count, slots = slots_of(buckets)
+        if len(slots) == 1 and not self._partition_by:
+            (_, _, group) = slots[0]
+            return rows.withColumn(GROUP, functions.expr(f"coalesce({GROUP}, '{group}')"))
         listed = [([value or "" for value in key], slot, group) for key, slot, group in slots]
         schema = f"{_PART} array<string>, {_SLOT} int, __zl_new string"
         places = functions.broadcast(self.target.catalog.spark.createDataFrame(listed, schema))
@@ -258,11 +277,11 @@ class Tagger:
         joined = rows.withColumn(_SLOT, slot).join(places, [_PART, _SLOT], "left")
         return joined.withColumn(GROUP, functions.expr(f"coalesce({GROUP}, __zl_new)"))
 
-    def _part(self) -> Column:
+    @property
+    def _part(self) -> str:
+        """SQL for a row's partition values as texts."""
         texts = [f"coalesce(cast({backquoted(name)} as string), '')" for name in self._partition_by]
-        return (
-            functions.expr(f"array({', '.join(texts)})") if texts else functions.expr("cast(array() as array<string>)")
-        )
+        return f"array({', '.join(texts)})" if texts else "cast(array() as array<string>)"
 
     def _left_behind(self, rows: DataFrame, located: DataFrame) -> DataFrame:
         """Returns deletes for the partitions that rows have moved away from."""
@@ -270,7 +289,7 @@ class Tagger:
         key = [functions.expr(f"l.{name} = r.{name}") for name in self._key_columns]
         on = reduce(lambda left, right: left & right, [*key, functions.expr(f"not ({same})")])
         moved = located.where(_LIVE).alias("l").join(rows.alias("r"), on, "left_semi")
-        return self._tombstones(moved.localCheckpoint(eager=True))
+        return self._tombstones(moved.localCheckpoint(eager=False))
 
     def _tombstones(self, rows: DataFrame) -> DataFrame:
         """Returns delete records: key, partition and, if they come from a feed, the ordering value."""
@@ -284,23 +303,18 @@ class Tagger:
 
     def _records(self, rows: DataFrame, op: str) -> DataFrame:
         """Returns log records: the table's columns, null if a row lacks one, with operation and file group."""
-        have = set(rows.columns)
-        types = {each.name: each.dataType for each in self._schema}
-        columns = [
-            (functions.col(backquoted(name)) if name in have else functions.lit(None)).cast(types[name]).alias(name)
-            for name in self._names
-        ]
-        return rows.select(*columns, functions.lit(op).alias(OP), GROUP)
+        by_name = {each.name: each for each in self._schema}
+        further = (StructField(each, StringType()) for each in (OP, GROUP))
+        return rows.withColumn(OP, functions.lit(op)).to(StructType([*map(by_name.__getitem__, self._names), *further]))
 
     @cached_property
-    def _schema(self) -> Any:
+    def _schema(self) -> Sequence[StructField]:
         return StructType.fromJson(json.loads(self.target.layout.schema_json)).fields
 
     def _key_conflict(self, sources: Sequence[Source]) -> KeyConflictCheck:
         def key_conflict(added: DataFiles) -> str | None:
             for each in sources:
-                theirs = each.may_match(self.target.rows_of(added))
-                if theirs.join(each.hinted.select(*self._key_columns), list(self._keys), "left_semi").limit(1).count():
+                if self._with_key_of(each, self.target.rows_of(added)).limit(1).count():
                     return "it wrote rows with keys that come here too"
             return None
 

@@ -15,13 +15,19 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _DIGITS = 19
 _SUBSTRING = "(II)Ljava/lang/String;"
-_TO_INT = "(Ljava/lang/String;)I"
 
 
 def file_statuses(jvm: Jvm, opened: TableSnapshot) -> Any:
     """Returns a ``java.util.List<FileStatusWithMetadata>`` of a table's files, in their order."""
     if not len(opened.files):
         return jvm.array_list([])
+    size, modified = (_digits(opened.files.column(name).combine_chunks()) for name in ("size_bytes", "modified_ms"))
+    lines = pc.binary_join_element_wise(size, modified, opened.uris(), "")
+    return jvm.lines(lines).map(jvm.once(_line_to_status)).toList()
+
+
+def _line_to_status(jvm: Jvm) -> Any:
+    """Returns the function that turns size, modification time and URI, in one line, into a file status."""
     text = "(I)Ljava/lang/String;"
     cut = jvm.virtual("java.lang.String", "substring", _SUBSTRING)
     number = jvm.static("java.lang.Long", "parseLong", "(Ljava/lang/String;)J")
@@ -43,9 +49,7 @@ def file_statuses(jvm: Jvm, opened: TableSnapshot) -> Any:
         "(Lorg/apache/hadoop/fs/FileStatus;Lscala/collection/immutable/Map;)V",
     )
     one = jvm.then(one, jvm.fixed(with_metadata, 1, jvm.scala_map({})))
-    size, modified = (_digits(opened.files.column(name).combine_chunks()) for name in ("size_bytes", "modified_ms"))
-    lines = pc.binary_join_element_wise(size, modified, opened.uris(), "")
-    return jvm.lines(lines).map(jvm.function(one)).toList()
+    return jvm.function(one)
 
 
 def partition_directories(jvm: Jvm, files: Any, partition_of_file: npt.NDArray[np.int64], partition_rows: Any) -> Any:
@@ -61,30 +65,32 @@ def partition_directories(jvm: Jvm, files: Any, partition_of_file: npt.NDArray[n
         return jvm.seq([])
     starts = np.flatnonzero(np.r_[True, partition_of_file[1:] != partition_of_file[:-1]])
     ends = np.r_[starts[1:], len(partition_of_file)]
+    lines = [_digits(pa.array(each)) for each in (partition_of_file[starts], starts, ends)]
+    to_directory = jvm.function(jvm.fixed(jvm.once(_line_to_directory), 0, files, partition_rows))
+    return jvm.seq_of(jvm.lines(pc.binary_join_element_wise(*lines, "")).map(to_directory).toList())
+
+
+def _line_to_directory(jvm: Jvm) -> Any:
+    """Returns the method handle that turns files, partition rows and a line into a ``PartitionDirectory``.
+
+    The line holds the number of the partition, and the positions of its first file and of the file after its last.
+    """
     cut = jvm.virtual("java.lang.String", "substring", _SUBSTRING)
-    number = jvm.static("java.lang.Integer", "parseInt", _TO_INT)
+    number = jvm.static("java.lang.Integer", "parseInt", "(Ljava/lang/String;)I")
     partition, start, end = (
         jvm.then(jvm.fixed(cut, 1, position * _DIGITS, (position + 1) * _DIGITS), number) for position in range(3)
     )
-    one_line = "(Ljava/lang/String;)"
-    within = jvm.of_one_argument(
-        jvm.virtual("java.util.List", "subList", "(II)Ljava/util/List;").bindTo(files),
-        [start, end],
-        f"{one_line}Ljava/util/List;",
+    sub_list = jvm.with_filters(jvm.virtual("java.util.List", "subList", "(II)Ljava/util/List;"), 1, [start, end])
+    sub_list = jvm.reordered(sub_list, [0, 1, 1], "(Ljava/util/List;Ljava/lang/String;)Ljava/util/List;")
+    files = jvm.as_object(jvm.then(sub_list, *jvm.to_seq()), "(Ljava/util/List;Ljava/lang/String;)Ljava/lang/Object;")
+    get = jvm.virtual("java.util.List", "get", "(I)Ljava/lang/Object;")
+    row = jvm.with_filters(get, 1, [partition])
+    make = jvm.as_object(
+        jvm.any_constructor("org.apache.spark.sql.execution.datasources.PartitionDirectory"),
+        "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;",
     )
-    row = jvm.then(partition, jvm.virtual("java.util.List", "get", "(I)Ljava/lang/Object;").bindTo(partition_rows))
-    make = jvm.any_constructor("org.apache.spark.sql.execution.datasources.PartitionDirectory")
-    one = jvm.of_one_argument(
-        jvm.as_object(make, "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"),
-        [
-            jvm.as_object(row, f"{one_line}Ljava/lang/Object;"),
-            jvm.as_object(jvm.then(within, *jvm.to_seq()), f"{one_line}Ljava/lang/Object;"),
-        ],
-        f"{one_line}Ljava/lang/Object;",
-    )
-    lines = [_digits(pa.array(each)) for each in (partition_of_file[starts], starts, ends)]
-    listed = jvm.lines(pc.binary_join_element_wise(*lines, "")).map(jvm.function(one)).toList()
-    return jvm.seq_of(listed)
+    made = jvm.with_result(jvm.with_result(make, 1, files), 0, row)
+    return jvm.reordered(made, [1, 2, 0, 2], "(Ljava/util/List;Ljava/util/List;Ljava/lang/String;)Ljava/lang/Object;")
 
 
 def partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -> Any:
@@ -116,26 +122,29 @@ def partition_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]
         )
         value = expressions.Cast(text, schema.apply(position).dataType(), zone, legacy)
         named += [expressions.Literal.create(f"c{position}", types.StringType), value]
-    struct = expressions.CreateNamedStruct(jvm.seq(named))
-    to_row = jvm.then(
-        jvm.static(
-            "org.apache.spark.unsafe.types.UTF8String",
-            "fromString",
-            "(Ljava/lang/String;)Lorg/apache/spark/unsafe/types/UTF8String;",
-        ),
-        jvm.collecting(
-            jvm.constructor("org.apache.spark.sql.catalyst.expressions.GenericInternalRow", "([Ljava/lang/Object;)V"),
-            1,
-            "(Lorg/apache/spark/unsafe/types/UTF8String;)Lorg/apache/spark/sql/catalyst/InternalRow;",
-        ),
-        jvm.virtual(
-            "org.apache.spark.sql.catalyst.expressions.Expression",
-            "eval",
-            "(Lorg/apache/spark/sql/catalyst/InternalRow;)Ljava/lang/Object;",
-        ).bindTo(struct),
-    )
+    to_row = jvm.function(jvm.fixed(jvm.once(_line_to_row), 0, expressions.CreateNamedStruct(jvm.seq(named))))
     lines = [",".join("-" if text is None else text.encode().hex() for text in key) for key in keys]
-    return jvm.lines(pa.array(lines, pa.string())).map(jvm.function(to_row)).toList()
+    return jvm.lines(pa.array(lines, pa.string())).map(to_row).toList()
+
+
+def _line_to_row(jvm: Jvm) -> Any:
+    """Returns the method handle that evaluates a Catalyst expression on a line, which is the only column of its row."""
+    to_text = jvm.static(
+        "org.apache.spark.unsafe.types.UTF8String",
+        "fromString",
+        "(Ljava/lang/String;)Lorg/apache/spark/unsafe/types/UTF8String;",
+    )
+    to_row = jvm.collecting(
+        jvm.constructor("org.apache.spark.sql.catalyst.expressions.GenericInternalRow", "([Ljava/lang/Object;)V"),
+        1,
+        "(Lorg/apache/spark/unsafe/types/UTF8String;)Lorg/apache/spark/sql/catalyst/InternalRow;",
+    )
+    evaluate = jvm.virtual(
+        "org.apache.spark.sql.catalyst.expressions.Expression",
+        "eval",
+        "(Lorg/apache/spark/sql/catalyst/InternalRow;)Ljava/lang/Object;",
+    )
+    return jvm.with_filters(evaluate, 1, [jvm.then(to_text, to_row)])
 
 
 def rows_that_match(jvm: Jvm, rows: Any, predicate: Any) -> npt.NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions
@@ -181,11 +181,12 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
     Returns:
         The data columns, the partition columns as text, then the further columns.
     """
-    columns: list[Any] = [functions.col(backquoted(name)) for name in _data_names(layout)]
-    folders = [(each, functions.col(backquoted(each.name)).cast("string")) for each in _folder_fields(layout)]
-    columns += [_told_apart(field, text) for field, text in folders]
-    columns += [functions.col(name) for name in further]
-    return frame.select(*(each.alias(f"c{number}") for number, each in enumerate(columns)))
+    fields = _folder_fields(layout)
+    checked = [_told_apart(each, functions.col(backquoted(each.name)).cast("string")) for each in fields]
+    if fields:
+        frame = frame.withColumns({each.name: column for each, column in zip(fields, checked, strict=True)})
+    names = [*map(backquoted, (*_data_names(layout), *layout.partition_by)), *further]
+    return frame.selectExpr(*(f"{name} as c{number}" for number, name in enumerate(names)))
 
 
 def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:

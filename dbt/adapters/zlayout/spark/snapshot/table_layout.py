@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
-from dbt.adapters.zlayout.config.clustering import ClusteringConfig
-from dbt.adapters.zlayout.config.file_sizing import FileSizingConfig
-from dbt.adapters.zlayout.config.partitioning import PartitioningConfig
-from dbt.adapters.zlayout.config.retention import RetentionConfig
-from dbt.adapters.zlayout.config.statistics import StatisticsConfig
-from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
-from dbt.adapters.zlayout.config.writing import WritingConfig
+from dbt.adapters.zlayout.config.stored import read_stored, stored_settings
+from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import CorruptError, StoreError
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, tracked_columns
@@ -93,7 +88,7 @@ class TableLayout:
 
     def sizing(self) -> dict[str, Any]:
         """Returns the settings that the cuts depend on besides the keys."""
-        return _sizing(self.config)
+        return dict(vars(self.config.file_sizing))
 
     def to_dict(self, drift: float, built: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Returns the layout as a version stores it.
@@ -102,7 +97,7 @@ class TableLayout:
             drift: How far the file sizes are from what the cuts were made for, see `drift_of`.
             built: The last write of all rows, see `build_of`; None if unknown.
         """
-        return {**kept_settings(self.config), "drift": drift, **({"built": dict(built)} if built else {})}
+        return {**stored_settings(self.config), "drift": drift, **({"built": dict(built)} if built else {})}
 
     def build_of(self, instant: str) -> dict[str, Any]:
         """Returns what a version stores about a write of all rows: which files it cut, and for which size."""
@@ -126,22 +121,6 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
     return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
 
 
-def kept_settings(config: TableConfig) -> dict[str, Any]:
-    """Returns the settings as a version stores them, for `config_of` to read."""
-    columns, table_type = config.statistics.columns, config.table_type
-    merging = {"table_type": {**vars(table_type), "unique_key": list(table_type.unique_key)}}
-    return {
-        **(merging if table_type.merges_on_read else {}),
-        "zorder": [list(path) for path in config.clustering.columns],
-        "curve": config.clustering.curve,
-        "sizing": _sizing(config),
-        "stats_columns": columns if isinstance(columns, int) else [list(path) for path in columns],
-        "compression": config.writing.compression,
-        "writer": config.writing.writer,
-        "retention": {"versions": config.retention.versions, "hours": config.retention.hours},
-    }
-
-
 def config_of(snapshot: Snapshot) -> TableConfig:
     """Returns the settings that a version was written with. Settings that it does not store have their defaults.
 
@@ -149,33 +128,6 @@ def config_of(snapshot: Snapshot) -> TableConfig:
         CorruptError: The version stores something that no release writes.
     """
     try:
-        return _config_of(snapshot)
+        return read_stored(snapshot.layout, snapshot.partition_by)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CorruptError(f"{log_path(snapshot.version)}: its layout is damaged ({error}); {RESTORE}") from error
-
-
-def _config_of(snapshot: Snapshot) -> TableConfig:
-    layout: Mapping[str, Any] = snapshot.layout
-    columns = layout.get("stats_columns", StatisticsConfig().columns)
-    table_type = dict(layout.get("table_type") or {})
-    if table_type:
-        table_type["unique_key"] = tuple(table_type["unique_key"])
-    writing = {key: layout[key] for key in ("compression", "writer") if key in layout}
-    return TableConfig(
-        clustering=ClusteringConfig(_paths(layout.get("zorder", [])), layout.get("curve", "zorder")),
-        partitioning=PartitioningConfig(snapshot.partition_by),
-        file_sizing=FileSizingConfig(**layout.get("sizing", {})),
-        statistics=StatisticsConfig(columns if isinstance(columns, int) else _paths(columns)),
-        retention=RetentionConfig(**layout.get("retention", {})),
-        writing=replace(WritingConfig(), **writing),
-        table_type=TableTypeConfig(**table_type),
-    )
-
-
-def _sizing(config: TableConfig) -> dict[str, Any]:
-    sizing = config.file_sizing
-    return {"target_file_bytes": sizing.target_file_bytes, "row_group_rows": sizing.row_group_rows}
-
-
-def _paths(listed: list[list[str]]) -> tuple[ColumnPath, ...]:
-    return tuple(tuple(path) for path in listed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,11 +20,13 @@ from dbt.adapters.zlayout.spark.schema.types import fields_of
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Up to this many values of a key column are looked up in the index one by one. Beyond that, ranges are.
+# Up to this many rows, the values of a key column are looked up in the index one by one. Beyond that, ranges are.
 _MOST_VALUES = 5_000
 _MOST_RANGES = 100
 _BROADCAST_ROWS = 500_000
 _TIMES = "__zl_times"
+# Where Spark notes that a text column is a CHAR or VARCHAR.
+_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 class Source:
@@ -47,6 +51,11 @@ class Source:
         return self._counted[0]
 
     @property
+    def few(self) -> bool:
+        """Whether there are so few rows that the driver knows all their keys."""
+        return self._few_keys is not None
+
+    @property
     def nulls(self) -> Mapping[str, int]:
         """Number of rows in which each key column is null, by its name."""
         return self._counted[1]
@@ -67,7 +76,7 @@ class Source:
             WriteError: Keys are duplicated. The message shows three of them.
         """
         few = self._few_keys
-        if few is None or any(times > 1 and None not in key for *key, times in few):
+        if few is None or any(times > 1 and None not in key for key, times in few.items()):
             _check_unique(self.whole_keys(), self.keys, subject)
 
     def may_match(self, table: DataFrame) -> DataFrame:
@@ -75,6 +84,15 @@ class Source:
         for condition in self._conditions:
             table = table.where(condition)
         return table
+
+    @cached_property
+    def exact_condition(self) -> str | None:
+        """SQL that is TRUE for exactly the table's rows whose key is among the source's. None if only a join tells."""
+        if self._few_keys is None or len(self.keys) > 1 or not self._conditions:
+            return None
+        # Spark compares a CHAR with a constant in another way than with a column.
+        field = self.frame.schema[self.keys[0]]
+        return self._conditions[0] if _CHAR_TYPE not in field.metadata else None
 
     @cached_property
     def _spellings(self) -> Mapping[str, Spelling]:
@@ -88,30 +106,29 @@ class Source:
         }
 
     @cached_property
-    def _few_keys(self) -> Sequence[Sequence[Any]] | None:
-        """The distinct keys as Python values, each with its number of rows. None if there are too many.
+    def _few_keys(self) -> Mapping[tuple[Any, ...], int] | None:
+        """Number of rows by their key, in Python values. None if there are too many rows.
 
-        One query replaces several. For a key column without a spelling, the result only says whether it is null.
+        One query replaces several. For a key column without a spelling, the key only says whether it is null.
         """
-        times = self.frame.groupBy(*map(backquoted, self.keys)).agg(functions.count("*").alias(_TIMES))
         told = [
             self._spellings[key].fetched(functions.col(backquoted(key)))
             if key in self._spellings
             else functions.expr(f"if({backquoted(key)} is null, null, true)")
             for key in self.keys
         ]
-        found = times.select(*told, _TIMES).limit(_MOST_VALUES + 1).collect()
-        return found if len(found) <= _MOST_VALUES else None
+        # One task, because the rows are computed already: a limit over several tasks runs a job for each few of them.
+        found = self.frame.select(*told).coalesce(1).limit(_MOST_VALUES + 1).collect()
+        return Counter(tuple(map(_hashable, row)) for row in found) if len(found) <= _MOST_VALUES else None
 
     @cached_property
     def _counted(self) -> tuple[int, Mapping[str, int]]:
         if self._few_keys is None:
             rows, *nulls = map(int, self.frame.agg(functions.count("*"), *_nulls(self.keys)).head() or ())
         else:
-            rows = sum(times for *_, times in self._few_keys)
-            nulls = [
-                sum(times for *key, times in self._few_keys if key[number] is None) for number in range(len(self.keys))
-            ]
+            few = self._few_keys.items()
+            rows = sum(self._few_keys.values())
+            nulls = [sum(times for key, times in few if key[number] is None) for number in range(len(self.keys))]
         return rows, dict(zip(self.keys, nulls, strict=True))
 
     @cached_property
@@ -124,9 +141,16 @@ class Source:
             ]
         number = self.keys.index
         return [
-            spelling.condition(backquoted(key), [row[number(key)] for row in self._few_keys])
+            spelling.condition(backquoted(key), {row[number(key)] for row in self._few_keys})
             for key, spelling in self._spellings.items()
         ]
+
+
+def _hashable(value: Any) -> Any:
+    """Returns a value that is equal for keys that Spark holds to be equal."""
+    if isinstance(value, float) and math.isnan(value):
+        return math.nan  # this object equals itself as a key, other NaN do not
+    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def check_keys(rows: DataFrame, keys: Sequence[str], subject: str) -> None:

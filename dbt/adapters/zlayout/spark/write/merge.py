@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _HIT = "__zl_hit"
 _KEY = "__zl_key"
+_KEYS_TAKEN = "it wrote rows with keys that come here too"
 
 
 def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
@@ -39,9 +41,14 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     """
     names = upserts_of(frame).columns
     keys = known_keys(rules.unique_key, names, target.subject)
-    updated_names = updated_columns(rules, names, target.subject)
     source = Source(frame, keys)
     source.check_unique(target.subject)
+    updated_names = updated_columns(rules, names, target.subject)
+    if rules.unconditional and updated_names == names and not says_deletes(frame):
+        matched = _rows_per_file(target, source)
+        if matched is not None:
+            updates = sum(matched.values())
+            return _replacement(target, source, matched, RowCounts(source.rows - updates, updated=updates))
     matching = _Matching(target, source, rules)
     found = matching.files()
     rewritten = [number for number, each in found.items() if each.updated or each.deleted]
@@ -76,6 +83,9 @@ def delete_insert(
     """
     keys = known_keys(unique_key, frame.columns, target.subject)
     source = Source(frame, keys)
+    rows = None if predicates else _rows_per_file(target, source)
+    if rows is not None:
+        return _replacement(target, source, rows, RowCounts(source.rows, deleted=sum(rows.values())))
     matching = _Matching(target, source, MergeRules(keys, predicates=predicates), one_row_a_key=False)
     matched = matching.files()
     gone = target.mask(matched)
@@ -86,6 +96,42 @@ def delete_insert(
         removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
         counts=lambda *_: RowCounts(inserted=source.rows, deleted=deleted),
         key_conflict=matching.key_conflict,
+    )
+
+
+def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
+    """Returns how many rows of each file have an incoming key, by the file's number; files without any are left out.
+
+    No join is needed, because the few incoming keys are constants of the query. None if a join is needed: there are
+    many keys, or they have no exact constants, or several rows of the table share a key.
+    """
+    if source.exact_condition is None:
+        return None
+    matching = target.rows_with_file().where(source.exact_condition)
+    by_key = matching.groupBy(*map(backquoted, source.keys)).agg(functions.expr("count(*)"), functions.min(FILE))
+    found = by_key.select(*by_key.columns[-2:]).collect()
+    if any(rows > 1 for rows, _ in found):
+        return None
+    return Counter(target.file_number(file) for _, file in found)
+
+
+def _replacement(target: Target, source: Source, matched: Mapping[int, int], counts: RowCounts) -> Rewrite:
+    """Plans to put all incoming rows in the place of the rows that have their keys."""
+    condition = source.exact_condition
+    gone = target.mask(matched)
+    parts = [source.frame]
+    if matched:
+        kept = target.rows(gone).where(f"not coalesce({condition}, false)")
+        parts.insert(0, cast_to(kept, target.layout.schema_json))
+
+    def key_conflict(added: DataFiles) -> str | None:
+        return _KEYS_TAKEN if target.rows_of(added).where(str(condition)).limit(1).count() else None
+
+    return Rewrite(
+        rows=_union(parts),
+        removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
+        counts=lambda *_: counts,
+        key_conflict=key_conflict,
     )
 
 
@@ -161,7 +207,7 @@ class _Matching:
     def key_conflict(self, added: DataFiles) -> str | None:
         """Returns the reason for a conflict if files that another commit added hold a key of the incoming rows."""
         found = self._matches(self._target.rows_of(added)).limit(1).count()
-        return "it wrote rows with keys that come here too" if found else None
+        return _KEYS_TAKEN if found else None
 
     def _matches(self, rows: DataFrame) -> DataFrame:
         candidates = self._source.may_match(rows).alias(self._target_alias)

@@ -3,7 +3,7 @@
 import pytest
 
 from dbt.adapters.zlayout.config import parse_table_config
-from dbt.adapters.zlayout.config.reclustering import ReclusteringConfig, parse_reclustering
+from dbt.adapters.zlayout.config.clustering import ReclusteringConfig, parse_reclustering
 from dbt.adapters.zlayout.errors import ConfigError
 
 

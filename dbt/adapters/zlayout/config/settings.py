@@ -1,0 +1,352 @@
+"""The registry of settings: each key is declared once, with its parser, its default and its meaning.
+
+Parsing, the hints for unknown keys, the options of ``ZTable`` and the tables of ``docs/configuration.md`` use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Literal, cast, get_args
+
+from dbt.adapters.zlayout.config.column_names import (
+    parse_column_list,
+    parse_no_expressions,
+    parse_one_column,
+    parse_top_level,
+)
+from dbt.adapters.zlayout.config.scalars import (
+    Parser,
+    T,
+    as_integer,
+    condition,
+    one_of,
+    parse_boolean,
+    parse_folder,
+    parse_hours,
+    parse_name,
+    parse_ratio,
+    parse_share,
+    parse_size,
+    whole,
+)
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+CurveName = Literal["zorder", "hilbert", "linear"]
+WriterName = Literal["arrow", "spark"]
+CompressionName = Literal["zstd", "snappy", "gzip", "lz4", "none"]
+ClusteringMode = Literal["off", "inline", "deferred"]
+TableType = Literal["copy_on_write", "merge_on_read"]
+CompactionMode = Literal["inline", "deferred", "off"]
+CompactionStrategy = Literal["log_size", "log_ratio", "commits", "age"]
+StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "microbatch"]
+OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
+PartitionOverwriteName = Literal["dynamic", "static"]
+
+_BOTH_SIDES = "DBT_INTERNAL_SOURCE.seen > DBT_INTERNAL_DEST.seen"
+_MAX_FILE_BYTES = 64 << 30
+_FOLDERS = "only top-level columns can be folders (a column whose name has a dot is written `{}` in backquotes)"
+
+
+class Scope(Enum):
+    """Where a setting is allowed."""
+
+    TABLE = "a model, and ZTable.write"
+    MERGE_ON_READ = "as TABLE, if table_type is 'merge_on_read'"
+    CLUSTERING = "a model, and ZTable.cluster"
+    MODEL = "a model"
+    DBT = "a model; the key is dbt's"
+    PROFILE = "a profile; dbt parses it"
+
+
+@dataclass(frozen=True)
+class Setting(Generic[T]):
+    """One key and all that is said about it.
+
+    Attributes:
+        key: Its name.
+        scope: Where it is allowed.
+        parse: Reads a value that is set. It decides the unit and the values that are allowed.
+        default: The default as a user writes it; None or an empty tuple if there is none.
+        doc: The meaning, in Markdown, as the tables of the documentation have it.
+        absent: What these tables say in place of a default.
+    """
+
+    key: str
+    scope: Scope
+    parse: Parser[T]
+    default: object
+    doc: str
+    absent: str = "none"
+
+    @property
+    def default_value(self) -> T:
+        """The default as the code uses it."""
+        return self.read_value(None, [])
+
+    def read(self, raw: Mapping[str, object], problems: list[str]) -> T:
+        """Reads the setting out of values by key."""
+        return self.read_value(raw.get(self.key), problems)
+
+    def read_value(self, value: object, problems: list[str]) -> T:
+        """Reads a value. None means the default; so does a wrong value, which adds a sentence to ``problems``."""
+        found = None if value is None else self.parse(self.key, value, problems)
+        if found is None and self.default is not None:
+            found = self.parse(self.key, self.default, [])
+        return cast(T, found)  # None only without a default, where T allows it
+
+
+def _words(allowed: object) -> Parser[Any]:
+    return one_of(*get_args(allowed))
+
+
+def _as_given(_: str, value: object, __: list[str]) -> Any:
+    # For settings that config/incremental.py reads together with others, and for those that dbt parses.
+    return value
+
+
+def _parse_folders(key: str, value: object, problems: list[str]) -> tuple[str, ...]:
+    return parse_top_level(key, value, problems, _FOLDERS)
+
+
+def _parse_file_size(key: str, value: object, problems: list[str]) -> int | None:
+    size_bytes = parse_size(key, value, problems)
+    if size_bytes is None or size_bytes <= _MAX_FILE_BYTES:
+        return size_bytes
+    problems.append(f"{key}: {value!r} is above 64gb")
+    return None
+
+
+def _parse_statistics(key: str, value: object, problems: list[str]) -> int | tuple[ColumnPath, ...] | None:
+    if isinstance(value, int | float) or as_integer(value) is not None:
+        return whole(0, 100_000)(key, value, problems)
+    return parse_column_list(key, value, problems)
+
+
+def _parse_codec(key: str, value: object, problems: list[str]) -> Any:
+    word = one_of(*get_args(CompressionName), "uncompressed")(key, value, problems)
+    return "none" if word == "uncompressed" else word
+
+
+# A table: a line with the key, where it is allowed, its parser and its default, then its meaning.
+# fmt: off
+ZORDER = Setting(
+    "zorder", Scope.TABLE, parse_column_list, (),
+    "1 to 8 columns to cluster by, most important first. The first two share the cuts equally, further ones count "
+    "less and less. A list, or text with commas. `a.b` is field `b` of struct `a`; put a name with a dot, space or "
+    "comma into backquotes: `` `a.b` ``. A `zordered_table` requires it; other tables are clustered only with it.")
+CURVE = Setting[CurveName](
+    "curve", Scope.TABLE, _words(CurveName), "zorder",
+    "`zorder`, `hilbert`, or `linear` (sorted by the first key, then the second …).")
+PARTITION_BY = Setting(
+    "partition_by", Scope.TABLE, _parse_folders, (),
+    "Columns that become `key=value` folders. They cannot be in `zorder` too.")
+TARGET_FILE_SIZE = Setting(
+    "target_file_size", Scope.TABLE, _parse_file_size, "128mb",
+    "Compressed size that files aim at: `kb`, `mb`, `gb`, or bytes as a number; 1 kb to 64 gb.")
+ROW_GROUP_ROWS = Setting[int | None](
+    "row_group_rows", Scope.TABLE, whole(1, 100_000_000), None,
+    "Rows per Parquet row group. By default about eight groups per file, between 32,768 and 1,048,576 rows.",
+    absent="chosen")
+STATS_COLUMNS = Setting[int | tuple[ColumnPath, ...]](
+    "stats_columns", Scope.TABLE, _parse_statistics, 32,
+    "Columns with statistics. A number: the first leaf columns (fields of structs count). A list: these columns. "
+    "Keys always have statistics.")
+RETAIN_VERSIONS = Setting(
+    "retain_versions", Scope.TABLE, whole(1, 1_000_000), 3,
+    "How many of the newest versions stay on disk.")
+RETAIN_HOURS = Setting(
+    "retain_hours", Scope.TABLE, parse_hours, 24,
+    "Versions that were current within this many hours also stay. With `0` only `retain_versions` counts.")
+LOCATION_ROOT = Setting[str | None](
+    "location_root", Scope.TABLE, parse_folder, None,
+    "The table goes to `<location_root>/<table>`, as in dbt-spark. A full path, or a URI of a [supported "
+    "place](storage-places.md).", absent="profile's")
+WRITER = Setting[WriterName](
+    "writer", Scope.TABLE, _words(WriterName), "arrow",
+    "`arrow` writes files in Spark's Python workers. `spark` uses Spark's own writer, for storage that Python "
+    "workers cannot write to. Tables with a type that Arrow lacks always use it.")
+COMPRESSION = Setting[CompressionName](
+    "compression", Scope.TABLE, _parse_codec, "zstd",
+    "`zstd`, `snappy`, `gzip`, `lz4`, `none`.")
+PARTITION_OVERWRITE = Setting[PartitionOverwriteName](
+    "partition_overwrite", Scope.MODEL, _words(PartitionOverwriteName), "dynamic",
+    "What `insert_overwrite` replaces: `dynamic` the partitions that the new rows belong to, `static` the whole "
+    "table.")
+MATCHED_CONDITION = Setting[str | None](
+    "matched_condition", Scope.MODEL, condition(_BOTH_SIDES), None,
+    "`merge` updates only matches that meet it; SQL over the two aliases below.")
+NOT_MATCHED_CONDITION = Setting[str | None](
+    "not_matched_condition", Scope.MODEL, condition(_BOTH_SIDES), None,
+    "`merge` inserts only unmatched rows that meet it; SQL over the source's alias.")
+SKIP_MATCHED_STEP = Setting(
+    "skip_matched_step", Scope.MODEL, parse_boolean, False,
+    "`merge` updates nothing: it only inserts.")
+SKIP_NOT_MATCHED_STEP = Setting(
+    "skip_not_matched_step", Scope.MODEL, parse_boolean, False,
+    "`merge` inserts nothing: it only updates.")
+DELETED_WHEN = Setting[str | None](
+    "deleted_when", Scope.MODEL, condition("op = 'D'"), None,
+    "A new row that meets this condition deletes the row with its key, instead of being stored; for `merge`. SQL "
+    "over the query's columns, such as `op = 'D'`. See [Rows that are deletes](writing.md#rows-that-are-deletes).")
+SOURCE_ALIAS = Setting(
+    "source_alias", Scope.MODEL, parse_name, "DBT_INTERNAL_SOURCE",
+    "Name of the new rows in conditions and in `incremental_predicates`.")
+TARGET_ALIAS = Setting(
+    "target_alias", Scope.MODEL, parse_name, "DBT_INTERNAL_DEST",
+    "Name of the existing table there.")
+CLUSTERING = Setting[ClusteringMode](
+    "clustering", Scope.MODEL, _words(ClusteringMode), "off",
+    "`inline`: a run that adds rows also clusters, where it pays off. `deferred`: it only writes a plan, which "
+    "`zlayout_cluster` with `pending: true` executes. See [Keeping a table "
+    "clustered](clustering.md#keeping-a-table-clustered).")
+CLUSTER_EVERY = Setting(
+    "cluster_every", Scope.MODEL, whole(1, 1_000_000), 1,
+    "With `inline` and `deferred`: how many commits since the last clustering trigger the next one.")
+CLUSTER_MIN_GAIN = Setting(
+    "cluster_min_gain", Scope.CLUSTERING, parse_share, 0.2,
+    "Share of the bytes read by queries of a group of files that its rewrite must save, between 0 and 1.")
+CLUSTER_MAX_BYTES = Setting[int | None](
+    "cluster_max_bytes", Scope.CLUSTERING, parse_size, None,
+    "Maximum size that one clustering rewrites.", absent="no limit")
+MIN_FILE_SIZE = Setting[int | None](
+    "min_file_size", Scope.CLUSTERING, parse_size, None,
+    "Files below this size are small, and are combined.", absent="75 % of `target_file_size`")
+MAX_FILE_SIZE = Setting[int | None](
+    "max_file_size", Scope.CLUSTERING, parse_size, None,
+    "Files above this size are split.", absent="180 % of `target_file_size`")
+MAX_GROUP_SIZE = Setting(
+    "max_group_size", Scope.CLUSTERING, parse_size, "100gb",
+    "Maximum size of a group of files that is rewritten together.")
+MIN_INPUT_FILES = Setting(
+    "min_input_files", Scope.CLUSTERING, whole(1, 1_000_000), 5,
+    "This many small files are combined even if they do not fill a file.")
+MAX_CONCURRENT_GROUPS = Setting(
+    "max_concurrent_groups", Scope.CLUSTERING, whole(1, 1_000), 4,
+    "How many groups are rewritten at the same time.")
+PARTIAL_PROGRESS = Setting(
+    "partial_progress", Scope.CLUSTERING, parse_boolean, False,
+    "Commit groups in several versions, each as soon as it is written, so that finished work is kept.")
+MAX_COMMITS = Setting(
+    "max_commits", Scope.CLUSTERING, whole(1, 10_000), 10,
+    "Maximum number of versions with `partial_progress`.")
+REWRITE_ALL = Setting(
+    "rewrite_all", Scope.CLUSTERING, parse_boolean, False,
+    "Rewrite every file, regardless of the gain.")
+VERIFY = Setting(
+    "verify", Scope.CLUSTERING, parse_boolean, False,
+    "Compare checksums of all columns before a clustering commits.")
+TABLE_TYPE = Setting[TableType](
+    "table_type", Scope.TABLE, _words(TableType), "copy_on_write",
+    "`merge_on_read`: changed rows go into log files that readers merge; requires `unique_key`. The keys below are "
+    "for this type only. See [Merge-on-read tables](merge_on_read.md#settings).")
+ORDERING = Setting[str | None](
+    "ordering", Scope.MERGE_ON_READ, parse_one_column, None,
+    "Of two rows with one key, the row with the greater value of this column wins; without it, the later row.")
+UPDATE_PARTITION_PATH = Setting(
+    "update_partition_path", Scope.MERGE_ON_READ, parse_boolean, True,
+    "A row that arrives with another partition moves there. `false`: it stays, and its other columns are updated.")
+SMALL_FILE_LIMIT = Setting(
+    "small_file_limit", Scope.MERGE_ON_READ, parse_size, "100mb",
+    "A few new rows go to file groups below this size first; many new rows become base files.")
+LOG_MAX_SIZE = Setting(
+    "log_max_size", Scope.MERGE_ON_READ, parse_size, "1gb",
+    "When a log file reaches this size on disk, a new one begins.")
+BUCKET_BUFFER_SIZE = Setting(
+    "bucket_buffer_size", Scope.MERGE_ON_READ, parse_size, "256mb",
+    "Memory for the rows of one file group before they are written as a block.")
+BUFFER_SIZE = Setting(
+    "buffer_size", Scope.MERGE_ON_READ, parse_size, "1gb",
+    "Memory for all file groups of a task; when it is full, the largest is written.")
+COMPACTION = Setting[CompactionMode](
+    "compaction", Scope.MERGE_ON_READ, _words(CompactionMode), "inline",
+    "`inline`: a run that adds logs also merges them into base files, where that pays off, every `compact_every` "
+    "times. `deferred`: it writes a plan, which `zlayout_compact` with `execute: true` executes. `off`: neither.")
+COMPACT_EVERY = Setting(
+    "compact_every", Scope.MERGE_ON_READ, whole(1, 1_000_000), 5,
+    "With `inline` and `deferred`: how many delta commits pass before the table looks for logs to merge.")
+COMPACTION_MIN_LOG_RATIO = Setting(
+    "compaction_min_log_ratio", Scope.MERGE_ON_READ, parse_ratio, 0.1,
+    "With `inline` and `deferred`: a file group is compacted once its logs have this many bytes for each byte of "
+    "its base file.")
+COMPACTION_MAX_LOGS = Setting(
+    "compaction_max_logs", Scope.MERGE_ON_READ, whole(1, 1_000_000), 20,
+    "With `inline` and `deferred`: a file group below that ratio gets its logs merged into one once it has more "
+    "than this many.")
+COMPACTION_STRATEGY = Setting[CompactionStrategy](
+    "compaction_strategy", Scope.MERGE_ON_READ, _words(CompactionStrategy), "log_size",
+    "Which file groups come first: `log_size`, `log_ratio`, `commits`, `age`.")
+COMPACTION_MAX_BYTES = Setting[int | None](
+    "compaction_max_bytes", Scope.MERGE_ON_READ, parse_size, None,
+    "Maximum size of one plan, base files and logs.", absent="no limit")
+RETAIN_DELETES_HOURS = Setting(
+    "retain_deletes_hours", Scope.MERGE_ON_READ, parse_hours, 168,
+    "With `ordering`: the least number of hours for which a delete by `deleted_when` blocks older rows that arrive "
+    "later.")
+INCREMENTAL_STRATEGY = Setting[StrategyName](
+    "incremental_strategy", Scope.DBT, _as_given, "append",
+    "`append`, `insert_overwrite`, `merge`, `delete+insert`, `microbatch`. A `merge_on_read` table takes the last "
+    "three, `merge` by default.")
+UNIQUE_KEY = Setting(
+    "unique_key", Scope.DBT, parse_no_expressions, (),
+    "Columns that identify a row: a name, a list, or text with commas. Not an expression. A `merge_on_read` table "
+    "requires it.")
+INCREMENTAL_PREDICATES = Setting[object](
+    "incremental_predicates", Scope.DBT, _as_given, (),
+    "Conditions on the table's rows that may match; files that cannot hold such rows are not read.")
+MERGE_UPDATE_COLUMNS = Setting(
+    "merge_update_columns", Scope.DBT, parse_no_expressions, (),
+    "Columns that a match updates.", absent="all")
+MERGE_EXCLUDE_COLUMNS = Setting(
+    "merge_exclude_columns", Scope.DBT, parse_no_expressions, (),
+    "Columns that a match does not update; not together with the key above.")
+ON_SCHEMA_CHANGE = Setting[OnSchemaChangeName](
+    "on_schema_change", Scope.DBT, _words(OnSchemaChangeName), "ignore",
+    "`ignore`, `fail`, `append_new_columns`, `sync_all_columns`.")
+EVENT_TIME = Setting[object](
+    "event_time", Scope.DBT, _as_given, None,
+    "For `microbatch`: the column that says to which batch a row belongs. `begin`, `batch_size` and `lookback` are "
+    "as in dbt.", absent="")
+_PROFILE = (
+    Setting(
+        "type", Scope.PROFILE, _as_given, None,
+        "`zlayout`", absent=""),
+    Setting(
+        "schema", Scope.PROFILE, _as_given, None,
+        "Schema for the models.", absent=""),
+    Setting(
+        "method", Scope.PROFILE, _as_given, "session",
+        "Only `session`: dbt starts Spark itself. For Thrift, HTTP or ODBC use `type: spark`."),
+    Setting(
+        "location_root", Scope.PROFILE, _as_given, None,
+        "Folder or URI for data; tables go to `<location_root>/<schema>/<table>`. Local paths, `hdfs`, `viewfs`, `s3`, "
+        "`s3a`, `gs`, `abfs`, `abfss`, `az`.", absent="Spark's warehouse"),
+    Setting(
+        "server_side_parameters", Scope.PROFILE, _as_given, None,
+        "Spark's configuration: master, memory, catalogs, object-store credentials. Never overridden."),
+    Setting(
+        "threads", Scope.PROFILE, _as_given, 1,
+        "Models built at the same time, in one Spark session."),
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (
+    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, RETAIN_VERSIONS, RETAIN_HOURS,
+    LOCATION_ROOT, WRITER, COMPRESSION, PARTITION_OVERWRITE, MATCHED_CONDITION, NOT_MATCHED_CONDITION,
+    SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS, CLUSTERING, CLUSTER_EVERY,
+    CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE, MAX_GROUP_SIZE, MIN_INPUT_FILES,
+    MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY, TABLE_TYPE, ORDERING,
+    UPDATE_PARTITION_PATH, SMALL_FILE_LIMIT, LOG_MAX_SIZE, BUCKET_BUFFER_SIZE, BUFFER_SIZE, COMPACTION,
+    COMPACT_EVERY, COMPACTION_MIN_LOG_RATIO, COMPACTION_MAX_LOGS, COMPACTION_STRATEGY, COMPACTION_MAX_BYTES,
+    RETAIN_DELETES_HOURS, INCREMENTAL_STRATEGY, UNIQUE_KEY, INCREMENTAL_PREDICATES, MERGE_UPDATE_COLUMNS,
+    MERGE_EXCLUDE_COLUMNS, ON_SCHEMA_CHANGE, EVENT_TIME, *_PROFILE,
+)
+# fmt: on
+
+
+def keys_of(*scopes: Scope) -> tuple[str, ...]:
+    """Returns the keys that are allowed somewhere, in the order of the documentation."""
+    return tuple(setting.key for setting in SETTINGS if setting.scope in scopes)
+
+
+OWN_KEYS = keys_of(Scope.TABLE, Scope.MERGE_ON_READ, Scope.CLUSTERING, Scope.MODEL)
