@@ -23,6 +23,15 @@ from dbt.tests.adapter.basic.test_snapshot_timestamp import BaseSnapshotTimestam
 from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
 
+# Spark's names of types and relations.
+_SPARK_NAMES = {
+    "id_type": "bigint",
+    "text_type": "string",
+    "time_type": "timestamp",
+    "view_type": "view",
+    "table_type": "table",
+    "model_stats": AnyStatistics(),
+}
 _BAD_STRATEGY = {
     "test_incremental_invalid_strategy": (
         "a strategy is no macro here that could be missing: the error names the strategies that there are"
@@ -41,35 +50,15 @@ class TestSimpleMaterializations(BaseSimpleMaterializations):
 class TestDocsGenerate(BaseDocsGenerate):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any, profile_user: str) -> dict[str, Any]:
-        # Spark's names of types and relations.
-        return catalogs.base_expected_catalog(
-            project,
-            role=profile_user,
-            id_type="bigint",
-            text_type="string",
-            time_type="timestamp",
-            view_type="view",
-            table_type="table",
-            model_stats=AnyStatistics(),
-        )
+        return catalogs.base_expected_catalog(project, role=profile_user, **_SPARK_NAMES)
 
 
 class TestDocsGenReferences(BaseDocsGenReferences):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any, profile_user: str) -> dict[str, Any]:
-        # Spark's names of types and relations; dbt-spark counts columns from 0.
+        # dbt-spark counts columns from 0.
         return counted_from_zero(
-            catalogs.expected_references_catalog(
-                project,
-                role=profile_user,
-                id_type="bigint",
-                text_type="string",
-                time_type="timestamp",
-                bigint_type="bigint",
-                view_type="view",
-                table_type="table",
-                model_stats=AnyStatistics(),
-            )
+            catalogs.expected_references_catalog(project, role=profile_user, bigint_type="bigint", **_SPARK_NAMES)
         )
 
 

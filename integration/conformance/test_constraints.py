@@ -71,6 +71,26 @@ class _SparkTypes:
         ]
 
 
+class _UnderContract:
+    """The query in Spark's words."""
+
+    in_spark = _TEXT
+
+    @pytest.fixture(scope="class")
+    def expected_sql(self) -> str:
+        return _QUERY_UNDER_CONTRACT
+
+
+class _NotNull:
+    """This adapter's message about a null."""
+
+    in_spark = _TEXT
+
+    @pytest.fixture(scope="class")
+    def expected_error_messages(self) -> list[str]:
+        return ["not_null", "id"]
+
+
 @pytest.mark.slow
 class TestTableConstraintsColumnsEqual(_SparkTypes, BaseTableConstraintsColumnsEqual):
     pass
@@ -86,30 +106,18 @@ class TestIncrementalConstraintsColumnsEqual(_SparkTypes, BaseIncrementalConstra
     pass
 
 
-class TestConstraintsRuntimeDdlEnforcement(BaseConstraintsRuntimeDdlEnforcement):
-    in_spark = _TEXT
-
-    @pytest.fixture(scope="class")
-    def expected_sql(self) -> str:
-        return _QUERY_UNDER_CONTRACT
+class TestConstraintsRuntimeDdlEnforcement(_UnderContract, BaseConstraintsRuntimeDdlEnforcement):
+    pass
 
 
 @pytest.mark.exhaustive
-class TestIncrementalConstraintsRuntimeDdlEnforcement(BaseIncrementalConstraintsRuntimeDdlEnforcement):
-    in_spark = _TEXT
-
-    @pytest.fixture(scope="class")
-    def expected_sql(self) -> str:
-        return _QUERY_UNDER_CONTRACT
+class TestIncrementalConstraintsRuntimeDdlEnforcement(_UnderContract, BaseIncrementalConstraintsRuntimeDdlEnforcement):
+    pass
 
 
 @pytest.mark.exhaustive
-class TestModelConstraintsRuntimeEnforcement(BaseModelConstraintsRuntimeEnforcement):
-    in_spark = _TEXT
-
-    @pytest.fixture(scope="class")
-    def expected_sql(self) -> str:
-        return _QUERY_UNDER_CONTRACT
+class TestModelConstraintsRuntimeEnforcement(_UnderContract, BaseModelConstraintsRuntimeEnforcement):
+    pass
 
 
 @pytest.mark.exhaustive
@@ -127,21 +135,13 @@ class TestConstraintQuotedColumn(BaseConstraintQuotedColumn):
         """
 
 
-class TestConstraintsRollback(BaseConstraintsRollback):
-    in_spark = _TEXT
-
-    @pytest.fixture(scope="class")
-    def expected_error_messages(self) -> list[str]:
-        return ["not_null", "id"]
+class TestConstraintsRollback(_NotNull, BaseConstraintsRollback):
+    pass
 
 
 @pytest.mark.exhaustive
-class TestIncrementalConstraintsRollback(BaseIncrementalConstraintsRollback):
-    in_spark = _TEXT
-
-    @pytest.fixture(scope="class")
-    def expected_error_messages(self) -> list[str]:
-        return ["not_null", "id"]
+class TestIncrementalConstraintsRollback(_NotNull, BaseIncrementalConstraintsRollback):
+    pass
 
 
 class _TimeZone:

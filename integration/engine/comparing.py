@@ -4,6 +4,8 @@ import json
 import math
 from collections import Counter
 
+from dbt.adapters.zlayout.predicate.literals import backquoted
+
 
 def canonical(value):
     """A hashable form in which NaN equals NaN and -0.0 differs from nothing that Spark calls equal."""
@@ -23,8 +25,7 @@ def canonical(value):
 def bag(frame):
     """The rows of a DataFrame as a multiset, columns in the order of their names."""
     names = sorted(frame.columns)
-    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
-    return Counter(tuple(canonical(each) for each in row) for row in frame.select(*quoted).collect())
+    return Counter(tuple(canonical(each) for each in row) for row in frame.select(*map(backquoted, names)).collect())
 
 
 def same_rows(left, right):
@@ -40,6 +41,6 @@ def schema_of(frame):
 def same_checksum(left, right):
     """Whether two DataFrames with the same columns hold the same rows, as far as a sum of 64-bit hashes tells; fast."""
     maps = {each.name for each in left.schema.fields if each.dataType.typeName() == "map"}
-    names = [f"to_json(`{name}`)" if name in maps else f"`{name}`" for name in left.columns]
+    names = [f"to_json({backquoted(name)})" if name in maps else backquoted(name) for name in left.columns]
     sums = "count(*)", f"sum(cast(xxhash64({', '.join(names)}) as decimal(38, 0)))"
     return left.selectExpr(*sums).collect() == right.selectExpr(*sums).collect()

@@ -2,6 +2,8 @@
 
 import random
 
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
+
 EXPRESSIONS = """
 i|l|h|b|f|x|de|dw|d|ts|n|s|bo|st.v|st.t|g|g % 5|g * 2
 i + 1|i - 100|100 - i|i * 3|i * -7|i div 3|i div -2|i % 10|pmod(i, 7)|-i|abs(i)|i / 2|round(i, -1)|round(i, -3)
@@ -60,8 +62,8 @@ def literal(text, kind):
     """A constant as SQL, from the text that Spark casts the value to."""
     if text is None:
         return f"cast(null as {kind})"
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'" if kind == "string" else f"cast('{escaped}' as {kind})"
+    quoted = string_literal(text)
+    return quoted if kind == "string" else f"cast({quoted} as {kind})"
 
 
 def comparison(rng, expression, kind, texts):

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.adapter.reports.output import explanation_report
+from dbt.adapters.zlayout.adapter.reports.diagnostics import explanation_report
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query

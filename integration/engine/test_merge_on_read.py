@@ -11,6 +11,7 @@ from scanned import Scans
 
 from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
@@ -509,7 +510,7 @@ EVERY_TYPE = """
 )
 def test_rows_of_every_type_and_keys_of_many_survive_logs_and_compaction(spark, key):
     wide = "select *, concat('ü✓', k) t2 from ({})"
-    quoted = [f"`{each}`" for each in key]
+    quoted = list(map(backquoted, key))
     table = made(spark, "every", wide.format(EVERY_TYPE.format(0, 300)), unique_key=quoted, zorder=["k", "d"])
     new = spark.sql(wide.format(EVERY_TYPE.format(250, 350)))
     table.upsert(new.withColumn("nothing", new["k"]))

@@ -5,6 +5,7 @@ from comparing import same_checksum, same_rows
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.relations import uninstall
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -207,23 +208,21 @@ HOSTILE_NAMES = [
 ]
 
 
-def quoted(name):
-    return f"`{name.replace('`', '``')}`"
-
-
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["key", "partition"])
 def test_thirty_hostile_names_of_columns_hold_what_was_written(spark, role):
     assert len(set(HOSTILE_NAMES)) == 30
     for number, name in enumerate(HOSTILE_NAMES):
         source = spark.range(40).select((functions.col("id") % 4).alias(name), functions.col("id").alias("id"))
-        table_name, column = f"z.hostile_{role}_{number}", functions.col(quoted(name))
-        layout = {"zorder": [quoted(name)]} if role == "key" else {"partition_by": [quoted(name)], "zorder": ["id"]}
+        table_name, column = f"z.hostile_{role}_{number}", functions.col(backquoted(name))
+        layout = (
+            {"zorder": [backquoted(name)]} if role == "key" else {"partition_by": [backquoted(name)], "zorder": ["id"]}
+        )
         table = ZTable.write(spark, table_name, source, target_file_size="1kb", **layout)
         table.append(source)
         expected = source.union(source)
         if "${" not in name:  # which Spark itself replaces in a condition that a user writes
-            table.delete(f"{quoted(name)} = 3")
+            table.delete(f"{backquoted(name)} = 3")
             expected = expected.where(column != 3)
         assert same_rows(spark.table(table_name), expected), name
         assert spark.table(table_name).where(column == 1).count() == 20, name

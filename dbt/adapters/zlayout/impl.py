@@ -2,52 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote
 
 from dbt.adapters.base.impl import ConstraintSupport
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.spark.column import SparkColumn
+from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 
-from dbt.adapters.zlayout.adapter.catalog.docs_catalog import DocsCatalog
-from dbt.adapters.zlayout.adapter.catalog.relation_listing import RecordRelations
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing
-from dbt.adapters.zlayout.adapter.operations.clustering import ClusterOperations
-from dbt.adapters.zlayout.adapter.operations.compaction import CompactionOperations
-from dbt.adapters.zlayout.adapter.operations.diagnostics import Diagnostics
-from dbt.adapters.zlayout.adapter.operations.indexes import IndexOperations
-from dbt.adapters.zlayout.adapter.operations.query_values import QueryValues
-from dbt.adapters.zlayout.adapter.operations.time_travel import TimeTravel
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing, warn
+from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
+from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
+from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
+from dbt.adapters.zlayout.adapter.operations import diagnostics, indexes, maintenance, time_travel
+from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
+from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_sees_them, whole_table
+from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
-from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
 from dbt.adapters.zlayout.config.settings import StrategyName
+from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.catalog.descriptions import documented
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place
+from dbt.adapters.zlayout.table.ztable import explain_query
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+Rows = list[dict[str, Any]]
 
 
-class ZlayoutAdapter(
-    Materializing,
-    Diagnostics,
-    QueryValues,
-    IndexOperations,
-    ClusterOperations,
-    CompactionOperations,
-    TimeTravel,
-    RecordRelations,
-    DocsCatalog,
-):
+class ZlayoutAdapter(SparkAdapter):
     """dbt-spark in session mode, with tables that are atomic, clustered and indexed."""
 
     Relation = ZlayoutRelation
@@ -71,7 +69,7 @@ class ZlayoutAdapter(
     @classmethod
     def quote(cls, identifier: str | None) -> str:
         """The name in backquotes. dbt's test tools pass the database, which is None in Spark, hence the ``str()``."""
-        return quoted_identifier(str(identifier))
+        return backquoted(str(identifier))
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
         """The columns of a table or view."""
@@ -87,6 +85,22 @@ class ZlayoutAdapter(
         with as_dbt_errors():
             for line in session_report(self.session(), self.config.credentials.location_root):
                 fire_event(PrintEvent(msg=f"  {line}"))
+
+    def _build_spark_relation_list(self, row_list: Any, relation_info_func: Callable[..., Any]) -> list[BaseRelation]:
+        return as_dbt_sees_them(super()._build_spark_relation_list(row_list, relation_info_func))
+
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
+        """Adds comments to dbt-spark's catalog, and spells types as in Spark SQL."""
+        with as_dbt_errors():
+            said = documented(self.session(), str(relation.schema), str(relation.identifier))
+        for column in super()._get_columns_for_catalog(relation):
+            found = said.columns.get(column["column_name"])
+            yield {
+                **column,
+                "table_comment": said.comment,
+                "column_type": found.type_text if found else column["column_type"],
+                "column_comment": found.comment if found else None,
+            }
 
     @available.parse_none
     def drop_table(self, relation: ZlayoutRelation) -> None:
@@ -138,6 +152,287 @@ class ZlayoutAdapter(
             # Spark normalizes both, because one folder can be written as several URIs.
             place = catalog.qualified(unquote(catalog.schema_location(schema)))
             return None if place == catalog.qualified(root) else f"{root}/{identifier}"
+
+    @available.parse_none
+    @as_dbt_errors()
+    def check_model(self, model: dict[str, Any]) -> None:
+        """Checks the settings of a node and warns about constraints that are not enforced.
+
+        Raises:
+            CompilationError: A setting is wrong. The message names every wrong one.
+        """
+        for sentence in model_warnings(read_model(model, None)):
+            warn(f"{subject_of(model)}: {sentence}")
+        if contract_is_enforced(model["config"]):
+            # dbt warns while it renders the constraints. A Parquet table cannot store the rendered text.
+            self.render_raw_columns_constraints(raw_columns=model["columns"])
+            self.render_raw_model_constraints(raw_constraints=model["constraints"])
+
+    @available.parse_none
+    @as_dbt_errors()
+    def check_settings_without_files(self, model: dict[str, Any]) -> None:
+        """Warns about table settings on a node that this adapter does not write as a table.
+
+        Raises:
+            CompilationError: A key looks like a misspelling of one of this adapter's keys.
+        """
+        for sentence in unused_settings(model):
+            warn(f"{subject_of(model)}: {sentence}")
+
+    @available.parse_none
+    @as_dbt_errors()
+    def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
+        """Runs a model's code once. Its rows replace the table in a new version."""
+        return self._materializing(relation, model).write_table(code)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and writes its rows to the table by the model's strategy."""
+        return self._materializing(relation, model).write_increment(code)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def write_seed(
+        self, relation: ZlayoutRelation, rows: Any, model: dict[str, Any], keeps_columns: bool
+    ) -> ZlayoutAdapterResponse:
+        """Replaces the table with the rows of a file, in a new version.
+
+        Args:
+            relation: The table.
+            rows: The file as dbt read it, an agate table.
+            model: The seed's node.
+            keeps_columns: Whether the table exists and its columns must not change.
+
+        Raises:
+            CompilationError: A value does not fit its type, or the columns differ from those of the table.
+        """
+        config = model["config"]
+        wanted = config.get("column_types") or {}
+        found = [str(self.convert_type(rows, number)) for number in range(len(rows.column_names))]
+        types = [wanted.get(name, kind) for name, kind in zip(rows.column_names, found, strict=True)]
+        names = [self.quote_seed_column(name, config.get("quote_columns")) for name in rows.column_names]
+        frame = seed_frame(self.session(), rows, found, types, names)
+        return self._materializing(relation, model).write_seed(frame, keeps_columns)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def write_snapshot(
+        self, relation: ZlayoutRelation, changes_sql: str, model: dict[str, Any], columns: Mapping[str, str]
+    ) -> ZlayoutAdapterResponse:
+        """Runs a snapshot's staging query once and writes its changes to the table.
+
+        Args:
+            relation: The table.
+            changes_sql: dbt's staging query.
+            model: The snapshot's node.
+            columns: The actual names of dbt's own columns, keyed by their default names.
+        """
+        return self._materializing(relation, model).write_snapshot(changes_sql, columns)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def explain_pruning(self, relation: ZlayoutRelation | str, predicate: str) -> dict[str, Any]:
+        """Which files of a table a filter reads, and why, as `Explanation.to_dict`."""
+        return opened_table(self.session(), relation).explain(predicate).to_dict()
+
+    @available.parse_list
+    @as_dbt_errors()
+    def explain_query(self, sql: str) -> Rows:
+        """Which files each scan of a query reads, and why, as `Explanation.to_dict`."""
+        return [explanation.to_dict() for explanation in explain_query(self.session(), sql)]
+
+    @available.parse_none
+    @as_dbt_errors()
+    def explain_report(
+        self, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
+    ) -> str:
+        """The text that the run-operation zlayout_explain prints."""
+        return diagnostics.explain_report(self.session(), sql, table, predicate, as_json, verbose)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def clustering_information(
+        self, relation: ZlayoutRelation | str, columns: Columns = None, predicate: str | None = None
+    ) -> dict[str, Any]:
+        """How well a table is laid out, as `ClusteringInformation.to_dict`."""
+        return opened_table(self.session(), relation).clustering_information(columns, predicate=predicate).to_dict()
+
+    @available.parse_none
+    @as_dbt_errors()
+    def information_report(self, table: str, columns: Columns, as_json: bool) -> str:
+        """The text that the run-operation zlayout_info prints: a table's state, and its layout for some columns."""
+        return diagnostics.information_report(self.session(), table, columns, as_json)
+
+    @available.parse_list
+    @as_dbt_errors()
+    def depth_problems(self, relation: ZlayoutRelation | str, most: object, columns: Columns = None) -> Rows:
+        """The rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, otherwise none."""
+        return diagnostics.depth_problems(self.session(), relation, most, columns)
+
+    @available.parse_list
+    @as_dbt_errors()
+    def pruning_problems(self, relation: ZlayoutRelation | str, predicate: str, percent: object) -> Rows:
+        """The rows of the test zlayout_prunes_at_least: one if a condition skips fewer files, otherwise none."""
+        return diagnostics.pruning_problems(self.session(), relation, predicate, percent)
+
+    @available.parse_list
+    @as_dbt_errors()
+    def index_status(self, relation: ZlayoutRelation | str) -> Rows:
+        """The problems of a table's index as ``path`` and ``reason``. Empty if the index is fresh."""
+        table = opened_table(self.session(), whole_table(relation, "zlayout_index_fresh"))
+        rows: Rows = table.index_status().to_pylist()
+        return rows
+
+    @available.parse_none
+    @as_dbt_errors()
+    def refresh_index(
+        self, relation: ZlayoutRelation | str, take_orphans: bool = False, drop_missing: bool = False
+    ) -> dict[str, Any]:
+        """Brings the index of a Parquet table up to date with its live files. Creates the index if there is none."""
+        return indexes.refresh_index(self.session(), relation, take_orphans, drop_missing)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def refresh_report(
+        self, model: str | None, nodes: Nodes, sources: Nodes, take_orphans: bool, drop_missing: bool, as_json: bool
+    ) -> str:
+        """Refreshes one index, or all in the project. Returns the text that zlayout_refresh_index prints."""
+        return indexes.refresh_report(self.session(), model, nodes, sources, take_orphans, drop_missing, as_json)
+
+    @available.parse_list
+    @as_dbt_errors()
+    def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> Rows:
+        """The wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
+        table = opened_table(self.session(), whole_table(relation, "zlayout_index_exact"))
+        rows: Rows = table.verify(data).to_pylist()
+        return rows
+
+    @available.parse_none
+    @as_dbt_errors()
+    def verify_report(self, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool) -> str:
+        """Verifies one index, or all in the project. Returns the text that zlayout_verify prints."""
+        return indexes.verify_report(self.session(), model, nodes, sources, data, as_json)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def cluster(
+        self, relation: ZlayoutRelation | str, config: Mapping[str, Any] | None = None, **given: Any
+    ) -> dict[str, Any]:
+        """Clusters a table where it pays off.
+
+        Args:
+            relation: The table.
+            config: The config of its model. Its clustering settings apply unless the call overrides them.
+            **given: Keywords of ``ZTable.cluster``.
+
+        Returns:
+            `ClusterSummary.to_dict`.
+        """
+        return maintenance.cluster(self.session(), relation, config or {}, given)
+
+    @available
+    def with_clustering(self, response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
+        """The response of a run whose hook clustered its table. The macro zlayout_cluster calls it."""
+        return with_clustering(response, done)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def cluster_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
+        """Clusters one table, or all managed tables of the project. Returns the text that zlayout_cluster prints."""
+        return maintenance.cluster_report(self.session(), model, nodes, as_json, given)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def compaction_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
+        """Compacts one table, or all merge-on-read tables. Returns the text that zlayout_compact prints."""
+        return maintenance.compaction_report(self.session(), model, nodes, as_json, given)
+
+    @available.parse_list
+    @as_dbt_errors()
+    def compaction_problems(
+        self, relation: ZlayoutRelation | str, commits: object = None, log_bytes: object = None, hours: object = None
+    ) -> Rows:
+        """The rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
+        return maintenance.compaction_problems(self.session(), relation, commits, log_bytes, hours)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def relation_at(
+        self,
+        relation: ZlayoutRelation | str,
+        model: Mapping[str, Any],
+        version: int | str | None,
+        instant: int | str | None,
+        timestamp: Any,
+    ) -> ZlayoutRelation:
+        """A version of a table as a temporary view. Limits on the relation (``--empty``) also apply to the view.
+
+        Raises:
+            CompilationError: The calling node is itself a view, or not exactly one of the three arguments is given.
+            DbtRuntimeError: The version does not exist.
+        """
+        return time_travel.relation_at(self.session(), relation, model, version, instant, timestamp)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def history_report(self, table: str, limit: int | str | None, as_json: bool) -> str:
+        """The text that the run-operation zlayout_history prints."""
+        return time_travel.history_report(self.session(), table, limit, as_json)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def rollback_report(
+        self, table: str, version: int | str | None, instant: int | str | None, timestamp: Any, as_json: bool
+    ) -> str:
+        """Rolls a table back. Returns the text that the run-operation zlayout_rollback prints."""
+        return time_travel.rollback_report(self.session(), table, version, instant, timestamp, as_json)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def clean_report(
+        self,
+        model: str | None,
+        nodes: Nodes,
+        dry_run: bool,
+        retain_versions: int | str | None,
+        retain_hours: float | str | None,
+        as_json: bool,
+    ) -> str:
+        """Cleans one table, or all managed tables of the project. Returns the text that zlayout_clean prints."""
+        return time_travel.clean_report(self.session(), model, nodes, dry_run, retain_versions, retain_hours, as_json)
+
+    @available.parse(lambda *_, **__: "true")
+    @as_dbt_errors()
+    def prune_by(self, column: str, query: str, max_values: int, max_ranges: int) -> str:
+        """A condition that is true wherever a column has one of a query's values, from `values_predicate`.
+
+        Raises:
+            CompilationError: A limit is not a whole number of at least 1.
+            DbtRuntimeError: The query failed, or the type of its column has no literals.
+        """
+        values = whole_number("zlayout_prune_by: max_values", max_values, least=1)
+        ranges = whole_number("zlayout_prune_by: max_ranges", max_ranges, least=1)
+        return values_predicate(self.session(), column, query.strip().rstrip(";"), values, ranges)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def table_named(self, name: str, nodes: Nodes) -> str:
+        """The table of a model, given the model's name or ``schema.table``."""
+        return table_of(name, nodes)
+
+    @available
+    def string_literal(self, text: object) -> str:
+        """The text as a string literal of Spark SQL."""
+        return string_literal(str(text))
+
+    def _materializing(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materializing:
+        return Materializing(self.session(), relation, model, self.schema_root(relation.schema), self._query)
+
+    def _query(self, sql: str) -> DataFrame:
+        _, cursor = self.connections.add_select_query(sql)
+        frame: DataFrame = cursor.dataframe
+        return frame
 
 
 def _parts(relation: ZlayoutRelation) -> tuple[str, str]:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
-from dbt.adapters.zlayout.adapter.sql_literals import string_literal
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
+_ROWS = "utils/zlayout_rows.sql"
 _TABLE = ZlayoutRelation.create(schema="s", identifier="t", type="table")
 _VIEW = ZlayoutRelation.create(schema="s", identifier="t", type="view")
 
@@ -83,16 +84,16 @@ def test_a_table_of_a_table_format_is_dropped_by_spark(macro_stage: Any, table_f
 
 def test_the_freshness_test_selects_each_stale_file_with_its_reason(macro_stage: Any) -> None:
     rows = [{"path": "a'b", "reason": "no index row"}, {"path": "c", "reason": "size"}]
-    stage = macro_stage(
-        "tests/zlayout_index_fresh.sql", adapter=Recorder(index_status=rows, string_literal=string_literal)
-    )
+    adapter = Recorder(index_status=rows, string_literal=string_literal)
+    stage = macro_stage(_ROWS, "tests/zlayout_index_fresh.sql", adapter=adapter)
     assert stage.call("test_zlayout_index_fresh", model=_TABLE) == (
-        "select path, reason from values ('a\\'b', 'no index row'), ('c', 'size') as stale (path, reason)"
+        "select `path`, `reason` from values (cast('a\\'b' as string), cast('no index row' as string)), "
+        "(cast('c' as string), cast('size' as string)) as found (`path`, `reason`)"
     )
 
 
 def test_the_freshness_test_of_a_fresh_table_selects_nothing(macro_stage: Any) -> None:
-    stage = macro_stage("tests/zlayout_index_fresh.sql", adapter=Recorder(index_status=[]))
+    stage = macro_stage(_ROWS, "tests/zlayout_index_fresh.sql", adapter=Recorder(index_status=[]))
     assert stage.call("test_zlayout_index_fresh", model=_TABLE).endswith("where false")
 
 
@@ -141,10 +142,11 @@ def test_the_info_operation_prints_the_report_of_the_models_table(macro_stage: A
 def test_the_test_of_a_depth_selects_what_was_measured(macro_stage: Any, arguments: dict[str, Any], asked: Any) -> None:
     row = {"columns": "a", "average_depth": 7.5, "at_most": 2.0, "what_to_do": "it's time to rebuild"}
     adapter = Recorder(depth_problems=[row], string_literal=string_literal)
-    stage = macro_stage("tests/zlayout_depth_at_most.sql", adapter=adapter)
+    stage = macro_stage(_ROWS, "tests/zlayout_depth_at_most.sql", adapter=adapter)
     assert stage.call("test_zlayout_depth_at_most", model=_TABLE, max=2, **arguments) == (
-        "select 'a' as `columns`, cast(7.5 as double) as average_depth, cast(2.0 as double) as at_most, "
-        "'it\\'s time to rebuild' as what_to_do"
+        "select `columns`, `average_depth`, `at_most`, `what_to_do` from values (cast('a' as string), "
+        "cast(7.5 as double), cast(2.0 as double), cast('it\\'s time to rebuild' as string)) "
+        "as found (`columns`, `average_depth`, `at_most`, `what_to_do`)"
     )
     assert adapter.calls[0] == ("depth_problems", _TABLE, 2, asked)
 
@@ -159,11 +161,12 @@ def test_the_test_of_a_predicate_selects_what_was_skipped(macro_stage: Any) -> N
         "what_to_do": "cluster it",
     }
     adapter = Recorder(pruning_problems=[row], string_literal=string_literal)
-    stage = macro_stage("tests/zlayout_prunes_at_least.sql", adapter=adapter)
-    assert stage.call("test_zlayout_prunes_at_least", model=_TABLE, predicate="a = 'x'", percent=90) == (
-        "select 'a = \\'x\\'' as predicate, cast(12.5 as double) as skipped_percent, cast(90.0 as double) as at_least, "
-        "cast(7 as bigint) as kept_files, cast(8 as bigint) as total_files, 'cluster it' as what_to_do"
-    )
+    stage = macro_stage(_ROWS, "tests/zlayout_prunes_at_least.sql", adapter=adapter)
+    found = stage.call("test_zlayout_prunes_at_least", model=_TABLE, predicate="a = 'x'", percent=90)
+    assert (
+        "(cast('a = \\'x\\'' as string), cast(12.5 as double), cast(90.0 as double), cast(7 as bigint), "
+        "cast(8 as bigint), cast('cluster it' as string)) as found"
+    ) in found
     assert adapter.calls[0] == ("pruning_problems", _TABLE, "a = 'x'", 90)
 
 
@@ -179,7 +182,7 @@ def test_the_tests_of_a_layout_select_nothing_where_it_is_good(
     macro_stage: Any, test: str, arguments: dict[str, Any]
 ) -> None:
     adapter = Recorder(depth_problems=[], pruning_problems=[], compaction_problems=[])
-    stage = macro_stage(f"tests/{test}.sql", adapter=adapter)
+    stage = macro_stage(_ROWS, f"tests/{test}.sql", adapter=adapter)
     assert stage.call(f"test_{test}", model=_TABLE, **arguments).endswith("where false")
 
 
@@ -189,13 +192,13 @@ def test_the_test_of_a_lag_selects_a_row_for_each_limit_that_is_passed(macro_sta
         for measure, found in (("commits", 7), ("hours", 2.5))
     ]
     adapter = Recorder(compaction_problems=rows, string_literal=string_literal)
-    stage = macro_stage("tests/zlayout_compaction_lag_at_most.sql", adapter=adapter)
+    stage = macro_stage(_ROWS, "tests/zlayout_compaction_lag_at_most.sql", adapter=adapter)
     found = stage.call("test_zlayout_compaction_lag_at_most", model=_TABLE, commits=1, hours=1)
-    assert found == " union all ".join(
-        f"select '{measure}' as measure, cast({value} as double) as found, cast(1 as double) as at_most, "
-        "'it\\'s time' as what_to_do"
+    values = ", ".join(
+        f"(cast('{measure}' as string), cast({value} as double), cast(1 as double), cast('it\\'s time' as string))"
         for measure, value in (("commits", 7), ("hours", 2.5))
     )
+    assert f"from values {values} as found" in found
     assert adapter.calls[0] == ("compaction_problems", _TABLE, 1, None, 1)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.predicate import (
     And,
@@ -25,6 +27,7 @@ from dbt.adapters.zlayout.predicate import (
     StartsWith,
     Unknown,
 )
+from dbt.adapters.zlayout.predicate.literals import backquoted
 
 X = Column(("x",), pa.int64())
 ONE = Compare(Op.EQ, X, pa.scalar(1))
@@ -91,3 +94,10 @@ def test_a_long_list_is_abbreviated() -> None:
     sql = In(X, pa.array(range(5_000))).sql()
     assert sql.startswith("x IN (0, 1, 2")
     assert sql.endswith("… 4,988 more)")
+
+
+@given(st.text(min_size=1))
+def test_a_quoted_identifier_never_ends_inside_the_name(name: str) -> None:
+    quoted = backquoted(name)
+    assert quoted[1:-1].replace("``", "").count("`") == 0
+    assert quoted[1:-1].replace("``", "`") == name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dbt.adapters.base.column import Column
 from dbt.adapters.spark.column import SparkColumn
 
-from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
+from dbt.adapters.zlayout.predicate.literals import backquoted
 
 
 @dataclass(repr=False)
@@ -17,7 +17,7 @@ class ZlayoutColumn(SparkColumn):
     @property
     def quoted(self) -> str:
         """The name in backquotes."""
-        return quoted_identifier(self.column)
+        return backquoted(self.column)
 
     def is_string(self) -> bool:
         """Whether the column holds text."""

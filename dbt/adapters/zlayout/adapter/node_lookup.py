@@ -1,19 +1,60 @@
-"""Finds the table of a model that is named on the command line."""
+"""Finds the tables that an operation is about: of a model, of a relation, or of the whole project."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.table.ztable import ZTable
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Nodes = Mapping[str, Mapping[str, Any]]
 _RELATIONAL = ("model", "seed", "snapshot")
 _MOST_NAMES = 10
 
 
-def tables_of(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def opened_table(session: SparkSession, relation: ZlayoutRelation | str) -> ZTable:
+    """Opens the table of a relation, or of a name.
+
+    Raises:
+        TableNotFoundError: The table does not exist, or it has no index.
+    """
+    return ZTable.for_name(session, name_of(relation))
+
+
+def tables_with_index(session: SparkSession, names: Iterable[str]) -> list[ZTable]:
+    """Opens the dbt-zlayout tables among some names.
+
+    Other names are skipped: a project also has views, tables of other formats, and models that were never built.
+
+    Args:
+        session: The session whose catalog knows the tables.
+        names: ``schema.identifier``, in backquotes.
+    """
+    found = []
+    for name in names:
+        with suppress(TableNotFoundError):
+            found.append(ZTable.for_name(session, name))
+    return found
+
+
+def chosen_tables(
+    session: SparkSession, model: str | None, nodes: Nodes, fits: Callable[[ZTable], bool]
+) -> list[ZTable]:
+    """Opens the table of a model or, without a model, all tables of the project that fit the operation."""
+    if model is not None:
+        return [ZTable.for_name(session, table_of(model, nodes))]
+    return [table for table in tables_with_index(session, tables_of(nodes)) if fits(table)]
+
+
+def tables_of(nodes: Nodes) -> list[str]:
     """The tables of all models, seeds and snapshots, spelled as in `table_of`.
 
     Args:
@@ -22,7 +63,7 @@ def tables_of(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [table_of(name, nodes) for name, node in sorted(nodes.items()) if node["resource_type"] in _RELATIONAL]
 
 
-def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
+def table_of(name: str, nodes: Nodes) -> str:
     """The table of a node. A name with a dot that no node has is returned as it is.
 
     Args:
@@ -42,7 +83,7 @@ def table_of(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
         )
     found = [node for node in relational if name in (node["name"], node["unique_id"])]
     if len(found) == 1:
-        return f"{quoted_identifier(found[0]['schema'])}.{quoted_identifier(found[0]['alias'])}"
+        return f"{backquoted(found[0]['schema'])}.{backquoted(found[0]['alias'])}"
     if found:
         ids = ", ".join(sorted(node["unique_id"] for node in found))
         raise ConfigError([f"model: '{name}' matches {ids}; give one of these"])
@@ -60,7 +101,7 @@ def _some_of(nodes: Sequence[Mapping[str, Any]]) -> str:
     return "".join(f"{name}, " for name in names[:_MOST_NAMES]) + more + ("or " if names else "")
 
 
-def config_of_table(table: str, nodes: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+def config_of_table(table: str, nodes: Nodes) -> Mapping[str, Any]:
     """The config of the node that builds a table. Empty if no node builds it.
 
     Args:

@@ -1,13 +1,25 @@
-"""A relation as dbt sees it."""
+"""Relations as dbt sees them. A merge-on-read table is one, though the catalog holds two views and a table."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
+from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TABLE_ID_PROPERTY, TableName
+from dbt.adapters.zlayout.spark.read.record_tables import BASE_ROWS_PROPERTY, files_name
+
+_BASE_ROWS_OF, _TABLE_ID = (
+    re.compile(rf"^Table Properties: \[.*\b{re.escape(each)}=([\w-]+)", re.MULTILINE)
+    for each in (BASE_ROWS_PROPERTY, TABLE_ID_PROPERTY)
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,7 +34,12 @@ class ZlayoutRelation(SparkRelation):
     @property
     def catalog_name(self) -> str:
         """``schema.identifier`` in backquotes: always the table, even if dbt renders the relation as a subquery."""
-        return ".".join(quoted_identifier(part) for part in (self.schema, self.identifier) if part)
+        return ".".join(backquoted(part) for part in (self.schema, self.identifier) if part)
+
+
+def name_of(relation: ZlayoutRelation | str) -> str:
+    """The catalog name of a relation. A name stays as it is."""
+    return relation if isinstance(relation, str) else relation.catalog_name
 
 
 def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
@@ -40,3 +57,25 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
     if relation.lstrip().startswith("("):
         raise CompilationError(f"{test} checks a whole table; remove its `where` (or `limit`)")
     return relation
+
+
+def as_dbt_sees_them(relations: Sequence[Any]) -> list[BaseRelation]:
+    """The relations of one schema, with each merge-on-read table listed once, as a table.
+
+    Args:
+        relations: The relations as dbt-spark lists them. ``information`` holds the catalog's description of each.
+    """
+    ids = {each.identifier: _property(each, _TABLE_ID) for each in relations}
+    merging = {each.identifier: ids[each.identifier] for each in relations if each.is_view and ids[each.identifier]}
+    beneath = {(files_name(TableName("", name)).identifier, table_id) for name, table_id in merging.items()}
+    return [
+        each.incorporate(type=RelationType.Table) if each.identifier in merging else each
+        for each in relations
+        if (each.identifier, ids[each.identifier]) not in beneath
+        and _property(each, _BASE_ROWS_OF) not in merging.values()
+    ]
+
+
+def _property(relation: Any, pattern: re.Pattern[str]) -> str | None:
+    found = pattern.search(relation.information or "")
+    return found[1] if found else None

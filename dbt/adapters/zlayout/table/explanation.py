@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,14 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, explain_predicate, nothing_matches
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.text_grid import ruled_lines
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # These limits keep a page to about forty lines.
 _MOST_FILES, _MOST_CONDITIONS, _MOST_CHARACTERS = 10, 8, 70
@@ -158,6 +163,11 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
         joins=pa.Table.from_pylist([vars(each) for each in scan.joins], _JOINS),
         problems=tuple(scan.opened.index.problems),
     )
+
+
+def scans_of(spark: SparkSession, name: TableName, opened: TableSnapshot, predicate_sql: str) -> list[ExplainedScan]:
+    """The scans of ``select * … where <predicate>``. At least one: a condition that is never true reads no file."""
+    return explain_predicate(spark, name, predicate_sql) or [nothing_matches(name, opened)]
 
 
 def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:

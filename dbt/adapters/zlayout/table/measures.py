@@ -1,4 +1,4 @@
-"""Measures the layout of a ``ZTable``: how its files overlap, and which files conditions read."""
+"""Measures a table: its state, how its files overlap, and which files conditions read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.layout.measures.measures import Clustering
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.index.fresh import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information
-from dbt.adapters.zlayout.spark.read.explain import explain_predicate, nothing_matches
+from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.explanation import skipped_percent
+from dbt.adapters.zlayout.table.explanation import scans_of, skipped_percent
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -88,69 +88,54 @@ class ClusteringInformation(Clustering):
         }
 
 
-class TableMeasures:
-    """Methods that measure the layout."""
+def clustering_information(
+    spark: SparkSession,
+    name: TableName,
+    opened: TableSnapshot,
+    columns: Sequence[str] | str | None,
+    predicate: str | None,
+) -> ClusteringInformation:
+    """The layout of the files of ``opened``. See ``ZTable.clustering_information``."""
+    return ClusteringInformation(
+        **vars(measure_table(opened, columns, str(name))),
+        table=str(name),
+        version=opened.version,
+        managed=opened.managed,
+        zorder=tuple(format_column_path(tuple(path)) for path in opened.snapshot.layout.get("zorder", [])),
+        predicate=None if predicate is None else _files_of(scans_of(spark, name, opened, predicate), predicate),
+        problems=tuple(opened.index.problems),
+    )
 
-    name: str
-    location: str
-    _spark: SparkSession
-    _opened: TableSnapshot
 
-    def clustering_information(
-        self, columns: Sequence[str] | str | None = None, *, predicate: str | None = None
-    ) -> ClusteringInformation:
-        """Measures the layout of the files from the index alone: overlaps, depths, and what conditions would read.
+def information(name: TableName, opened: TableSnapshot) -> dict[str, Any]:
+    """The state of a table as a dictionary. See ``ZTable.information``."""
+    snapshot = opened.snapshot
+    layout, summary = snapshot.layout, Timeline(opened.store).read(snapshot.version).summary
+    merging = merging_information(opened) if opened.merges_on_read else {}
+    return {
+        "name": str(name),
+        "level": "managed" if opened.managed else "indexed",
+        "location": opened.location,
+        "version": snapshot.version,
+        "instant": snapshot.instant,
+        "operation": snapshot.operation,
+        "files": len(snapshot.files),
+        "rows": row_count(snapshot),
+        "bytes": snapshot.files.total_bytes,
+        "zorder": [".".join(path) for path in layout.get("zorder", [])],
+        "curve": layout.get("curve"),
+        "partition_by": list(snapshot.partition_by),
+        "partitions": len(opened.partition_keys) if snapshot.partition_by else 0,
+        "overlap_depth": summary.get("overlap_depth"),
+        "stale_files": stale_files(opened).num_rows,
+        "table_type": table_type_of(opened).kind,
+        "unfinished": unfinished_work(opened),
+        **merging,
+    }
 
-        Args:
-            columns: The columns to measure, such as ``['a', 'b.c']``. The default is the clustering keys, or all
-                columns with statistics if the table has no keys.
-            predicate: A condition. The result says what it reads.
 
-        Raises:
-            ConfigError: A column does not exist, or it has no statistics.
-        """
-        opened = self._opened
-        measured = measure_table(opened, columns, self.name)
-        return ClusteringInformation(
-            **vars(measured),
-            table=self.name,
-            version=opened.version,
-            managed=opened.managed,
-            zorder=tuple(format_column_path(tuple(path)) for path in opened.snapshot.layout.get("zorder", [])),
-            predicate=None if predicate is None else self._files_of(predicate),
-            problems=tuple(opened.index.problems),
-        )
-
-    def _files_of(self, predicate: str) -> PredicateFiles:
-        name = Catalog(self._spark).name(self.name)
-        scans = explain_predicate(self._spark, name, predicate) or [nothing_matches(name, self._opened)]
-        read = np.logical_or.reduce([each.filters.plan.candidates for each in scans])
-        files = scans[0].opened.files
-        kept = files.filter(pa.array(read))
-        return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
-
-    def information(self) -> dict[str, Any]:
-        """The state of the table as a dictionary: location, version, size, layout and pending work."""
-        snapshot = self._opened.snapshot
-        layout, summary = snapshot.layout, Timeline(self._opened.store).read(snapshot.version).summary
-        merging = merging_information(self._opened) if self._opened.merges_on_read else {}
-        return {
-            "name": self.name,
-            "level": "managed" if self._opened.managed else "indexed",
-            "location": self.location,
-            "version": snapshot.version,
-            "instant": snapshot.instant,
-            "operation": snapshot.operation,
-            "files": len(snapshot.files),
-            "rows": row_count(snapshot),
-            "bytes": snapshot.files.total_bytes,
-            "zorder": [".".join(path) for path in layout.get("zorder", [])],
-            "curve": layout.get("curve"),
-            "partition_by": list(snapshot.partition_by),
-            "partitions": len(self._opened.partition_keys) if snapshot.partition_by else 0,
-            "overlap_depth": summary.get("overlap_depth"),
-            "stale_files": stale_files(self._opened).num_rows,
-            "table_type": table_type_of(self._opened).kind,
-            "unfinished": unfinished_work(self._opened),
-            **merging,
-        }
+def _files_of(scans: Sequence[ExplainedScan], predicate: str) -> PredicateFiles:
+    read = np.logical_or.reduce([each.filters.plan.candidates for each in scans])
+    files = scans[0].opened.files
+    kept = files.filter(pa.array(read))
+    return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)

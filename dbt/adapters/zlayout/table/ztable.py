@@ -3,53 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
-from dbt.adapters.zlayout.config.merge_rules import MergeRules
+from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
+from dbt.adapters.zlayout.config.scalars import parse_size
+from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
+from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.history.changes import changed_rows
+from dbt.adapters.zlayout.spark.history.time_travel import Moment, Past, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
+from dbt.adapters.zlayout.spark.index.fresh import stale_files
+from dbt.adapters.zlayout.spark.index.refresh import Refreshed
+from dbt.adapters.zlayout.spark.index.refresh_table import refresh_table
+from dbt.adapters.zlayout.spark.index.verify import verify_index
+from dbt.adapters.zlayout.spark.jobs.jobs import handed_over
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
-from dbt.adapters.zlayout.spark.read.explain import explain_predicate, explain_scans, nothing_matches
+from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
+from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
+from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
-from dbt.adapters.zlayout.spark.read.session import open_entry
+from dbt.adapters.zlayout.spark.read.session import open_entry, open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.spark.write import replacing_rows
 from dbt.adapters.zlayout.spark.write.change_feed import ChangeFeed
+from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
+from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
+from dbt.adapters.zlayout.spark.write.modification import Modification
+from dbt.adapters.zlayout.spark.write.modify import Plan
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
-from dbt.adapters.zlayout.table.clustering import TableClustering
-from dbt.adapters.zlayout.table.explanation import Explanation, explanation_of, explanation_of_table
-from dbt.adapters.zlayout.table.history import TableHistory
-from dbt.adapters.zlayout.table.index_maintenance import TableIndexCare
-from dbt.adapters.zlayout.table.measures import TableMeasures
-from dbt.adapters.zlayout.table.records import TableRecords
+from dbt.adapters.zlayout.table.explanation import (
+    Explanation,
+    commit_history,
+    explanation_of,
+    explanation_of_table,
+    scans_of,
+)
+from dbt.adapters.zlayout.table.maintenance import clean_table, cluster, clustering_of, other_folders
+from dbt.adapters.zlayout.table.measures import ClusteringInformation, clustering_information, information
+from dbt.adapters.zlayout.table.writes import change_rows
+from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Source: org.apache.spark.sql.execution.streaming.StreamExecution.QUERY_ID_KEY.
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_TRIES = 4
 
-class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, TableRecords):
+
+class ZTable:
     """A table with an index of its files. This package writes it, or other tools write it and this package indexes it.
 
     Attributes:
         name: ``schema.table``.
         location: The absolute URI of the table's folder.
         last_commit: What the last write through this object did; None if it only opened the table.
+
+    Methods that change rows take these keywords, except ``delete``, which only takes ``progress``:
+
+    * ``on_schema_change``: 'fail' (default), 'ignore', 'append_new_columns' or 'sync_all_columns', as in dbt.
+    * ``settings``: A `TableConfig` for files written from now on; None for the table's own settings.
+    * ``description``: The new `Description` (comment and properties) of the table; None keeps the current one.
+    * ``column_comments``: Comments by column, for columns that are added.
+    * ``not_null``: Columns that must not contain null. Checked before the commit.
+    * ``progress``: Receives a line every few seconds.
+
+    All of them return what the commit did (``version``, ``rows_inserted``, ``rows_updated``, ``rows_deleted``,
+    ``files_added``, ``files_removed``, ``bytes_written`` …). If nothing changes, they commit no version. They raise:
+
+    * ConfigError: Columns or conditions do not fit the table. Nothing has run.
+    * WriteError: The query failed, or its rows are not allowed. The table is unchanged.
+    * ConflictError: Another writer committed a conflicting change first. Run it again.
     """
 
     def __init__(
-        self, spark: SparkSession, name: str, opened: TableSnapshot, done: CommitSummary | None = None
+        self, spark: SparkSession, name: TableName, opened: TableSnapshot, done: CommitSummary | None = None
     ) -> None:
         self._spark = spark
+        self._table_name = name
         self._opened = opened
-        self.name = name
+        self.name = str(name)
         self.location = opened.location
         self.last_commit = done
         # Starts the callback server before a stream does. PySpark would start one that anybody can call.
@@ -76,7 +126,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             raise TableNotFoundError(
                 f"{found} is not a dbt-zlayout table; build it as zordered_table, or index it with ZTable.adopt"
             )
-        return cls(spark, str(found), opened)
+        return cls(spark, found, opened)
 
     @classmethod
     def write(  # noqa: PLR0913 - one keyword for each setting
@@ -182,7 +232,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
             progress=progress,
         )
         opened, done = replace_table(spark, wanted)
-        return cls(spark, str(found), opened, done)
+        return cls(spark, found, opened, done)
 
     @classmethod
     def adopt(
@@ -228,12 +278,22 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         }
         config = parse_table_config(_given(settings), subject=str(found))
         opened, done = adopt_table(spark, found, config, managed=managed)
-        return cls(spark, str(found), opened, done)
+        return cls(spark, found, opened, done)
 
     @property
     def version(self) -> int:
         """The table version that this object sees. Open the table again to see a newer one."""
         return self._opened.version
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether this package writes the table. A table that is only indexed has no older versions."""
+        return self._opened.managed
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether changed rows go to logs, which readers merge."""
+        return self._opened.merges_on_read
 
     def snapshot(self) -> Snapshot:
         """The state of this version: ``version``, ``instant``, ``files`` and their layout."""
@@ -245,9 +305,7 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         Args:
             predicate_sql: A condition, as in a WHERE clause.
         """
-        name = Catalog(self._spark).name(self.name)
-        scans = explain_predicate(self._spark, name, predicate_sql)
-        return explanation_of_table(scans or [nothing_matches(name, self._opened)])
+        return explanation_of_table(scans_of(self._spark, self._table_name, self._opened, predicate_sql))
 
     def count(self, predicate_sql: str = "true") -> int:
         """The number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.
@@ -260,11 +318,555 @@ class ZTable(TableHistory, TableIndexCare, TableMeasures, TableClustering, Table
         Raises:
             ConfigError: The condition does not fit the table.
         """
-        catalog = Catalog(self._spark)
         if self._opened.managed:
-            return count_rows(catalog, self._opened, predicate_sql, self.name)
-        rows = self._spark.table(catalog.name(self.name).sql)
-        return filtered(rows, predicate_sql, self.name).count()
+            return count_rows(Catalog(self._spark), self._opened, predicate_sql, self.name)
+        return filtered(self._spark.table(self._table_name.sql), predicate_sql, self.name).count()
+
+    def information(self) -> dict[str, Any]:
+        """The state of the table as a dictionary: location, version, size, layout and pending work."""
+        return information(self._table_name, self._opened)
+
+    def clustering_information(
+        self, columns: Sequence[str] | str | None = None, *, predicate: str | None = None
+    ) -> ClusteringInformation:
+        """Measures the layout of the files from the index alone: overlaps, depths, and what conditions would read.
+
+        Args:
+            columns: The columns to measure, such as ``['a', 'b.c']``. The default is the clustering keys, or all
+                columns with statistics if the table has no keys.
+            predicate: A condition. The result says what it reads.
+
+        Raises:
+            ConfigError: A column does not exist, or it has no statistics.
+        """
+        return clustering_information(self._spark, self._table_name, self._opened, columns, predicate)
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """The versions, newest first.
+
+        Args:
+            limit: The most versions to return; None for all.
+
+        Returns:
+            ``version`` int64, ``instant`` string, ``action`` string, ``operation`` string; int64 ``rows`` (written),
+            ``rows_inserted``, ``rows_updated``, ``rows_deleted``, ``files_added``, ``files_removed``, ``bytes_added``;
+            ``committed_at`` timestamp in UTC.
+        """
+        return commit_history(Timeline(self._opened.store).history(limit))
+
+    def version_at(
+        self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
+    ) -> int:
+        """The number of the version that ``read`` reads for the same arguments.
+
+        Raises:
+            VersionNotFoundError: The version does not exist, or its files were cleaned. The message says which can be
+                read.
+            ConfigError: More than one argument is given, or the timestamp cannot be parsed.
+            UnsupportedError: The table is only indexed.
+        """
+        past = Past(version, instant, timestamp)
+        return opened_at(Catalog(self._spark), self._opened, self.name, past).version
+
+    def read(
+        self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
+    ) -> DataFrame:
+        """The rows of a version, with the columns of that version. Filters skip files as in plain SQL.
+
+        Queries on the table's name still read the newest version.
+
+        Args:
+            version: The number of the version. Without any argument, the version that this object sees.
+            instant: The instant of the version's commit, 17 digits.
+            timestamp: Reads the newest version committed at or before this time: a datetime, a date, or text as in
+                Spark SQL. A time without a zone is in the session's time zone.
+
+        Raises:
+            VersionNotFoundError: The version does not exist, or its files were cleaned. The message says which can be
+                read.
+            ConfigError: More than one argument is given, or the timestamp cannot be parsed.
+            UnsupportedError: The table is only indexed.
+        """
+        return rows_at(Catalog(self._spark), self._opened, self.name, Past(version, instant, timestamp))
+
+    def changes(self, from_version: int, to_version: int | None = None) -> DataFrame:
+        """The rows that changed between two versions, commit by commit.
+
+        Only files that a commit removed or added are read. A row that a commit copied unchanged to another file is not
+        a change. An updated row is a 'delete' and an 'insert'. Clustering and compaction change no rows.
+
+        Args:
+            from_version: The version before the first change.
+            to_version: The version of the last change; None for the newest.
+
+        Returns:
+            The columns of ``to_version`` (null where the row's version lacks the column), ``_change_type`` string
+            ('insert' or 'delete') and ``_commit_version`` bigint.
+
+        Raises:
+            VersionNotFoundError: A version does not exist, or files that it needs were cleaned.
+            ConfigError: The versions are in the wrong order, or a column of the table has one of the two names.
+            UnsupportedError: A column changed its type, or has a type that cannot be compared (variant).
+        """
+        last = Timeline(self._opened.store).latest_version() if to_version is None else to_version
+        return changed_rows(Catalog(self._spark), self._opened, self.name, from_version, last or 0)
+
+    def rollback(
+        self, version: int | None = None, *, instant: str | None = None, timestamp: Moment | None = None
+    ) -> CommitSummary:
+        """Commits a new version that equals an older one: rows, columns, partitions, layout, curve and index.
+
+        No history is lost: the versions in between stay readable as long as any others, and a rollback can return to
+        them.
+
+        Args:
+            version: The number of the older version.
+            instant: Or its instant.
+            timestamp: Or a time, as for ``read``.
+
+        Returns:
+            What was done. This object then sees the new version.
+
+        Raises:
+            VersionNotFoundError: The version does not exist, or some of its files are gone. The message says which
+                versions can be restored.
+            ConflictError: Another writer committed first. Run it again.
+            ConfigError: Not exactly one of the three arguments is given.
+            UnsupportedError: The table is only indexed.
+        """
+        past = Past(version, instant, timestamp)
+        return self._committed(roll_back(Catalog(self._spark), self._table_name, self._opened, past))
+
+    def clean(
+        self, dry_run: bool = False, *, retain_versions: int | None = None, retain_hours: float | None = None
+    ) -> CleanResult:
+        """Deletes the files that no retained version, running reader or pending transaction needs.
+
+        It also deletes orphans: data files in the folder that no version lists, if this package wrote them and they are
+        older than ``retain_hours``. Files of other tools stay, and ``index_status`` names them.
+
+        Args:
+            dry_run: Whether to only report. Nothing is deleted or written.
+            retain_versions: How many of the newest versions to keep; None for the table's own setting.
+            retain_hours: Versions that were the newest within this many hours are kept; None for the table's own
+                setting. A query that takes longer may lose its files.
+
+        Returns:
+            ``files`` (the number of files), ``bytes``, ``paths``, ``oldest_version``.
+
+        Raises:
+            ConfigError: A retention setting is not a valid number.
+            UnsupportedError: The table is only indexed.
+        """
+        return clean_table(self._table_name, self._opened, dry_run, retain_versions, retain_hours)
+
+    def append(self, df: DataFrame, **options: Any) -> CommitSummary:
+        """Adds rows, laid out along the table's curve.
+
+        Args:
+            df: The rows. The query runs once.
+            **options: See the class.
+        """
+        return self._modify(Operation.APPEND, df, lambda _, rows: replacing_rows.append(rows), **options)
+
+    def overwrite(
+        self, df: DataFrame, partitions: Sequence[Mapping[str, object]] | str | None = None, **options: Any
+    ) -> CommitSummary:
+        """Replaces whole partitions with rows.
+
+        Args:
+            df: The rows. The query runs once.
+            partitions: None replaces the partitions that ``df`` has rows for; without partitions, the whole table.
+                'all' replaces the whole table. A list such as ``[{'day': '2024-01-01'}]`` replaces exactly these
+                partitions, and rows of other partitions are an error.
+            **options: See the class.
+        """
+        return self._modify(
+            Operation.INSERT_OVERWRITE,
+            df,
+            lambda target, rows: replacing_rows.overwrite(target, rows, partitions),
+            **options,
+        )
+
+    def merge(  # noqa: PLR0913 - one keyword for each rule
+        self,
+        df: DataFrame,
+        unique_key: Sequence[str] | str,
+        *,
+        update_columns: Sequence[str] | None = None,
+        exclude_columns: Sequence[str] = (),
+        predicates: Sequence[str] = (),
+        matched_condition: str | None = None,
+        not_matched_condition: str | None = None,
+        skip_matched_step: bool = False,
+        skip_not_matched_step: bool = False,
+        deleted_when: str | None = None,
+        source_alias: str = SOURCE_ALIAS,
+        target_alias: str = TARGET_ALIAS,
+        **options: Any,
+    ) -> CommitSummary:
+        """Updates the rows whose keys are in the table, and inserts the others. Only files with matches are rewritten.
+
+        Args:
+            df: The incoming rows. The query runs once. No two rows may have the same key. A null in a key matches
+                nothing.
+            unique_key: The columns that identify a row.
+            update_columns: Columns that a match updates; None for all.
+            exclude_columns: Columns that a match does not update.
+            predicates: Further conditions for a match, SQL over the two aliases.
+            matched_condition: Which matches are updated, SQL over the two aliases.
+            not_matched_condition: Which rows without a match are inserted, SQL over the source alias.
+            skip_matched_step: Whether to update nothing.
+            skip_not_matched_step: Whether to insert nothing.
+            deleted_when: Which rows are deletes: SQL over their columns, such as ``op = 'D'``. Null means no. A delete
+                removes the row with its key. A column that only this condition uses is not stored unless the table has
+                it.
+            source_alias: The name of the incoming rows in conditions.
+            target_alias: The name of the table in conditions.
+            **options: See the class.
+        """
+        rules = MergeRules(
+            unique_key=(unique_key,) if isinstance(unique_key, str) else tuple(unique_key),
+            update_columns=None if update_columns is None else tuple(update_columns),
+            exclude_columns=tuple(exclude_columns),
+            predicates=tuple(predicates),
+            matched_condition=matched_condition,
+            not_matched_condition=not_matched_condition,
+            skip_matched_step=skip_matched_step,
+            skip_not_matched_step=skip_not_matched_step,
+            deleted_when=deleted_when,
+            source_alias=source_alias,
+            target_alias=target_alias,
+        )
+        if problems := rules.delete_problems():
+            raise ConfigError(problems, self.name)
+        delta = partial(delta_plans.merge, rules=rules)
+        plan = partial(merge, rules=rules)
+        options["deleted_when"] = deleted_when
+        return self._modify(Operation.MERGE, df, plan, delta=delta, takes_deletes=True, **options)
+
+    def delete_insert(
+        self, df: DataFrame, unique_key: Sequence[str] | str, *, predicates: Sequence[str] = (), **options: Any
+    ) -> CommitSummary:
+        """Deletes the table's rows that have a key of ``df``, then inserts all rows of ``df``.
+
+        Args:
+            df: The rows. The query runs once. Several rows may have the same key.
+            unique_key: The key columns. A null in one matches nothing.
+            predicates: Conditions on the rows to delete, SQL over the alias ``DBT_INTERNAL_DEST``.
+            **options: See the class.
+        """
+        given: dict[str, Any] = {"unique_key": unique_key, "predicates": tuple(predicates)}
+        plan, delta = partial(delete_insert, **given), partial(delta_plans.delete_insert, **given)
+        return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
+
+    def replace_where(self, df: DataFrame, predicate_sql: str, **options: Any) -> CommitSummary:
+        """Deletes the rows that meet a condition, then inserts the rows of ``df``.
+
+        Args:
+            df: The rows. The query runs once.
+            predicate_sql: A condition, as in a WHERE clause.
+            **options: See the class.
+        """
+
+        def plan(target: Target, rows: DataFrame) -> Rewrite:
+            return replacing_rows.delete(target, predicate_sql, frame=rows)
+
+        delta = partial(delta_plans.replace_where, condition=predicate_sql)
+        return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
+
+    def delete(self, predicate_sql: str, *, progress: Callable[[str], None] | None = None) -> CommitSummary:
+        """Deletes the rows that meet a condition. Files without such a row stay as they are.
+
+        Args:
+            predicate_sql: A condition, as in a WHERE clause.
+            progress: Receives a line every few seconds.
+        """
+        return self._modify(
+            Operation.DELETE,
+            None,
+            lambda target, _: replacing_rows.delete(target, predicate_sql),
+            delta=lambda target, _: delta_plans.delete(target, predicate_sql),
+            progress=progress,
+        )
+
+    def upsert(self, df: DataFrame, *, deleted_when: str | None = None, **options: Any) -> CommitSummary:
+        """Updates the rows whose keys are in the table, and inserts the others.
+
+        If several rows have the same key, in the table or in ``df``, the one with the greatest value in the ordering
+        column is kept. If these values are equal, or there is no ordering column, the row that arrived last is kept.
+
+        Args:
+            df: The rows. The query runs once. Without an ordering column, no two rows may have the same key.
+            deleted_when: Which rows are deletes: SQL over their columns, such as ``op = 'D'``. Null means no. With an
+                ordering column, a delete also blocks older rows that arrive later. A column that only this condition
+                uses is not stored unless the table has it.
+            **options: See the class.
+
+        Returns:
+            What was done: ``rows_inserted``, ``rows_updated``, ``rows_deleted``, ``groups_touched``, ``log_bytes`` …
+
+        Raises:
+            WriteError: A key is null, or rows share a key and nothing orders them. The table is unchanged.
+            ConfigError: The table is not of the type ``merge_on_read``.
+            ConflictError: Another writer committed rows with the same keys first. Run it again.
+        """
+        given: dict[str, Any] = {"delta": delta_plans.upsert, "takes_deletes": True, "deleted_when": deleted_when}
+        return self._modify(Operation.MERGE, df, None, **given, **options)
+
+    def upsert_batch(self, df: DataFrame, batch_id: int, *, deleted_when: str | None = None) -> None:
+        """Writes one batch of a stream, exactly once: ``stream.writeStream.foreachBatch(table.upsert_batch)``.
+
+        For a stream of changes with deletes: ``foreachBatch(partial(table.upsert_batch, deleted_when="op = 'D'"))``.
+
+        The commit records the query and the batch. So a batch that is repeated, for example after a kill between the
+        commit and the stream's checkpoint, changes nothing.
+
+        Args:
+            df: The batch.
+            batch_id: The number of the batch in the stream.
+            deleted_when: As for `upsert`.
+
+        Raises:
+            WriteError: As for `upsert`.
+            ConflictError: As for `upsert`, several times in a row.
+        """
+        query_id = self._spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
+        for left in reversed(range(_BATCH_TRIES)):
+            try:
+                self.upsert(handed_over(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
+                return
+            except ConflictError:  # noqa: PERF203 # each attempt is a whole query
+                if not left:
+                    raise
+
+    def compact(
+        self,
+        schedule_only: bool = False,
+        *,
+        execute_only: bool = False,
+        plan: str | None = None,
+        strategy: str | None = None,
+        max_bytes: int | str | None = None,
+        where: Mapping[str, object] | None = None,
+        logs_only: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> CompactionSummary:
+        """Merges logs into base files. Writers and compaction do not block each other.
+
+        Args:
+            schedule_only: Whether to only write a plan to the timeline, for a later call to execute.
+            execute_only: Whether to execute the pending plans, oldest first, and make no new one.
+            plan: The instant of the only plan to execute.
+            strategy: Which file groups come first: 'log_size', 'log_ratio', 'commits' or 'age'; None for the table's
+                setting.
+            max_bytes: The most bytes of the new plan, as a number or text such as '10gb'; None for the table's setting.
+            where: Partition values by column. Only file groups of these partitions are compacted.
+            logs_only: Whether to merge the logs of each file group into one log and keep its base file. It costs less.
+            progress: Receives a line now and then.
+
+        Returns:
+            ``version``, ``plans``, ``groups``, ``groups_dropped``, ``files_added``, ``files_removed``, ``bytes_read``,
+            ``bytes_written``, ``seconds``. This object then sees the new version.
+
+        Raises:
+            ConfigError: A setting is wrong, or no plan has the instant.
+            UnsupportedError: The table is not of the type ``merge_on_read``.
+            ConflictError: Another writer committed first. The plan stays pending.
+            WriteError: Rows could not be read or written. The table is unchanged, and the plan stays pending.
+        """
+        problems: list[str] = []
+        chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
+        size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
+        if schedule_only and (execute_only or plan is not None):
+            problems.append("schedule_only: execute_only and plan run existing plans; leave them out")
+        if problems:
+            raise ConfigError(problems, self.name)
+        work = Compaction(self._spark, self._table_name, chosen, size, dict(where or {}), logs_only, progress)
+        if schedule_only:
+            return work.schedule()
+        done = work.execute(plan) if execute_only or plan is not None else work.run()
+        self._reopen()
+        return done
+
+    def cluster(
+        self,
+        where: str | None = None,
+        max_bytes: int | str | None = None,
+        rewrite_all: bool = False,
+        dry_run: bool = False,
+        *,
+        partition_by: Sequence[str] | str | None = None,
+        pending: bool = False,
+        progress: Callable[[str], None] | None = None,
+        **settings: Any,
+    ) -> ClusterSummary:
+        """Rewrites overlapping, small and too large files where it pays off. A second call right after does nothing.
+
+        Concurrent writers win: a group of files that another writer changed is dropped and reported. A group that
+        cannot be read or written is reported too. The other groups are committed in both cases.
+
+        Args:
+            where: A condition, as in a WHERE clause. Only files that may contain a matching row are rewritten.
+            max_bytes: The most bytes to rewrite, as a number or text such as '10gb'; None for no limit.
+            rewrite_all: Whether to rewrite every file, even where it does not pay off.
+            dry_run: Whether to only return what would be done.
+            partition_by: The new partition columns. If the table has other ones, one commit rewrites the whole table.
+                None keeps the partition columns, and an empty list makes a table without partitions.
+            pending: Whether to execute the plans that `schedule_clustering` wrote, instead of making a new one.
+            progress: Receives one line for each group.
+            **settings: ``cluster_min_gain``, ``min_file_size``, ``max_file_size``, ``max_group_size``,
+                ``min_input_files``, ``max_concurrent_groups``, ``partial_progress``, ``max_commits``, ``verify``, as in
+                a model's config.
+
+        Returns:
+            ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
+            ``groups``, ``groups_dropped``, ``groups_failed`` … This object then sees the new version.
+
+        Raises:
+            ConfigError: A setting is wrong. Nothing has run.
+            UnsupportedError: The table is only indexed.
+            WriteError: No group could be read or written. The table is unchanged.
+        """
+        if pending and (where is not None or dry_run or rewrite_all or partition_by is not None):
+            raise ConfigError(
+                ["pending: where, rewrite_all, dry_run and partition_by belong to a new plan; leave them out"],
+                self.name,
+            )
+        work = clustering_of(self._spark, self._table_name, where, max_bytes, rewrite_all, progress, settings)
+        done = cluster(work, max_bytes, dry_run, partition_by, pending)
+        if not dry_run:
+            self._reopen()
+        return done
+
+    def schedule_clustering(
+        self,
+        where: str | None = None,
+        max_bytes: int | str | None = None,
+        rewrite_all: bool = False,
+        *,
+        progress: Callable[[str], None] | None = None,
+        **settings: Any,
+    ) -> ClusterSummary:
+        """Writes a plan to the timeline for a later ``cluster(pending=True)``. It replaces an older plan.
+
+        Args:
+            where: As for `cluster`.
+            max_bytes: As for `cluster`.
+            rewrite_all: As for `cluster`.
+            progress: Receives a line now and then.
+            **settings: As for `cluster`.
+
+        Returns:
+            What the plan contains, computed from the index alone. If it has no groups, no plan was written.
+        """
+        work = clustering_of(self._spark, self._table_name, where, max_bytes, rewrite_all, progress, settings)
+        return ClusterSummary.of_dry_run(work.schedule())
+
+    def other_folders(self, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:
+        """The partition columns as the table spells them, or None if the table is already partitioned by them.
+
+        Args:
+            partition_by: The partition columns, as in a model's config.
+
+        Raises:
+            ConfigError: The table cannot be partitioned by these columns.
+        """
+        return other_folders(self._spark, self._table_name, partition_by)
+
+    def refresh_index(
+        self,
+        take_orphans: bool = False,
+        drop_missing: bool = False,
+        *,
+        progress: Callable[[str], None] | None = None,
+    ) -> Refreshed:
+        """Brings the index up to date with the live files. A second call does nothing.
+
+        On a table that other tools write, it picks up files that were added, changed or removed. On any table, it adds
+        statistics for files without them and for columns that are new in ``stats_columns``, and replaces damaged or
+        missing slices. It only reads the footers of these files, and their data only if a footer is not enough. Other
+        writers can commit at the same time.
+
+        Args:
+            take_orphans: Whether to also append files that other tools put into a managed table's folder. All are
+                appended or none. Their columns must be the table's.
+            drop_missing: Whether to also commit a version of a managed table without the files that are gone from its
+                folder. Their rows are lost.
+            progress: Receives a line every few seconds.
+
+        Returns:
+            ``version``, ``files_added``, ``files_removed``, ``files_changed``, ``files_rebuilt``, ``data_files``,
+            ``repaired``, ``unreadable``, ``missing`` (files that are gone: queries that need them fail),
+            ``files_dropped``. This object then sees the new version.
+
+        Raises:
+            UnsupportedError: The table is only indexed; or an orphan does not fit the table; or missing files cannot be
+                dropped, because no file would be left or the table is merge-on-read.
+            ConflictError: Other writers committed first, several times in a row.
+        """
+        self._opened, done = refresh_table(
+            self._spark, self._table_name, self._opened, orphans=take_orphans, missing=drop_missing, progress=progress
+        )
+        return done
+
+    def verify(self, data: bool = False) -> pa.Table:
+        """Compares the index with the files and returns each wrong cell.
+
+        An unknown value is not wrong. A bound that is wider than necessary is only wrong if it claims to be exact.
+
+        Args:
+            data: Whether to read all columns with statistics. Otherwise only the footers are read.
+
+        Returns:
+            ``path``, ``column``, ``cell``, ``stored``, ``found``, all strings; no rows if everything is right. A path
+            that ends with a slash is a partition. The cell ``file`` means that the file is gone or cannot be read.
+        """
+        return verify_index(self._spark, self._opened, data=data)
+
+    def index_status(self) -> pa.Table:
+        """The files for which the table, its index and its folder disagree.
+
+        Returns:
+            ``path`` string, ``reason`` string; no rows if the index is fresh.
+        """
+        return stale_files(self._opened)
+
+    def _modify(
+        self,
+        operation: Operation,
+        df: DataFrame | None,
+        plan: Plan[Rewrite] | None,
+        *,
+        delta: DeltaPlan | None = None,
+        takes_deletes: bool = False,
+        deleted_when: str | None = None,
+        on_schema_change: OnSchemaChange | str = OnSchemaChange.FAIL,
+        column_comments: Mapping[str, str] | None = None,
+        not_null: Sequence[str] = (),
+        **options: Any,
+    ) -> CommitSummary:
+        if deleted_when is not None and not takes_deletes:
+            why = "only merge and upsert accept deletes; use one of them, or filter deleted rows out of df"
+            raise ConfigError([f"deleted_when: {deleted_when!r} is given, and {why}"], self.name)
+        wanted = Modification(
+            name=self._table_name,
+            operation=operation,
+            frame=df,
+            on_schema_change=OnSchemaChange(on_schema_change),
+            column_comments=dict(column_comments or {}),
+            not_null=tuple(not_null),
+            deleted_when=deleted_when,
+            **options,
+        )
+        return self._committed(change_rows(self._spark, wanted, plan, delta))
+
+    def _committed(self, outcome: tuple[TableSnapshot, CommitSummary]) -> CommitSummary:
+        self._opened, self.last_commit = outcome
+        return self.last_commit
+
+    def _reopen(self) -> None:
+        _, self._opened = open_managed(self._spark, self._table_name)
 
 
 def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:

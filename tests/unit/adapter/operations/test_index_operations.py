@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.operations.indexes import IndexOperations
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports.indexes import refresh_report, verify_report
-from dbt.adapters.zlayout.adapter.sql_literals import string_literal
 from dbt.adapters.zlayout.index.verification import lost_files
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
 _TABLE = ZlayoutRelation.create(schema="s", identifier="t", type="table")
 _CELL = {"path": "f'1.parquet", "column": "a", "cell": "min", "stored": "1", "found": None}
@@ -103,16 +102,15 @@ def test_verify_prints_the_report(macro_stage: Any) -> None:
 
 
 def test_the_test_selects_each_wrong_cell(macro_stage: Any) -> None:
-    stage = macro_stage("tests/zlayout_index_exact.sql", adapter=Adapter(verify_index=[_CELL, {**_CELL, "found": "2"}]))
-    assert stage.call("test_zlayout_index_exact", model=_TABLE) == (
-        "select path, `column`, cell, stored, found from values "
-        "('f\\'1.parquet', 'a', 'min', '1', cast(null as string)), ('f\\'1.parquet', 'a', 'min', '1', '2') "
-        "as wrong (path, `column`, cell, stored, found)"
-    )
-    fine = macro_stage("tests/zlayout_index_exact.sql", adapter=Adapter(verify_index=[]))
+    files = "utils/zlayout_rows.sql", "tests/zlayout_index_exact.sql"
+    stage = macro_stage(*files, adapter=Adapter(verify_index=[_CELL, {**_CELL, "found": "2"}]))
+    found = stage.call("test_zlayout_index_exact", model=_TABLE)
+    same = "(cast('f\\'1.parquet' as string), cast('a' as string), cast('min' as string), cast('1' as string), "
+    assert f"from values {same}cast(null as string)), {same}cast('2' as string)) as found" in found
+    fine = macro_stage(*files, adapter=Adapter(verify_index=[]))
     assert fine.call("test_zlayout_index_exact", model=_TABLE, data=True).endswith("where false")
 
 
 def test_the_test_looks_at_whole_tables_only() -> None:
     with pytest.raises(CompilationError, match="whole table"):
-        IndexOperations().verify_index("(select * from s.t where a = 1)")
+        whole_table("(select * from s.t where a = 1)", "zlayout_index_exact")

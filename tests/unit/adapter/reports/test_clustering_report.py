@@ -10,14 +10,20 @@ import pyarrow as pa
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.operations.diagnostics import Diagnostics
-from dbt.adapters.zlayout.adapter.reports.layout import clustering_text, depth_problem, problem_line, pruning_problem
-from dbt.adapters.zlayout.adapter.reports.output import information_report
+from dbt.adapters.zlayout.adapter.operations import diagnostics
+from dbt.adapters.zlayout.adapter.reports.diagnostics import (
+    clustering_text,
+    depth_problem,
+    information_report,
+    problem_line,
+    pruning_problem,
+)
 from dbt.adapters.zlayout.layout.measures.depth import Overlap, depth_histogram
 from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
 from dbt.adapters.zlayout.table.explanation import Explanation
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
+_NO_SESSION: Any = None
 _EXPECTED = {"point": 1.5, "range_1_percent": 2.25, "range_10_percent": 1234.5}
 
 
@@ -177,15 +183,15 @@ def test_a_table_without_files_skips_enough() -> None:
 @pytest.mark.parametrize("most", ["two", 0.5, None, True, "nan"])
 def test_a_depth_that_is_no_number_is_refused(most: Any) -> None:
     with pytest.raises(CompilationError, match=r"max is .*write a number, 1 or more"):
-        Diagnostics.depth_problems(Diagnostics(), "s.t", most)
+        diagnostics.depth_problems(_NO_SESSION, "s.t", most, None)
 
 
 @pytest.mark.parametrize("percent", ["all", -1, 100.5])
 def test_a_share_that_is_no_percentage_is_refused(percent: Any) -> None:
     with pytest.raises(CompilationError, match=r"percent is .*write a number, 0 to 100"):
-        Diagnostics.pruning_problems(Diagnostics(), "s.t", "true", percent)
+        diagnostics.pruning_problems(_NO_SESSION, "s.t", "true", percent)
 
 
 def test_a_test_with_a_where_is_refused() -> None:
     with pytest.raises(CompilationError, match="zlayout_depth_at_most checks a whole table"):
-        Diagnostics.depth_problems(Diagnostics(), "(select * from s.t where a) x", 2)
+        diagnostics.depth_problems(_NO_SESSION, "(select * from s.t where a) x", 2, None)

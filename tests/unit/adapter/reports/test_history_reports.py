@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.operations.time_travel import TimeTravel
+from dbt.adapters.zlayout.adapter.operations.time_travel import relation_at
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports.history import clean_report, history_report
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
@@ -31,6 +31,7 @@ _ROWS = [
     }
     for version, operation, rows in ((10, "overwrite", None), (9, "append", 1200))
 ]
+_NO_SESSION: Any = None
 _TABLE = ZlayoutRelation.create(schema="s", identifier="t")
 
 
@@ -89,7 +90,7 @@ def test_a_clean_tells_what_it_could_not_delete() -> None:
 )
 def test_what_becomes_a_view_cannot_read_a_version(model: dict[str, Any]) -> None:
     with pytest.raises(CompilationError, match=f"{model['unique_id']}.*temporary view"):
-        TimeTravel().relation_at(_TABLE, model, 1, None, None)
+        relation_at(_NO_SESSION, _TABLE, model, 1, None, None)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_what_becomes_a_view_cannot_read_a_version(model: dict[str, Any]) -> Non
 )
 def test_a_version_is_a_number(asked: tuple[Any, ...], message: str) -> None:
     with pytest.raises(CompilationError, match=message):
-        TimeTravel().relation_at(_TABLE, {}, *asked)
+        relation_at(_NO_SESSION, _TABLE, {}, *asked)
 
 
 @pytest.mark.parametrize("execute", [True, False])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.adapter.reports.output import explanation_report, information_report
+from dbt.adapters.zlayout.adapter.reports.diagnostics import explanation_report, information_report
 from dbt.adapters.zlayout.table.explanation import Explanation, PruningStage
 
 _EXPLANATION = Explanation(

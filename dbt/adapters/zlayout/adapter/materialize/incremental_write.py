@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
-from dbt.adapters.zlayout.adapter.sql_literals import string_literal
 from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
 from dbt.adapters.zlayout.spark.commit.publish import Description
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.materialize.recluster import cluster_settings
 from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
 from dbt.adapters.zlayout.config.settings import LOCATION_ROOT, Scope, keys_of
@@ -106,6 +106,16 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         table_config=replace(table_config, writing=writing),
         cluster_settings=cluster_settings(config),
     )
+
+
+def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The keywords of ``ZTable.cluster`` from a model's config. Keywords in ``given`` override them."""
+    found = {key: config[key] for key in CLUSTER_SETTINGS if config.get(key) is not None}
+    found |= {key: value for key, value in (given or {}).items() if value is not None}
+    if "cluster_max_bytes" in found:
+        found.setdefault("max_bytes", found["cluster_max_bytes"])
+        del found["cluster_max_bytes"]
+    return found
 
 
 def subject_of(model: Mapping[str, Any]) -> str:

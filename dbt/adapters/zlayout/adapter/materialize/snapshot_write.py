@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import kept_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
-from dbt.adapters.zlayout.adapter.sql_literals import quoted_identifier
 from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def changed_rows(staged: DataFrame, columns: Mapping[str, str]) -> DataFrame:
         staged: dbt's staging query, not run yet.
         columns: The names of dbt's own columns.
     """
-    scd_id = quoted_identifier(columns["dbt_scd_id"])
+    scd_id = backquoted(columns["dbt_scd_id"])
     closes = f"max({_CHANGE_TYPE} <> 'insert') over (partition by {scd_id})"
-    kept = [quoted_identifier(name) for name in staged.columns if not _is_working_column(name)]
+    kept = [backquoted(name) for name in staged.columns if not _is_working_column(name)]
     return (
         staged.selectExpr("*", f"{closes} as dbt_closes")
         .where(f"not dbt_closes or {_CHANGE_TYPE} <> 'insert'")
@@ -62,7 +62,7 @@ def write_changes(
         ConflictError: Another writer committed first.
         WriteError: The query failed, or its keys are not unique. The table is unchanged.
     """
-    valid_to = quoted_identifier(columns["dbt_valid_to"])
+    valid_to = backquoted(columns["dbt_valid_to"])
     still_valid = _is_current(f"{TARGET_ALIAS}.{valid_to}", valid_to_current)
     begins = _is_current(f"{SOURCE_ALIAS}.{valid_to}", valid_to_current)
     return table.merge(

@@ -1,1 +1,1 @@
-"""The adapter methods that run-operations, hooks and generic tests call."""
+"""What run-operations, hooks and generic tests do, behind the methods of the adapter."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.quantities import counted, number_text, size_text
 
 if TYPE_CHECKING:

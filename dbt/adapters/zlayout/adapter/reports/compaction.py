@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms
 

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.table.text_grid import aligned_lines
 

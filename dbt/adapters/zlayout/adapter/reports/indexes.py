@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.reports.output import json_text
+from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
 from dbt.adapters.zlayout.index.verification import LOST_FILE
 from dbt.adapters.zlayout.quantities import counted

@@ -1,22 +1,32 @@
-"""dbt's connections. All of them share one Spark session."""
+"""dbt's connections: each is a handle on the one Spark session that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime as dt
+import math
+import uuid
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import Connection, ConnectionState
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions.connection import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager
 
-from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, spark_message
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse
-from dbt.adapters.zlayout.adapter.session.handle import SessionHandle
 from dbt.adapters.zlayout.adapter.session.launch import session_for
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.read.session import prepare
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _LOG = AdapterLogger("Zlayout")
+Description = list[tuple[str, str, None, None, None, None, bool]]
 
 
 class ZlayoutConnectionManager(SparkConnectionManager):
@@ -48,7 +58,7 @@ class ZlayoutConnectionManager(SparkConnectionManager):
         except Exception as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
-            raise FailedToConnectError(f"Spark does not start: {spark_message(error)}") from error
+            raise FailedToConnectError(f"Spark does not start: {short_message(error, innermost=True)}") from error
         connection.handle = SessionHandle(session)
         connection.state = ConnectionState.OPEN
         return connection
@@ -57,3 +67,103 @@ class ZlayoutConnectionManager(SparkConnectionManager):
     def get_response(cls, cursor: Any) -> ZlayoutAdapterResponse:  # noqa: ARG003 # Spark reports nothing about a statement
         """The response of a plain statement."""
         return ZlayoutAdapterResponse(_message="OK")
+
+
+class SessionHandle:
+    """The connection of one dbt thread."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+        self._job_tag = f"dbt-{uuid.uuid4()}"
+
+    def cursor(self) -> SessionCursor:
+        """A cursor. Its Spark jobs stop when the connection is cancelled."""
+        # A tag, not a job group: the writer sets its own job groups, and a job can have both.
+        self.session.sparkContext.addJobTag(self._job_tag)
+        return SessionCursor(self.session)
+
+    def cancel(self) -> None:
+        """Stops the Spark jobs of this connection."""
+        self.session.sparkContext.cancelJobsWithTag(self._job_tag)
+
+    def close(self) -> None:
+        """Removes the job tag from the thread. The session stays open."""
+        self.session.sparkContext.removeJobTag(self._job_tag)
+
+    def rollback(self) -> None:
+        """Does nothing, because Spark has no transactions."""
+
+
+class SessionCursor:
+    """Runs one statement. Its rows are collected on demand, at most once."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._frame: DataFrame | None = None
+        self._rows: list[Row] | None = None
+
+    @property
+    def description(self) -> Description:
+        """The name, type and nullability of each result column."""
+        if self._frame is None:
+            return []
+        return [
+            (field.name, field.dataType.simpleString(), None, None, None, None, field.nullable)
+            for field in self._frame.schema.fields
+        ]
+
+    @property
+    def dataframe(self) -> DataFrame:
+        """The result, not collected. A query has not run yet."""
+        if self._frame is None:
+            raise RuntimeError("the cursor has not executed a statement")
+        return self._frame
+
+    def execute(self, sql: str, bindings: Sequence[object] | None = None) -> None:
+        """Runs a statement on tables that skip files.
+
+        Args:
+            sql: The statement. With bindings, ``%s`` marks a placeholder.
+            bindings: Values for the placeholders, which dbt's seeds use.
+        """
+        self._rows = None
+        statement = sql.strip().removesuffix(";")
+        if bindings is not None:
+            statement = statement % tuple(literal(value) for value in bindings)
+        prepare(self._session, statement)
+        self._frame = self._session.sql(statement)
+
+    def fetchall(self) -> list[Row]:
+        """All rows."""
+        if self._rows is None:
+            self._rows = [] if self._frame is None else list(self._frame.collect())
+        return self._rows
+
+    def fetchmany(self, size: int) -> list[Row]:
+        """The first rows."""
+        if self._rows is None and self._frame is not None:
+            return list(self._frame.take(size))
+        return self.fetchall()[:size]
+
+    def fetchone(self) -> Any:
+        """The first row, or None."""
+        return next(iter(self.fetchmany(1)), None)
+
+    def close(self) -> None:
+        """Releases the rows."""
+        self._frame, self._rows = None, None
+
+
+def literal(value: object) -> str:
+    """The SQL literal of a seed's value. Numbers keep all their digits."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return format(value, "f")
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value!r}d"
+    if isinstance(value, dt.datetime):
+        return string_literal(value.isoformat(sep=" "))
+    return string_literal(str(value))

@@ -11,10 +11,9 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from dbt.adapters.zlayout.adapter.dbt_errors import every_text
-from dbt.adapters.zlayout.adapter.session.derby_metastore import derby_folder, require_free, taken_database
-from dbt.adapters.zlayout.adapter.session.java_runtime import require_java
+from dbt.adapters.zlayout.adapter.session.prerequisites import derby_folder, require_free, require_java, taken_database
 from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.spark.jobs.jobs import every_text
 
 _LOCK = threading.Lock()
 _APPLIED: list[tuple[str, dict[str, str]]] = []

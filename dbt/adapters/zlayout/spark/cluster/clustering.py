@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.read.explain import explain_predicate
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
@@ -205,7 +205,7 @@ class Clustering:
         try:
             scans = explain_predicate(self.spark, self.name, self.where)
         except (AnalysisException, ParseException) as error:
-            why = short_message(error).splitlines()[0]
+            why = why_failed(error)
             raise ConfigError([f"where: {self.where!r} does not fit the table: {why}"], str(self.name)) from error
         if not scans:
             return ~opened.all_files()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 _T = TypeVar("_T")
 _POLL_SECONDS = 5.0
-_STACK_MARKS = ("\n\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "Traceback (most recent call last)")
+_STACK = re.compile(r"\n+(?:JVM stacktrace:|Driver stacktrace:|\s+at [\w.$/<>]+\(|'[A-Z][A-Za-z]+ |\s*\+- )")
+_TASK_FAILURE = re.compile(r"Job aborted due to stage failure: .*?\(TID \d+\)[^:]*: ", re.DOTALL)
+_PYTHON_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*(?P<last>\S.*)")
+_JAVA_CLASS = re.compile(r"^(?:(?:java|javax|scala|org|com|io)\.(?:[\w$]+\.)*[\w$]+(?:Exception|Error): )+")
+_DEEPEST_CAUSE = 20
 
 
 def rewrite_session(spark: SparkSession) -> SparkSession:
@@ -87,25 +92,39 @@ def run(spark: SparkSession, phase: str, progress: Progress | None, action: Call
             watcher.join()
 
 
-def short_message(error: BaseException) -> str:
-    """Returns Spark's error message without the stack trace."""
-    java: Any = getattr(error, "java_exception", None)
-    text = str(java.getMessage() or java) if java is not None else str(error)
-    causes = [text]
-    cause = java.getCause() if java is not None else None
-    while cause is not None and len(causes) < 10:
-        causes.append(str(cause.getMessage() or cause))
-        cause = cause.getCause()
+def short_message(error: BaseException, *, innermost: bool = False) -> str:
+    """Returns Spark's error message without stack traces, query plans and the text that wraps a failed task.
+
+    Args:
+        error: Any error; a Java error has causes.
+        innermost: Whether the innermost cause speaks for a Java error. Otherwise it does so only for a failed job.
+    """
+    causes = _texts(error)
     if (problem := failed_worker_problem("\n".join([*causes, str(error)]))) is not None:
         return problem
-    text = causes[-1] if "Job aborted" in causes[0] or "Task" in causes[0].split(":")[0] else causes[0]
-    python_error = text.rsplit("\n", 1)[-1] if "Traceback (most recent call last)" in text.rstrip() else None
-    if python_error is None:
-        for mark in _STACK_MARKS:
-            text = text.split(mark)[0]
-    else:
-        text = text.rstrip().rsplit("\n", 1)[-1]
-    return text.strip() or type(error).__name__
+    if not innermost:
+        innermost = "Job aborted" in causes[0] or "Task" in causes[0].split(":")[0]
+    text = _JAVA_CLASS.sub("", _TASK_FAILURE.sub("", causes[-1 if innermost else 0]).strip())
+    tracebacks = _PYTHON_TRACEBACK.findall(text)
+    text = tracebacks[-1] if tracebacks else _STACK.split(text, maxsplit=1)[0]
+    return text.strip().rstrip(";") or type(error).__name__
+
+
+def every_text(error: BaseException) -> str:
+    """Returns the messages of an error and, for a Java error, of all its causes."""
+    return "\n".join([str(error), str(getattr(error, "_stackTrace", None) or ""), *_texts(error)])
+
+
+def _texts(error: BaseException) -> list[str]:
+    """Returns the message of an error; for a Java error, those of its causes too, the innermost last."""
+    java: Any = getattr(error, "java_exception", None)
+    if java is None:
+        return [str(getattr(error, "_desc", None) or error)]
+    texts: list[str] = []
+    while java is not None and len(texts) < _DEEPEST_CAUSE:
+        texts.append(str(java.getMessage() or java.toString()))
+        java = java.getCause()
+    return texts
 
 
 def why_failed(error: Exception) -> str:

@@ -12,7 +12,7 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def with_deletes(
         frame.where(condition)
         told: Any = frame.select(functions.expr(condition))
     except (AnalysisException, ParseException) as error:
-        why = short_message(error).splitlines()[0]
+        why = why_failed(error)
         listed = ", ".join(frame.columns)
         raise ConfigError(
             [f"deleted_when: {condition!r} is no condition over the columns {listed}: {why}; write SQL as after WHERE"],

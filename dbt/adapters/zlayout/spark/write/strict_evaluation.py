@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.pruning.evaluation import verdicts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
-from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.read.relations import frame_of
@@ -45,9 +45,7 @@ def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:
     try:
         return rows.where(condition)
     except (AnalysisException, ParseException) as error:
-        raise ConfigError(
-            [f"condition {condition!r} does not fit the table: {short_message(error).splitlines()[0]}"], subject
-        ) from error
+        raise ConfigError([f"condition {condition!r} does not fit the table: {why_failed(error)}"], subject) from error
 
 
 def count_rows(catalog: Catalog, opened: TableSnapshot, condition: str, subject: str) -> int:

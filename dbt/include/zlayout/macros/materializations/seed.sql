@@ -8,14 +8,14 @@
   {%- if existing_relation is not none and existing_relation.is_view -%}
     {% do exceptions.raise_compiler_error("Cannot seed to '" ~ existing_relation ~ "', because it is a view; drop it, or give the seed an alias") %}
   {%- endif -%}
-  {%- set existing_table = zlayout_own(existing_relation) if existing_relation is not none and not should_full_refresh() -%}
+  {%- set keeps_columns = existing_relation is not none and not should_full_refresh() -%}
+  {% do (zlayout_own(existing_relation) if keeps_columns) %}
 
   {% do adapter.check_model(model) %}
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {{ zlayout_run_hooks(pre_hooks | sort(attribute='transaction')) }}
 
-  {%- set keeps_columns = existing_relation is not none and not should_full_refresh() -%}
   {% do store_result('main', response=adapter.write_seed(target_relation, agate_table, model, keeps_columns)) %}
 
   {{ return(zlayout_finish(existing_relation, target_relation, replaced=should_full_refresh())) }}

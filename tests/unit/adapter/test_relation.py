@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.catalog.relation_listing import as_dbt_sees_them
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_sees_them
 
 
 def relation(identifier: str, kind: str = "table", **properties: str) -> Any:

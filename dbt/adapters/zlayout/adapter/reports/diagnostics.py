@@ -1,11 +1,12 @@
-"""The layout of a table as a page for the terminal, and the rows of the layout tests."""
+"""The output of zlayout_explain and zlayout_info, as text or JSON, and the rows of the layout tests."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.layout.measures.depth import LAST_SINGLE_BUCKET
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
@@ -18,6 +19,26 @@ if TYPE_CHECKING:
 _MOST_COLUMNS, _LONGEST_BAR = 20, 40
 _HEAD = ("column", "depth", "overlaps", "constant", "unknown", "point", "1 %", "10 %")
 _NUMBERS = range(1, len(_HEAD))
+
+
+def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, verbose: bool = False) -> str:
+    """The explanations of a query's scans: a page for each, in full with ``verbose``, or JSON."""
+    if as_json:
+        return json_text([explanation.to_dict() for explanation in explanations])
+    if not explanations:
+        return "The query reads no dbt-zlayout table: nothing to explain."
+    return "\n\n".join(explanation.to_text(verbose=verbose) for explanation in explanations)
+
+
+def information_report(
+    information: Mapping[str, Any], layout: ClusteringInformation | None = None, *, as_json: bool
+) -> str:
+    """The state of one table, and the layout of its files."""
+    if as_json:
+        return json_text({**information, "clustering": None if layout is None else layout.to_dict()})
+    width = max(map(len, information), default=0)
+    lines = [f"{key.replace('_', ' '):<{width}}  {_readable(value)}" for key, value in information.items()]
+    return "\n".join(lines if layout is None else [*lines, "", clustering_text(layout)])
 
 
 def clustering_text(found: ClusteringInformation) -> str:
@@ -81,6 +102,18 @@ def _pruning_advice(files: int, percent: float) -> str:
 def problem_line(table: str, problem: Mapping[str, Any]) -> str:
     """The row of a failing test, in one line."""
     return f"{table}: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in problem.items())
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    if isinstance(value, Mapping):
+        return _readable([f"{key}={_readable(each)}" for key, each in value.items()])
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ", ".join(map(_readable, value)) or "-"
+    return "-" if value is None else str(value)
 
 
 def _lines(found: ClusteringInformation) -> Iterator[str]:

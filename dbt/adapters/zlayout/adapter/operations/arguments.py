@@ -1,10 +1,12 @@
-"""Parses the arguments of zlayout_compact and of the lag test, as YAML and Jinja pass them."""
+"""Parses the arguments of operations and tests, as YAML, Jinja and the command line pass them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from typing import Any
+
+from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_size
@@ -24,6 +26,45 @@ _KEYWORDS = {
 }
 _SWITCHES = ("schedule", "execute", "logs_only")
 _OF_A_NEW_PLAN = ("strategy", "max_bytes", "where", "logs_only")
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """The whole number that an argument gives.
+
+    Raises:
+        CompilationError: The value is not a whole number, or it is too small.
+    """
+    if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < least:
+        raise CompilationError(f"{name}: {value!r} is not a whole number of at least {least}")
+    return int(str(value))
+
+
+def number_between(value: object, least: float, most: float | None, name: str) -> float:
+    """The number that a test was given. Jinja may have turned it into text.
+
+    Raises:
+        CompilationError: The value is not a number, or it is out of bounds.
+    """
+    number = as_number(value)
+    if least <= number <= (math.inf if most is None else most):
+        return number
+    allowed = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
+    raise CompilationError(f"{name} is {value!r}; write a number, {allowed}")
+
+
+def past_version(version: object, instant: object, timestamp: object) -> dict[str, Any]:
+    """The version that an operation names, as keywords of ``ZTable.read``. Empty if it names none.
+
+    Raises:
+        CompilationError: The version is not a whole number.
+    """
+    # dbt passes variables as text, and YAML parses the digits of an instant as a number.
+    asked = {
+        "version": None if version is None else whole_number("version", version, least=0),
+        "instant": None if instant is None else str(instant),
+        "timestamp": timestamp,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, Any]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.session import handle as session_handle
+from dbt.adapters.zlayout.adapter.session import connections
 from dbt.adapters.zlayout.adapter.session import launch as session_launch
-from dbt.adapters.zlayout.adapter.session.handle import SessionHandle
+from dbt.adapters.zlayout.adapter.session.connections import SessionHandle, literal
 from dbt.adapters.zlayout.adapter.session.launch import launch_defaults
 from dbt.adapters.zlayout.errors import UnsupportedError
 
@@ -49,7 +51,7 @@ class Session:
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     made = Session()
-    monkeypatch.setattr(session_handle, "prepare", lambda _, sql: made.events.append(("prepare", sql)))
+    monkeypatch.setattr(connections, "prepare", lambda _, sql: made.events.append(("prepare", sql)))
     return made
 
 
@@ -82,6 +84,26 @@ def test_a_few_rows_are_taken_without_collecting_all(session: Session) -> None:
 def test_bindings_become_literals(session: Session) -> None:
     handle_of(session).cursor().execute("insert into t values (%s, %s)", bindings=["it's", None])
     assert session.events[-1] == ("sql", "insert into t values ('it\\'s', null)")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (12345678901234567890, "12345678901234567890"),
+        (Decimal("1E+3"), "1000"),
+        (Decimal("0.10"), "0.10"),
+        (Decimal("NaN"), "'NaN'"),
+        (1.5, "1.5d"),
+        (float("inf"), "'inf'"),
+        (dt.date(2024, 2, 29), "'2024-02-29'"),
+        (dt.datetime(2024, 2, 29, 1, 2, 3, 4), "'2024-02-29 01:02:03.000004'"),  # noqa: DTZ001 # seeds have no zone
+        ("it's", "'it\\'s'"),
+    ],
+)
+def test_values_of_seeds_keep_their_digits_and_quotes(value: object, expected: str) -> None:
+    assert literal(value) == expected
 
 
 def test_cancelling_stops_the_jobs_of_this_connection(session: Session) -> None:

@@ -1,1 +1,0 @@
-"""The relations that dbt lists, and the catalog of ``dbt docs``."""

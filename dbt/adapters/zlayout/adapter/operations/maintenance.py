@@ -1,0 +1,86 @@
+"""Clusters and compacts tables for run-operations and post-hooks, and checks the compaction lag for tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.zlayout.adapter.materialize.model_write import cluster_settings
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table, opened_table
+from dbt.adapters.zlayout.adapter.operations.arguments import LAG_TEST, compact_keywords, lag_limits
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
+from dbt.adapters.zlayout.adapter.reports import clustering, compaction
+from dbt.adapters.zlayout.adapter.reports.diagnostics import problem_line
+from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG = AdapterLogger("Zlayout")
+
+
+def cluster(
+    session: SparkSession, relation: ZlayoutRelation | str, config: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Clusters a table for a hook, and logs what was done."""
+    table = opened_table(session, relation)
+    done = _clustered(table, config, given)
+    tell = _LOG.warning if done.groups_failed else _LOG.info
+    tell(clustering.cluster_line(table.name, done))
+    return done.to_dict()
+
+
+def cluster_report(
+    session: SparkSession, model: str | None, nodes: Nodes, as_json: bool, given: Mapping[str, Any]
+) -> str:
+    """Clusters one table, or all managed tables of the project."""
+    tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
+    done = {table.name: _clustered(table, config_of_table(table.name, nodes), given) for table in tables}
+    return clustering.cluster_report(done, as_json=as_json)
+
+
+def compaction_report(
+    session: SparkSession, model: str | None, nodes: Nodes, as_json: bool, given: Mapping[str, Any]
+) -> str:
+    """Compacts one table, or all merge-on-read tables of the project."""
+    keywords = compact_keywords(given, one_table=model is not None)
+    tables = chosen_tables(session, model, nodes, lambda table: table.merges_on_read)
+    done = {table.name: table.compact(progress=_teller(table), **keywords) for table in tables}
+    return compaction.compaction_report(done, scheduled=keywords["schedule_only"], as_json=as_json)
+
+
+def compaction_problems(
+    session: SparkSession, relation: ZlayoutRelation | str, commits: object, log_bytes: object, hours: object
+) -> list[dict[str, Any]]:
+    """The rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
+    limits = lag_limits(commits, log_bytes, hours)
+    table = opened_table(session, whole_table(relation, LAG_TEST))
+    found = compaction.compaction_problems(table.information(), limits, time.time_ns() // 1_000_000)
+    for problem in found:
+        _LOG.info(problem_line(table.name, problem))
+    return found
+
+
+def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
+    settings = cluster_settings(config, given)
+    wanted = config.get("partition_by")
+    if settings.get("pending"):
+        # The plan already decides what is rewritten.
+        settings.pop("rewrite_all", None)
+    elif wanted is not None and "partition_by" not in settings and table.other_folders(wanted) is not None:
+        if {"where", "max_bytes"} & settings.keys():
+            _LOG.info(
+                f"{table.name}: the model's partition_by is not the table's; the next run, or a clustering without "
+                "where and max_bytes, will rewrite the table"
+            )
+        else:
+            settings["partition_by"] = wanted
+    return table.cluster(progress=_teller(table), **settings)
+
+
+def _teller(table: ZTable) -> Callable[[str], None]:
+    return lambda line: _LOG.info(f"{table.name}: {line}")

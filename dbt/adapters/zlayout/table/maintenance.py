@@ -1,0 +1,111 @@
+"""Clusters and cleans a table, by the keywords that a user gives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS, parse_reclustering
+from dbt.adapters.zlayout.config.known_keys import unknown_settings
+from dbt.adapters.zlayout.config.settings import PARTITION_BY, RETAIN_HOURS, RETAIN_VERSIONS
+from dbt.adapters.zlayout.config.table_config import PartitioningConfig
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.cluster.clustering import Clustering
+from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.history.time_travel import check_managed
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult, clean, store_time_ms
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.recovery import recover
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def clustering_of(
+    spark: SparkSession,
+    name: TableName,
+    where: str | None,
+    max_bytes: int | str | None,
+    rewrite_all: bool,
+    progress: Callable[[str], None] | None,
+    settings: Mapping[str, Any],
+) -> Clustering:
+    """The clustering that the keywords of ``ZTable.cluster`` ask for.
+
+    Raises:
+        ConfigError: A setting is wrong. The message names every wrong one.
+    """
+    problems = unknown_settings(settings, CLUSTER_SETTINGS)
+    raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
+    config = parse_reclustering(raw, problems)
+    if problems:
+        raise ConfigError(problems, str(name))
+    return Clustering(spark, name, config, where, progress)
+
+
+def cluster(
+    work: Clustering, max_bytes: object, dry_run: bool, partition_by: Sequence[str] | str | None, pending: bool
+) -> ClusterSummary:
+    """Runs the clustering that `clustering_of` gave, or only says what it would do. See ``ZTable.cluster``."""
+    folders = None if partition_by is None else other_folders(work.spark, work.name, partition_by)
+    if folders is not None:
+        if work.where is not None or max_bytes is not None:
+            raise ConfigError(
+                ["partition_by: the whole table is rewritten; leave out where and max_bytes"], str(work.name)
+            )
+        return work.repartition(folders, dry_run=dry_run)
+    if dry_run:
+        return ClusterSummary.of_dry_run(work.plan())
+    return work.run_scheduled() if pending else work.run()
+
+
+def other_folders(spark: SparkSession, name: TableName, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:
+    """The partition columns as the table spells them, or None if the table is already partitioned by them.
+
+    Raises:
+        ConfigError: The table cannot be partitioned by these columns.
+    """
+    problems: list[str] = []
+    partitioning = PartitioningConfig(PARTITION_BY.read_value(partition_by, problems))
+    if problems:
+        raise ConfigError(problems, str(name))
+    _, opened = open_managed(spark, name)
+    config = replace(config_of(opened.snapshot), partitioning=partitioning)
+    folders = TableLayout.of(config, opened.row_schema_json, str(name)).partition_by
+    return folders if folders != opened.partition_columns else None
+
+
+def clean_table(
+    name: TableName, opened: TableSnapshot, dry_run: bool, retain_versions: int | None, retain_hours: float | None
+) -> CleanResult:
+    """Deletes what no retained version, running reader or pending transaction needs, or only says what that would be.
+
+    Raises:
+        ConfigError: A retention setting is not a valid number.
+        UnsupportedError: The table is only indexed.
+    """
+    check_managed(opened, str(name))
+    problems: list[str] = []
+    versions = RETAIN_VERSIONS.read_value(retain_versions, problems)
+    hours = RETAIN_HOURS.read_value(retain_hours, problems)
+    if problems:
+        raise ConfigError(problems, str(name))
+    timeline = Timeline(opened.store)
+    if not dry_run:
+        recover(timeline)
+    own = config_of(timeline.snapshot()).retention
+    return clean(
+        timeline,
+        own.versions if retain_versions is None else versions,
+        own.hours if retain_hours is None else hours,
+        # Asking the store for its time writes a file, and a dry run must not write.
+        int(time.time() * 1000) if dry_run else store_time_ms(timeline.store),
+        dry_run=dry_run,
+        orphans=True,
+    )
