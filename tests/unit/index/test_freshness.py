@@ -7,7 +7,6 @@ import pyarrow as pa
 from dbt.adapters.zlayout.index.freshness import (
     MISSING_ON_DISK,
     NO_INDEX_ROW,
-    NO_SUCH_FILE,
     ORPHAN,
     stale_entries,
 )
@@ -37,9 +36,9 @@ def test_a_live_file_without_index_row_is_named() -> None:
     assert reasons(indexed=INDEXED.slice(0, 1)) == [("a.parquet", NO_INDEX_ROW)]
 
 
-def test_an_index_row_without_file_is_named() -> None:
+def test_rows_of_files_that_are_gone_and_older_rows_of_a_file_do_not_count() -> None:
     more = with_row(INDEXED, path="c.parquet", row_count=1, size_bytes=1)
-    assert reasons(indexed=more) == [("c.parquet", NO_SUCH_FILE)]
+    assert reasons(indexed=with_row(more, path="a.parquet", row_count=1, size_bytes=1)) == []
 
 
 def test_a_file_that_vanished_from_the_folder_is_named_and_its_footer_not_asked_for() -> None:

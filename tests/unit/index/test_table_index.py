@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
@@ -14,7 +15,6 @@ from dbt.adapters.zlayout.index import table_index
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.slices import (
-    live_files,
     open_slice,
     read_columns,
     slice_path,
@@ -62,12 +62,11 @@ class Table:
     def commit(
         self,
         added: list[tuple[DataFile, FooterStatistics]],
-        removed: Sequence[str] = (),
         columns: Sequence[TrackedColumn] = COLUMNS,
     ) -> DataFiles:
         files = DataFiles.of([file for file, _ in added], ["p"])
         stats = footer_table([file.path for file, _ in added], [each for _, each in added], columns)
-        for partition, content in write_slices(files, stats, removed).items():
+        for partition, content in write_slices(files, stats).items():
             path = slice_path(partition, f"2024010100000000{len(self.slices.get(partition, ()))}", content)
             self.store.files[path] = content
             self.slices.setdefault(partition, []).append(path)
@@ -236,7 +235,11 @@ def test_a_slice_whose_name_has_no_digest_is_not_believed() -> None:
 def test_a_slice_that_is_sound_but_of_another_kind_is_noted() -> None:
     table = Table()
     files = table.commit([(data_file("f1"), footer(1, 5))])
-    index = TableIndex(table.store, dict.fromkeys(("column_stats", "partition_stats"), table.slices["files"]))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"path": ["p=x/f1.parquet"]}), sink)
+    path = slice_path("files", "1", content := sink.getvalue().to_pybytes())
+    table.store.files[path] = content
+    index = TableIndex(table.store, {"column_stats": [path], "partition_stats": [path]})
     assert index.statistics(files, {A}).columns == {}
     assert index.partition_statistics(files, {A}).statistics.columns == {}
     assert index.problems
@@ -325,17 +328,19 @@ def test_files_without_footer_statistics_get_rows_that_say_nothing() -> None:
     assert merged.null_count.to_pylist() == [None]
 
 
-def test_live_files_follow_adds_and_removes_of_all_commits() -> None:
+def test_the_newest_row_of_a_file_comes_first_and_damaged_slices_have_none() -> None:
     table = Table()
     table.commit([(data_file("f1"), footer(1, 5)), (data_file("f2"), footer(6, 9))])
-    table.commit([(data_file("f3"), footer(1, 5))], removed=["p=x/f1.parquet"])
     table.commit([(data_file("f2", rows=11), footer(1, 5))])
-    live = live_files([table.store.files[path] for path in table.slices["files"]])
-    assert sorted(zip(live["path"].to_pylist(), live["row_count"].to_pylist(), strict=True)) == [
-        ("p=x/f2.parquet", 11),
-        ("p=x/f3.parquet", 10),
+    rows = table.index().rows()
+    assert rows.column_names == ["path", "row_count", "size_bytes", "modified_ms"]
+    names = ["p=x/f2.parquet", "p=x/f1.parquet", "p=x/f2.parquet"]
+    assert list(zip(rows["path"].to_pylist(), rows["row_count"].to_pylist(), strict=True)) == [
+        *zip(names, [11, 10, 10], strict=True)
     ]
-    assert live_files([]).num_rows == 0
+    table.store.files[table.slices["column_stats"][1]] += b"x"
+    assert table.index().rows()["path"].to_pylist() == names[1:]
+    assert TableIndex(table.store, {}).rows().num_rows == 0
 
 
 TYPES = (

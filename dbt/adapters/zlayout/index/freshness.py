@@ -11,7 +11,6 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 NO_INDEX_ROW = "the index has no row for this live file"
-NO_SUCH_FILE = "the index has a row for a file that the table does not have"
 LOST_FILE_ADVICE = (
     "read or roll back to a version without it, rebuild the table (--full-refresh), or give its rows up with "
     "zlayout_refresh_index and drop_missing: true"
@@ -23,7 +22,7 @@ ORPHAN = "the file is in the folder, but no version lists it"
 def stale_entries(
     snapshot_files: DataFiles,
     stored: pa.Table,
-    index_files: pa.Table,
+    index_rows: pa.Table,
     *,
     footer_row_counts: Callable[[Sequence[str]], Mapping[str, int]] | None = None,
     retained_paths: Collection[str] = (),
@@ -33,7 +32,7 @@ def stale_entries(
     Args:
         snapshot_files: The live files.
         stored: Data files found in the folder: ``path``, ``size_bytes``.
-        index_files: The files in the index, from `live_files`: ``path``, ``row_count``, ``size_bytes``.
+        index_rows: The rows of the index, from `TableIndex.rows`: ``path``, ``row_count``, ``size_bytes``.
         footer_row_counts: Reads row counts from the footers of existing files, by path; without it only sizes are
             compared with the folder.
         retained_paths: Retained files of older versions and files of running writes, which are not orphans.
@@ -43,12 +42,11 @@ def stale_entries(
     """
     live = pa.table({name: contiguous(snapshot_files.column(name)) for name in ("path", "row_count", "size_bytes")})
     found = [
-        _only_left(live, index_files, NO_INDEX_ROW),
-        _only_left(index_files, live, NO_SUCH_FILE),
+        _only_left(live, index_rows, NO_INDEX_ROW),
         _only_left(live, stored, MISSING_ON_DISK),
         _only_left(stored, live, ORPHAN, except_for=retained_paths),
-        _different(live, index_files, "size_bytes", "bytes", "the index"),
-        _different(live, index_files, "row_count", "rows", "the index"),
+        _different(live, index_rows, "size_bytes", "bytes", "the index"),
+        _different(live, index_rows, "row_count", "rows", "the index"),
         _different(live, stored, "size_bytes", "bytes", "the folder"),
     ]
     if footer_row_counts is not None:

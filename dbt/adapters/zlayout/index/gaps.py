@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import ZlayoutError
-from dbt.adapters.zlayout.index.slices import FILES, IDENTITY, live_files, verified
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, cast_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import SliceStore, TableIndex
@@ -60,7 +58,7 @@ def gaps_of(store: SliceStore, snapshot: Snapshot, tracked: Sequence[TrackedColu
         stats = cast_stats(contiguous(known.column(names[column.path])), column.type)
         never = pc.is_null(stats.field("value_count").take(rows))
         lacks = pc.or_(lacks, pc.or_(never, pc.and_not(pc.invert(examined), _complete_at(stats, rows))))
-    describes = index.describes_partitions(files) and _lists(store, snapshot)
+    describes = index.describes_partitions(files)
     return Gaps(paths.filter(lacks), known, damaged=bool(index.problems) or not describes)
 
 
@@ -101,17 +99,3 @@ def _unlike(now: pa.Array, then: pa.Array, rows: pa.Array) -> pa.Array:
 
 def _complete_at(stats: pa.StructArray, rows: pa.Array) -> pa.Array:
     return pc.fill_null(complete_cells(stats).take(rows), False)
-
-
-def _lists(store: SliceStore, snapshot: Snapshot) -> bool:
-    """Whether the ``files`` slices list exactly the files of the version."""
-    try:
-        listed = live_files([verified(path, store.read(path)) for path in snapshot.index.get(FILES, ())])
-    except ZlayoutError:
-        return False
-    files = snapshot.files
-    if listed.num_rows != len(files) or not len(files):
-        return bool(listed.num_rows == len(files))
-    rows = pc.index_in(contiguous(files["path"]), value_set=contiguous(listed.column("path")))
-    same = [pc.equal(contiguous(files[name]), contiguous(listed.column(name)).take(rows)) for name in IDENTITY]
-    return all(bool(pc.all(pc.fill_null(each, False)).as_py()) for each in same)

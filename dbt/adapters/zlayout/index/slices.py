@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-FILES, COLUMN_STATS, PARTITION_STATS = "files", "column_stats", "partition_stats"
+COLUMN_STATS, PARTITION_STATS = "column_stats", "partition_stats"
 IDENTITY = ("row_count", "size_bytes", "modified_ms")
 FILE_COUNT = "file_count"
 PARTITION_PREFIX = "partition."
@@ -40,7 +40,7 @@ def slice_path(partition: str, instant: str, content: bytes) -> str:
     """Returns the path of a slice, relative to the table.
 
     Args:
-        partition: ``files``, ``column_stats`` or ``partition_stats``.
+        partition: ``column_stats`` or ``partition_stats``.
         instant: Of the commit that writes it.
         content: The slice; its digest becomes part of the name, so that readers can detect damage.
     """
@@ -59,27 +59,23 @@ def verified(path: str, content: bytes) -> bytes:
     return content
 
 
-def write_slices(files: DataFiles, column_stats: pa.Table, removed: Collection[str] = ()) -> dict[str, bytes]:
+def write_slices(files: DataFiles, column_stats: pa.Table) -> dict[str, bytes]:
     """Returns the slices for the files that a commit adds, sorted by path.
 
     Args:
         files: The added files.
         column_stats: From `footer_table`; files that it lacks get rows without statistics.
-        removed: Paths that the commit removes, which invalidates their rows in older slices.
 
     Returns:
         Content by metadata partition; name each with `slice_path`.
     """
     files = files.take(pc.sort_indices(contiguous(files.column("path"))))
     rows, structs = _aligned(files, column_stats)
-    identity = {name: contiguous(files.column(name)) for name in ("path", *IDENTITY)}
-    texts = {f"{PARTITION_PREFIX}{column}": contiguous(files.partition_values(column)) for column in files.partition_by}
     examined = contiguous(column_stats.column(EXAMINED)).take(rows)
-    wide = column_stats_table(identity["path"], list(structs), list(structs.values()), examined)
+    wide = column_stats_table(contiguous(files.column("path")), list(structs), list(structs.values()), examined)
     for name in IDENTITY:
-        wide = wide.append_column(name, identity[name])
+        wide = wide.append_column(name, contiguous(files.column(name)))
     return {
-        FILES: _to_bytes(_files_table({**identity, **texts}, removed)),
         COLUMN_STATS: _to_bytes(wide),
         PARTITION_STATS: partition_slice(files, column_stats, files[:0]),
     }
@@ -139,35 +135,6 @@ def read_columns(reader: BoundedParquet, names: Sequence[str]) -> pa.Table:
         return reader.read(names).select(list(names))
     except CorruptError as error:
         raise CorruptError(f"an index slice cannot be read: {error}") from error
-
-
-def live_files(contents: Sequence[bytes]) -> pa.Table:
-    """Returns the rows of ``files`` slices that are still valid.
-
-    Args:
-        contents: Slices, oldest first.
-
-    Returns:
-        ``path`` and the columns of `IDENTITY`, one row per file, without files that a later slice removes.
-
-    Raises:
-        CorruptError: A slice cannot be read.
-    """
-    names = ["path", *IDENTITY, "live"]
-    newest_first = [read_columns(open_slice(content), names) for content in reversed(contents)]
-    if not newest_first:
-        return pa.table({"path": pa.array([], pa.string()), **{name: pa.array([], pa.int64()) for name in IDENTITY}})
-    table = pa.concat_tables(newest_first)
-    first = pc.index_in(table.column("path"), value_set=pc.unique(table.column("path")))
-    _, rows = np.unique(first.to_numpy(), return_index=True)
-    latest = table.take(pa.array(np.sort(rows)))
-    return latest.filter(latest.column("live")).drop_columns(["live"])
-
-
-def _files_table(columns: Mapping[str, pa.Array], removed: Collection[str]) -> pa.Table:
-    added = pa.table({**columns, "live": pa.repeat(True, len(columns["path"]))})
-    gone = pa.table({"path": pa.array(sorted(removed), pa.string()), "live": pa.repeat(False, len(removed))})
-    return pa.concat_tables([added, gone], promote_options="default")
 
 
 def _to_bytes(table: pa.Table) -> bytes:

@@ -44,6 +44,8 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
+_ROW = ("path", *IDENTITY)
+
 
 class SliceStore(Protocol):
     """Reads slices."""
@@ -127,6 +129,16 @@ class TableIndex:
             in_order = _in_order(rows, sum(each.row_count for each in slices))
             found |= self._columns(slices, stored, lambda stats: stats if in_order else stats.take(rows))
         return AlignedStatistics(row_count, found)
+
+    def rows(self) -> pa.Table:
+        """Returns ``path`` and the columns of `IDENTITY` of all rows, the newest of a file before its older ones.
+
+        Rows of files that the table no longer has stay until the next base slice.
+        """
+        slices = self._slices(COLUMN_STATS, _ROW)
+        kinds = (pa.string(), *(pa.int64() for _ in IDENTITY))
+        empty = pa.table({name: pa.array([], kind) for name, kind in zip(_ROW, kinds, strict=True)})
+        return pa.concat_tables([empty, *(pa.table({name: each.column(name) for name in _ROW}) for each in slices)])
 
     def stored(self, files: DataFiles) -> pa.Table:
         """Returns everything that the slices have about files, as `write_slices` takes it; omits unknown files."""
@@ -224,10 +236,10 @@ class TableIndex:
         """Returns the usable ``column_stats`` slices and the row of each file among theirs; null for none."""
         if self._aligned is not None and self._aligned[0] is files:
             return self._aligned[1], self._aligned[2]
-        slices = self._slices(COLUMN_STATS, ("path", *IDENTITY))
+        slices = self._slices(COLUMN_STATS, _ROW)
         rows = pa.nulls(len(files), pa.int64())
         if slices:
-            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in ("path", *IDENTITY)}
+            stored = {name: pa.concat_arrays([each.column(name) for each in slices]) for name in _ROW}
             rows = pc.index_in(contiguous(files.column("path")), value_set=stored["path"]).cast(pa.int64())
             same = [pc.equal(contiguous(files.column(name)), stored[name].take(rows)) for name in IDENTITY]
             agrees = pc.fill_null(reduce(pc.and_kleene, same), False)

@@ -106,7 +106,7 @@ class IndexUpdate:
     def _delta(self) -> IndexSlices:
         if not len(self.adds) and not self.removes:
             return {}
-        contents = write_slices(self.adds, self.column_stats, self.removes)
+        contents = write_slices(self.adds, self.column_stats)
         if self.removes:
             del contents[PARTITION_STATS]  # depends on the version that the commit follows
         return _put(self.store, self.instant, contents)

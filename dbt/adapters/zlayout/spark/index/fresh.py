@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.freshness import NO_INDEX_ROW, ORPHAN, stale_entries
-from dbt.adapters.zlayout.index.slices import live_files, verified
+from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.files.footers import read_footers
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -37,19 +36,16 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
     def row_counts(paths: Sequence[str]) -> Mapping[str, int]:
         return {path: _row_count(store, path) for path in paths}
 
-    try:
-        index_files = live_files([verified(path, store.read(path)) for path in opened.snapshot.index.get("files", ())])
-    except ZlayoutError:
-        index_files = pa.table({name: pa.array([], kind) for name, kind in _NO_FILES.items()})
+    index_rows = TableIndex(store, opened.snapshot.index).rows()
     if not opened.managed:
         # Every file in an indexed table's folder is live. If no version lists a file, the index is behind.
-        found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts)
+        found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts)
         behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
         return found.set_column(1, "reason", behind)
     timeline = Timeline(store)
     lost = {each.path for each in orphans(timeline)}
     retained = {each.path for each in stored} - lost
-    found = stale_entries(files, on_disk, index_files, footer_row_counts=row_counts, retained_paths=retained)
+    found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts, retained_paths=retained)
     # Sessions that skip files read the log and all others the manifest. Both must agree on the newest version.
     newest = timeline.snapshot()
     if shows(store, newest):
@@ -66,4 +62,3 @@ def _row_count(store: Store, path: str) -> int:
 
 
 _OTHER_MANIFEST = "Spark's manifest is missing, or lists other files than the newest version"
-_NO_FILES = {"path": pa.string(), "row_count": pa.int64(), "size_bytes": pa.int64()}
