@@ -142,25 +142,6 @@ def test_a_model_fits_its_own_keys_whatever_their_encoding() -> None:
     assert not model.fits(COLUMNS, (pa.int32(), pa.string()), "hilbert")
 
 
-def test_drift_is_one_as_built_and_grows_when_rows_pile_up() -> None:
-    model = build(keys(20_000))
-    as_built = np.bincount(model.place(keys(50_000).columns).leaf, minlength=model.tree.leaf_count)
-    assert model.drift(as_built) < 1.1
-    piled = as_built.copy()
-    piled[:8] *= 10
-    assert model.drift(piled) > 5
-    assert model.drift(np.zeros(model.tree.leaf_count)) == 1.0
-
-
-def test_a_value_that_was_heavy_from_the_start_is_no_drift() -> None:
-    sample = pa.table({"0": np.where(RNG.random(20_000) < 0.9, 5, RNG.integers(0, 1000, 20_000))})
-    model = build(sample)
-    assert model.drift(np.bincount(model.place(sample.columns).leaf)) < 1.1
-    leaves_of_file = np.bincount(model.tree.file_of_leaf)
-    even = (1000 / leaves_of_file)[model.tree.file_of_leaf]
-    assert model.drift(even) == pytest.approx(1.0)
-
-
 def test_garbage_and_truncated_content_are_corrupt() -> None:
     content = build(keys(500)).to_bytes()
     for damaged in (b"", b"ARROW1", b"{}", content[:-10], content[: len(content) // 2], content[100:]):

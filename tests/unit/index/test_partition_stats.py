@@ -149,6 +149,17 @@ def test_eleven_commits_leave_few_slices() -> None:
     assert table.stored() == table.recomputed()
 
 
+def test_slices_of_the_former_index_partition_of_files_are_kept_unread_until_the_next_base() -> None:
+    table = Table(("p",))
+    table.head = replace(table.head, index={"files": ("gone.parquet",)})
+    table.commit(table.new_files([("x", 1, 1, 0)]), (), table.head)
+    assert table.head.index["files"] == ("gone.parquet",)
+    assert table.stored() == table.recomputed()
+    while len(table.head.index["column_stats"]) != 1 or table.head.version == 1:
+        table.commit(table.new_files([("x", 1, 1, 0)]), (), table.head)
+    assert set(table.head.index) == {"column_stats", "partition_stats"}
+
+
 def test_renewed_statistics_of_a_file_that_changed_meanwhile_are_not_believed() -> None:
     table = Table(())
     table.commit(table.new_files([("x", 1, 1, 0), ("x", 5, 1, 0)]), (), table.head)

@@ -193,26 +193,6 @@ class CurveModel:
             curve,
         )
 
-    def drift(self, rows_per_leaf: npt.NDArray[Any], partition_key: PartitionKey | None = None) -> float:
-        """Returns how far rows have outgrown the cuts: the fullest file relative to the mean.
-
-        A file that was fuller than the mean when the cuts were made, because its values are equal, is compared with its
-        share at that time: new cuts could not split it either.
-
-        Args:
-            rows_per_leaf: Rows that are in each leaf now.
-            partition_key: The partition of the leaves.
-
-        Returns:
-            1.0 if rows are still spread as they were, k if a file holds k times its share.
-        """
-        tree = self._tree_of(partition_key or ())
-        rows = np.bincount(tree.file_of_leaf, weights=rows_per_leaf, minlength=tree.file_count)
-        if not rows.sum():
-            return 1.0
-        expected = np.maximum(tree.file_size / max(tree.file_size.sum(), 1e-9), 1 / tree.file_count)
-        return max(1.0, float(np.max(rows / rows.sum() / expected)))
-
     def to_bytes(self) -> bytes:
         """Returns an Arrow file: boundaries and an empty list of the type of each key, then all trees in sequence."""
         trees = [self.tree, *self.partition_trees.values()]

@@ -18,14 +18,14 @@ _LOOKUP_BITS = 12
 _BLOCK_ROWS = 1 << 14  # a block of all columns stays in the processor's cache through the many small steps
 
 
-def shaved(bits: Sequence[int], limit: int = MAX_BITS) -> tuple[int, ...]:
+def shaved(bits: Sequence[int]) -> tuple[int, ...]:
     """Takes bits from the widest columns, the last of them first, until the total fits.
 
     >>> shaved([30, 30, 10])
     (27, 26, 10)
     """
     left = list(bits)
-    while sum(left) > limit:
+    while sum(left) > MAX_BITS:
         widest = max(range(len(left)), key=lambda column: (left[column], column))
         left[widest] -= 1
     return tuple(left)
@@ -136,11 +136,11 @@ def _undo_turn(axes: npt.NDArray[Any], column: int, level: int) -> None:
         axes[column] ^= exchanged
 
 
-def leading(bits: Sequence[int], limit: int = MAX_BITS) -> tuple[int, ...]:
+def leading(bits: Sequence[int]) -> tuple[int, ...]:
     """Assigns bits to columns from left to right until they run out; the lowest bits of later columns are dropped."""
     kept: list[int] = []
     for each in bits:
-        kept.append(min(each, limit - sum(kept)))
+        kept.append(min(each, MAX_BITS - sum(kept)))
     return tuple(kept)
 
 

@@ -1,1 +1,1 @@
-"""The metadata table: the files of a snapshot and the statistics of their columns, in slices beside the data."""
+"""The metadata table: statistics of the files of a snapshot and of its partitions, in slices beside the data."""

@@ -24,7 +24,7 @@ def stale_entries(
     stored: pa.Table,
     index_rows: pa.Table,
     *,
-    footer_row_counts: Callable[[Sequence[str]], Mapping[str, int]] | None = None,
+    footer_row_counts: Callable[[Sequence[str]], Mapping[str, int]],
     retained_paths: Collection[str] = (),
 ) -> pa.Table:
     """Compares the live files with the index and with the folder.
@@ -33,14 +33,18 @@ def stale_entries(
         snapshot_files: The live files.
         stored: Data files found in the folder: ``path``, ``size_bytes``.
         index_rows: The rows of the index, from `TableIndex.rows`: ``path``, ``row_count``, ``size_bytes``.
-        footer_row_counts: Reads row counts from the footers of existing files, by path; without it only sizes are
-            compared with the folder.
+        footer_row_counts: Reads row counts from the footers of existing files, by path.
         retained_paths: Retained files of older versions and files of running writes, which are not orphans.
 
     Returns:
         ``path`` and ``reason``, sorted, one row for each disagreement; empty if everything is fresh.
     """
     live = pa.table({name: contiguous(snapshot_files.column(name)) for name in ("path", "row_count", "size_bytes")})
+    present = live.filter(pc.is_in(live.column("path"), value_set=contiguous(stored.column("path"))))
+    counts = footer_row_counts(present.column("path").to_pylist())
+    footers = pa.table(
+        {"path": pa.array(counts.keys(), pa.string()), "row_count": pa.array(counts.values(), pa.int64())}
+    )
     found = [
         _only_left(live, index_rows, NO_INDEX_ROW),
         _only_left(live, stored, MISSING_ON_DISK),
@@ -48,14 +52,8 @@ def stale_entries(
         _different(live, index_rows, "size_bytes", "bytes", "the index"),
         _different(live, index_rows, "row_count", "rows", "the index"),
         _different(live, stored, "size_bytes", "bytes", "the folder"),
+        _different(live, footers, "row_count", "rows", "the file's footer"),
     ]
-    if footer_row_counts is not None:
-        present = live.filter(pc.is_in(live.column("path"), value_set=contiguous(stored.column("path"))))
-        counts = footer_row_counts(present.column("path").to_pylist())
-        footers = pa.table(
-            {"path": pa.array(counts.keys(), pa.string()), "row_count": pa.array(counts.values(), pa.int64())}
-        )
-        found.append(_different(live, footers, "row_count", "rows", "the file's footer"))
     return pa.concat_tables(found).sort_by([("path", "ascending"), ("reason", "ascending")])
 
 

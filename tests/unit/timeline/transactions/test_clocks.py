@@ -56,7 +56,7 @@ def test_a_version_is_dated_no_earlier_than_the_one_it_follows(table) -> None:
     _append(table, behind)
     recovering = table.timeline(writer=ELSEWHERE)
     Transaction.begin(recovering, Action.COMMIT, Operation.APPEND)
-    recover(_off(table, -72 * HOUR_MS), dead_after_seconds=-1e9)
+    recover(table.timeline(now_ms=lambda: table._tick() - 72 * HOUR_MS, dead_after_seconds=-1e9))
     times = [header.committed_ms for header in reversed(table.timeline().history())]
     assert len(times) == 3
     assert times == sorted(times)

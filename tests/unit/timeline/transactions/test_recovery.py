@@ -112,7 +112,7 @@ def test_a_silent_writer_elsewhere_counts_as_dead_only_after_the_time(table) -> 
     (pending,) = list_pending(table.store)
     now_ms = pending.modified_ms
     assert recover(table.timeline(now_ms=lambda: now_ms + 599_000)) == Recovered()
-    assert recover(table.timeline(now_ms=lambda: now_ms + 599_000), dead_after_seconds=1).rolled_back == (lost.instant,)
+    assert recover(table.timeline(now_ms=lambda: now_ms + 599_000, dead_after_seconds=1)).rolled_back == (lost.instant,)
     assert table.on_disk() == table.live()
 
 

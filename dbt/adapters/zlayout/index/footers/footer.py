@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,18 +45,12 @@ class FooterStatistics:
     columns: tuple[ColumnFooter, ...]
 
 
-def footer_statistics(
-    metadata: pq.FileMetaData,
-    columns: Sequence[TrackedColumn],
-    *,
-    nan_counts: Mapping[ColumnPath, int] | None = None,
-) -> FooterStatistics:
+def footer_statistics(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]) -> FooterStatistics:
     """Reads the statistics of one file.
 
     Args:
         metadata: The file's footer.
         columns: Columns to read, with the table's types.
-        nan_counts: NaN counts of float columns, from a writer that saw the values; footers do not have them.
     """
     leaves = file_leaves(metadata)
     positions = {path: number for number, (path, inside_list) in enumerate(leaves or ()) if not inside_list}
@@ -64,13 +58,12 @@ def footer_statistics(
     rules = writer_rules(metadata.created_by or "", metadata.metadata or {})
     found: list[ColumnFooter] = []
     for column in columns:
-        nan_count = (nan_counts or {}).get(column.path) if pa.types.is_floating(column.type) else 0
         position = positions.get(column.path)
         if position is not None:
             leaf = metadata.schema.column(position)
             decoder = bounds_decoder(leaf, column.type, rules)
             merged = _merged(metadata, position, decoder, leaf.max_definition_level == 0)
-            found.append(_with_nan_count(merged, nan_count, rules))
+            found.append(_with_nan_count(merged, column, rules))
         elif leaves is not None and column.absent_is_null and not _resembles(column.path, folded_paths):
             found.append(ColumnFooter(None, metadata.num_rows, 0, metadata.num_rows))
         else:
@@ -140,15 +133,13 @@ def _merged(metadata: pq.FileMetaData, position: int, decoder: Decoder | None, r
     return ColumnFooter(_hull(bounds) if bounds_known and bounds else None, null_count, None, value_count)
 
 
-def _with_nan_count(found: ColumnFooter, nan_count: int | None, rules: WriterRules) -> ColumnFooter:
-    if nan_count is None and rules.nan_drops_bounds and found.bounds is not None:
-        nan_count = 0
-    if nan_count is None and found.null_count is not None and found.null_count == found.value_count:
-        nan_count = 0
-    if nan_count is not None and found.null_count is not None and found.value_count is not None:
-        possible = 0 <= nan_count <= found.value_count - found.null_count
-        nan_count = nan_count if possible else None
-    return replace(found, nan_count=nan_count)
+def _with_nan_count(found: ColumnFooter, column: TrackedColumn, rules: WriterRules) -> ColumnFooter:
+    """Footers do not count NaN: a float column has none where the writer would have dropped its bounds for one."""
+    nulls, values = found.null_count, found.value_count
+    without_nan = not pa.types.is_floating(column.type) or (rules.nan_drops_bounds and found.bounds is not None)
+    contradictory = nulls is not None and values is not None and nulls > values
+    all_null = nulls is not None and nulls == values
+    return replace(found, nan_count=0 if (without_nan or all_null) and not contradictory else None)
 
 
 def _chunk(chunk: Any, decoder: Decoder | None, required: bool) -> tuple[int | None, Bounds | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -51,20 +51,12 @@ class Recovered:
     finished: tuple[str, ...] = ()
 
 
-def recover(timeline: Timeline, dead_after_seconds: float | None = None) -> Recovered:
+def recover(timeline: Timeline) -> Recovered:
     """Finish or roll back the transactions of dead writers; live ones are left alone.
 
     Writers call this, readers never do. Several may call it at once, and it may be interrupted anywhere.
-
-    Args:
-        timeline: The table's timeline.
-        dead_after_seconds: A writer that cannot be seen and was silent for this long counts as dead; by default the
-            value of the timeline's runtime.
     """
-    runtime = timeline.runtime
-    if dead_after_seconds is not None:
-        runtime = replace(runtime, dead_after_seconds=dead_after_seconds)
-    store = timeline.store
+    store, runtime = timeline.store, timeline.runtime
     dead: list[Pending] = []
     rolled_back: list[str] = []
     finished: list[str] = []
