@@ -50,7 +50,7 @@ def table_of(spark: SparkSession, folder: Path, count: int, partitions: int) -> 
     timeline = Timeline(store)
     snapshot = timeline.append(entry_after(None, change, signature, slices, None), None)
     table_file = TableFile.new(Level.MANAGED, "benchmark", START_MS)
-    return TableSnapshot.at(store, table_file, store.root_uri, snapshot, "UTC")
+    return TableSnapshot.at(timeline, table_file, store.root_uri, snapshot, "UTC")
 
 
 class Stopwatch:

@@ -148,7 +148,7 @@ def test_the_check_of_freshness_names_a_manifest_that_lists_other_files(store) -
     table_file = TableFile.new(Level.MANAGED, "s.t", 1)
     timeline = _overwrite(store, PATHS[:1])
     catch_up(store, timeline)
-    opened = TableSnapshot.at(store, table_file, store.root_uri, timeline.snapshot(), "UTC")
+    opened = TableSnapshot.at(timeline, table_file, store.root_uri, timeline.snapshot(), "UTC")
     before = stale_files(opened)
     store.put(manifest_path(0), b"v1")
     found = stale_files(opened).to_pylist()

@@ -20,7 +20,6 @@ from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult, clean, store_time_ms
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def clean_table(
     hours = RETAIN_HOURS.read_value(retain_hours, problems)
     if problems:
         raise ConfigError(problems, str(name))
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     if not dry_run:
         recover(timeline)
     own = config_of(timeline.snapshot()).retention

@@ -21,7 +21,6 @@ from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import scans_of, skipped_percent
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,7 +109,7 @@ def clustering_information(
 def information(name: TableName, opened: TableSnapshot) -> dict[str, Any]:
     """The state of a table as a dictionary. See ``ZTable.information``."""
     snapshot = opened.snapshot
-    layout, summary = snapshot.layout, Timeline(opened.store).read(snapshot.version).summary
+    layout, summary = snapshot.layout, opened.timeline.read(snapshot.version).summary
     merging = merging_information(opened) if opened.merges_on_read else {}
     return {
         "name": str(name),

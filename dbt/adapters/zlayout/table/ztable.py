@@ -58,7 +58,6 @@ from dbt.adapters.zlayout.table.writes import change_rows
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -352,7 +351,7 @@ class ZTable:
             ``rows_inserted``, ``rows_updated``, ``rows_deleted``, ``files_added``, ``files_removed``, ``bytes_added``;
             ``committed_at`` timestamp in UTC.
         """
-        return commit_history(Timeline(self._opened.store).history(limit))
+        return commit_history(self._opened.timeline.history(limit))
 
     def version_at(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
@@ -408,7 +407,7 @@ class ZTable:
             ConfigError: The versions are in the wrong order, or a column of the table has one of the two names.
             UnsupportedError: A column changed its type, or has a type that cannot be compared (variant).
         """
-        last = Timeline(self._opened.store).latest_version() if to_version is None else to_version
+        last = self._opened.timeline.latest_version() if to_version is None else to_version
         return changed_rows(Catalog(self._spark), self._opened, self.name, from_version, last or 0)
 
     def rollback(

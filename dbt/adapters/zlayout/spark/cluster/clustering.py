@@ -90,7 +90,7 @@ class Clustering:
         planner = self._planner(opened)
         told = planner.outline(planner.choose(self._eligible(planner.survey.opened)))
         if told.groups:
-            schedule(Timeline(opened.store), Action.REPLACECOMMIT, told.to_dict(), replaces=True)
+            schedule(opened.timeline, Action.REPLACECOMMIT, told.to_dict(), replaces=True)
         return told
 
     def run(self) -> ClusterSummary:
@@ -239,10 +239,10 @@ class Clustering:
     ) -> ClusterSummary:
         """Rewrites groups. A transaction protects their files from cleaning, from the first read on."""
         opened = planner.survey.opened
-        timeline = Timeline(opened.store)
+        timeline = opened.timeline
         with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CLUSTERING) as transaction:
             if transaction.base is not None and transaction.base.version != opened.version:
-                planner = self._planner(replace(opened, snapshot=transaction.base))
+                planner = self._planner(opened.at_snapshot(transaction.base))
                 groups = choose(planner)
             plan = planner.cut(groups)
             self._failed += plan.told.groups_failed

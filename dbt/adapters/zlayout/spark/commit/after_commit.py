@@ -101,7 +101,7 @@ def unfinished_work(opened: TableSnapshot) -> list[str]:
     """Returns what earlier commits left to the next writer, one sentence each."""
     store, found = opened.store, []
     if opened.managed:
-        newest, published = Timeline(store).snapshot(), published_version(store)
+        newest, published = opened.timeline.snapshot(), published_version(store)
         if published != newest.version:
             seen = "no version" if published is None else f"version {published}"
             found.append(f"sessions that do not skip files see {seen} and not version {newest.version}")

@@ -24,7 +24,6 @@ from dbt.adapters.zlayout.spark.read.record_tables import physical_name, put_vie
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +74,7 @@ def publish(
         CommittedError: Readers may not see the version yet.
     """
     with after.needed("readers may not see it yet"):
-        catch_up(opened.store, Timeline(opened.store))
+        catch_up(opened.store, opened.timeline)
         _put_entry(catalog, name, entry, opened, description, column_stats, after)
     with after.useful("manifests of old versions are still there"):
         retire(opened.store, keep=_MANIFESTS_KEPT)
@@ -96,7 +95,7 @@ def publish_committed(catalog: Catalog, name: TableName, opened: TableSnapshot, 
     with after.needed("readers may not see it yet"):
         entry = table_entry(catalog, name)
         if entry is not None:
-            opened = opened.at_snapshot(Timeline(opened.store).snapshot(after.version))
+            opened = opened.at_snapshot(opened.timeline.snapshot(after.version))
             publish(catalog, name, entry, opened, Description.of(entry), None, after)
 
 
@@ -157,7 +156,7 @@ def publish_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> 
         entry, opened = open_managed(spark, name)
         description = Description.of(entry)
     publish(Catalog(spark), name, entry, opened, description, None, after)
-    after.clean(Timeline(opened.store), opened.snapshot)
+    after.clean(opened.timeline, opened.snapshot)
     return opened
 
 

@@ -67,7 +67,7 @@ def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_versio
         UnsupportedError: The type of a column changed so that old and new values do not compare, or never compares.
     """
     check_managed(opened, name)
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     for version in (from_version, to_version):
         check_version(timeline, version, name)
     if from_version > to_version:

@@ -92,7 +92,7 @@ def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) ->
         ConfigError: The timestamp cannot be read.
     """
     check_managed(opened, name)
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     return opened.at_snapshot(snapshot_of(timeline, _version(catalog, opened, name, past), name))
 
 
@@ -159,7 +159,7 @@ def roll_back(
 
 
 def _version(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> int:
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     if past.instant is not None:
         return version_of_instant(timeline, past.instant, name)
     if past.timestamp is not None:

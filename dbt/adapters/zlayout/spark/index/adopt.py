@@ -127,7 +127,9 @@ def adopt_table(
         commit = commit_files(store, transaction, change, statistics)
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        opened = TableSnapshot.at(store, table_file, location, timeline.snapshot(commit.version), session_zone(spark))
+        opened = TableSnapshot.at(
+            timeline, table_file, location, timeline.snapshot(commit.version), session_zone(spark)
+        )
         if managed:
             publish(catalog, name, entry, opened, Description.of(entry), statistics, after)
         else:

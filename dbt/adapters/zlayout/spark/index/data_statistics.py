@@ -37,6 +37,7 @@ from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -179,7 +180,7 @@ def _opened(store: Store, data_json: str, files: DataFiles) -> TableSnapshot:
         files=plain,
     )
     nothing = StoredFile("", 0, 0)
-    return TableSnapshot(store, "", store.root_uri, snapshot, "UTC", managed=True, entry_file=nothing)
+    return TableSnapshot(Timeline(store), "", store.root_uri, snapshot, "UTC", managed=True, entry_file=nothing)
 
 
 def _by_bytes(schema_json: str) -> str:

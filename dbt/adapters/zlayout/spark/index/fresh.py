@@ -15,7 +15,6 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
 def stale_files(opened: TableSnapshot) -> pa.Table:
@@ -42,7 +41,7 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
         found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts)
         behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
         return found.set_column(1, "reason", behind)
-    timeline = Timeline(store)
+    timeline = opened.timeline
     lost = {each.path for each in orphans(timeline)}
     retained = {each.path for each in stored} - lost
     found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts, retained_paths=retained)

@@ -21,7 +21,6 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -51,7 +50,7 @@ def drop_missing(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
         raise UnsupportedError(
             f"{name} is only indexed: a refresh takes in what its folder holds; refresh it without drop_missing"
         )
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     with Transaction.begin(timeline, Action.COMMIT, Operation.DELETE) as transaction:
         base = transaction.base
         if base is None:

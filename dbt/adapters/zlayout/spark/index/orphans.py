@@ -56,7 +56,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
         raise UnsupportedError(
             f"{name} is only indexed: every file of its folder is its own already; refresh it without take_orphans"
         )
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     if not _strangers(timeline):
         return 0
     catalog = Catalog(spark)

@@ -26,7 +26,6 @@ from dbt.adapters.zlayout.spark.read.session import open_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def refresh_table(
         raise TableNotFoundError(f"there is no table {name} any more")
     # The table may have become managed since. Its folder then also holds files of older versions.
     opened = open_entry(spark, entry) or opened
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     recover(timeline)
     dropped = drop_missing(spark, name, opened, progress) if missing else 0
     taken = take_orphans(spark, name, opened, progress) if orphans else 0

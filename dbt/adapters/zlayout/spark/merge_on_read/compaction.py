@@ -36,7 +36,6 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, kept_deletes, log_files, slices_with_logs
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
     Scheduled,
@@ -167,7 +166,7 @@ class Compaction:
         return opened
 
     def _scheduled(self, opened: TableSnapshot) -> Scheduled | None:
-        timeline, table_type = Timeline(opened.store), table_type_of(opened)
+        timeline, table_type = opened.timeline, table_type_of(opened)
         waiting = list_scheduled(opened.store, Action.COMPACTION)
         slices = slices_with_logs(opened.snapshot.files)
         worth = Worth(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
@@ -194,10 +193,10 @@ class Compaction:
 
     def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
         opened = self._opened()
-        timeline = Timeline(opened.store)
+        timeline = opened.timeline
         with Transaction.begin(timeline, Action.COMPACTION, Operation.COMPACTION) as transaction:
             if transaction.base is not None:
-                opened = replace(opened, snapshot=transaction.base)
+                opened = opened.at_snapshot(transaction.base)
             live = set(opened.snapshot.files["path"].to_pylist())
             operations, stale = still_whole(operations_of(plan.content), live)
             done = replace(done, groups_dropped=done.groups_dropped + len(stale))

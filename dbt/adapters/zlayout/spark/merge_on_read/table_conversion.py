@@ -22,7 +22,6 @@ from dbt.adapters.zlayout.spark.write.key_filter import check_keys
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -75,11 +74,11 @@ def _make_merging(
     """Converts a table to merge-on-read. Its existing files become the base files."""
     catalog = Catalog(spark)
     check_names_are_free(catalog, name, (opened.table_id,))
-    timeline = Timeline(opened.store)
+    timeline = opened.timeline
     with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.CONVERSION) as transaction:
         base = transaction.base
         assert base is not None
-        opened = replace(opened, snapshot=base)
+        opened = opened.at_snapshot(base)
         settings = replace(config_of(base), table_type=asked)
         layout = TableLayout.of(settings, base.schema_json, str(name))
         check_keys(rows_of(catalog, opened), layout.config.table_type.unique_key, str(name))

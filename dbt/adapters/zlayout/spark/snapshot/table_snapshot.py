@@ -39,7 +39,7 @@ class TableSnapshot:
     """One version of a managed or indexed table.
 
     Attributes:
-        store: The store of the table's folder.
+        timeline: The table's timeline. It has read this version, so finding a newer one reads only what is newer.
         table_id: The id of the table.
         location: Absolute URI of the folder, as the catalog has it.
         snapshot: The snapshot of the version.
@@ -48,7 +48,7 @@ class TableSnapshot:
         entry_file: The version's log entry. It changes if the table is dropped and created again.
     """
 
-    store: Store
+    timeline: Timeline
     table_id: str
     location: str
     snapshot: Snapshot
@@ -69,19 +69,22 @@ class TableSnapshot:
         if table_file is None:
             check_log_not_lost(store)
             return None
+        timeline = Timeline(store)
         try:
-            snapshot = Timeline(store).snapshot()
+            snapshot = timeline.snapshot()
         except TableNotFoundError:
             check_log_not_lost(store)
             raise
-        return cls.at(store, table_file, location, snapshot, timezone)
+        return cls.at(timeline, table_file, location, snapshot, timezone)
 
     @classmethod
-    def at(cls, store: Store, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str) -> TableSnapshot:
+    def at(
+        cls, timeline: Timeline, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str
+    ) -> TableSnapshot:
         """Opens a table at a snapshot that was already read."""
         managed = table_file.level is Level.MANAGED
-        entry_file = store.stat(log_path(snapshot.version))
-        return cls(store, table_file.table_id, location, snapshot, timezone, managed, entry_file)
+        entry_file = timeline.store.stat(log_path(snapshot.version))
+        return cls(timeline, table_file.table_id, location, snapshot, timezone, managed, entry_file)
 
     def with_files(self, files: DataFiles) -> TableSnapshot:
         """Returns the table as if it had only these files."""
@@ -90,6 +93,11 @@ class TableSnapshot:
     def at_snapshot(self, snapshot: Snapshot) -> TableSnapshot:
         """Returns the same table at another snapshot."""
         return replace(self, snapshot=snapshot, entry_file=self.store.stat(log_path(snapshot.version)))
+
+    @property
+    def store(self) -> Store:
+        """The store of the table's folder."""
+        return self.timeline.store
 
     @property
     def identity(self) -> tuple[str, int, str]:

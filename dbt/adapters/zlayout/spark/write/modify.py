@@ -36,7 +36,6 @@ from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Batch, is_taken, row_count, with_batch, with_more_rows
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -107,10 +106,10 @@ class RowChange(ABC, Generic[Planned]):
         if self._rewrites_old_files(opened):
             self._rewrite_old_files(entry, opened)
             entry, opened = open_managed(self.spark, self.wanted.name)
-        with Transaction.begin(Timeline(opened.store), self._action(), self.wanted.operation) as transaction:
+        with Transaction.begin(opened.timeline, self._action(), self.wanted.operation) as transaction:
             if transaction.base is None:
                 raise TableNotFoundError(f"{self.subject} has no version yet; build its model first")
-            opened = replace(opened, snapshot=transaction.base)
+            opened = opened.at_snapshot(transaction.base)
             if opened.merges_on_read != self.merges_on_read:
                 raise ConflictError(f"{self.subject}: another writer changed its table_type just now; run it again")
             if self._rewrites_old_files(opened):
@@ -266,7 +265,7 @@ class RowChange(ABC, Generic[Planned]):
         )
 
     def _publish(self, entry: Entry, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
-        timeline = Timeline(opened.store)
+        timeline = opened.timeline
         with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
             opened = opened.at_snapshot(timeline.snapshot(after.version))
             description = self.wanted.description or Description.of(entry)

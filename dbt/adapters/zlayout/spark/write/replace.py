@@ -161,7 +161,7 @@ class _Replacing:
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
         with after.needed("readers may not see it yet"):
             snapshot = timeline.snapshot(commit.version)
-            opened = TableSnapshot.at(store, table_file, location, snapshot, session_zone(self.spark))
+            opened = TableSnapshot.at(timeline, table_file, location, snapshot, session_zone(self.spark))
             publish(self.catalog, name, entry, opened, self.wanted.description, new.column_stats, after)
         if place.set_aside is None:
             with after.useful("the folder where the table lay before is still there"):
