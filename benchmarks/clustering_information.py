@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.measures.measures import Clustering
 from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
-from dbt.adapters.zlayout.spark.commit.index_update import put_slices
+from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

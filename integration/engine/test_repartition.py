@@ -8,7 +8,7 @@ from comparing import same_rows
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, WriteError
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
-from dbt.adapters.zlayout.spark.write import rewrite_table
+from dbt.adapters.zlayout.spark.write import replace as rewrite_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 ROWS = (

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from dbt.adapters.zlayout.spark.catalyst.zones import zone_of
+from dbt.adapters.zlayout.spark.catalyst.functions import zone_of
 
 ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca", "Europe/Dublin", "Antarctica/Troll", "UTC", "Z", "+05:30", "-00:01", "GMT+3"]  # fmt: skip
 

@@ -31,8 +31,7 @@ from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionMa
 from dbt.adapters.zlayout.adapter.session.debug import session_report
 from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.descriptions import documented
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table

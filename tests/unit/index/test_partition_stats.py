@@ -17,8 +17,8 @@ from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.commit import index_update
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate, Renewed
+from dbt.adapters.zlayout.spark.commit import commit_files as index_update
+from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot

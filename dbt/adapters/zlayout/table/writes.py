@@ -15,8 +15,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite
-from dbt.adapters.zlayout.spark.write.modification import Modification
-from dbt.adapters.zlayout.spark.write.modify import Plan, RowRewrite
+from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

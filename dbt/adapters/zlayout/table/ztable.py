@@ -38,11 +38,10 @@ from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import open_entry, open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import replacing_rows
-from dbt.adapters.zlayout.spark.write.change_feed import ChangeFeed
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
+from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
 from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
-from dbt.adapters.zlayout.spark.write.modification import Modification
-from dbt.adapters.zlayout.spark.write.modify import Plan
+from dbt.adapters.zlayout.spark.write.modify import Modification, Plan
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
 from dbt.adapters.zlayout.table.explanation import (

@@ -1,4 +1,4 @@
-"""The session catalog: names and locations of tables, and how their entries are created, changed and removed.
+"""The session catalog: names and locations of tables, and how their entries are created, changed, removed and read.
 
 Entries are created through ``SessionCatalog`` instead of ``CREATE TABLE``. For a folder that already has Spark's
 manifest, the statement would drop the schema and partition columns and infer both from the files.
@@ -6,17 +6,19 @@ manifest, the statement would drop the schema and partition columns and infer bo
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.statistics import ColumnFacts, statistics_builder
 from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 
@@ -28,6 +30,8 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ALLOWED_NAME = re.compile(r"\w+", re.ASCII)
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+# Spark keeps the declared type of a char or varchar column here, because its values are strings.
+_DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -306,3 +310,96 @@ def _as_dict(scala_map: Any) -> dict[str, str]:
         return {}
     keys, values = (str(each.mkString(_BETWEEN)).split(_BETWEEN) for each in (scala_map.keys(), scala_map.values()))
     return dict(zip(keys, values, strict=True))
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """Exact facts about one column, in the text form of Spark's catalog. Unknown values are None."""
+
+    minimum: str | None
+    maximum: str | None
+    null_count: int | None
+
+
+class StatisticsBuilder:
+    """Builds ``CatalogStatistics`` inside the JVM, because Py4J would turn a Scala ``BigInt`` into a Python int."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        self._column_type = jvm.companion(_CATALOG + "CatalogColumnStat")
+        self._none = jvm.none()
+        self._version = getattr(self._column_type, "apply$default$8")()
+        big = jvm.static("scala.math.BigInt", "apply", "(J)Lscala/math/BigInt;")
+        some = jvm.static("scala.Option", "apply", "(Ljava/lang/Object;)Lscala/Option;")
+        self._some_big = jvm.then(jvm.as_object(big, "(J)Ljava/lang/Object;"), some)
+        make = jvm.constructor(
+            _CATALOG + "CatalogStatistics", "(Lscala/math/BigInt;Lscala/Option;Lscala/collection/immutable/Map;)V"
+        )
+        self._make = jvm.with_filters(make, 0, [big])
+
+    def table(self, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]) -> Any:
+        """Returns the ``CatalogStatistics`` of a table."""
+        native = self._jvm.root.java.util.HashMap()
+        for name, facts in columns.items():
+            native.put(name, self._column(facts))
+        columns_map = self._jvm.root.PythonUtils.toScalaMap(native)
+        return self._make.invokeWithArguments(self._jvm.array_list([size_bytes, self._count(row_count), columns_map]))
+
+    def _column(self, facts: ColumnFacts) -> Any:
+        some, none = self._jvm.some, self._none
+        low = some(facts.minimum) if facts.minimum is not None else none
+        high = some(facts.maximum) if facts.maximum is not None else none
+        nulls = self._count(facts.null_count) if facts.null_count is not None else none
+        return self._column_type.apply(none, low, high, nulls, none, none, none, self._version)
+
+    def _count(self, value: int) -> Any:
+        return self._some_big.invokeWithArguments(self._jvm.array_list([value]))
+
+
+def statistics_builder(jvm: Jvm) -> StatisticsBuilder:
+    """Returns the builder of an application. It is cached, because creating one takes a dozen calls."""
+    if jvm not in _BUILDERS:
+        _BUILDERS[jvm] = StatisticsBuilder(jvm)
+    return _BUILDERS[jvm]
+
+
+_BUILDERS: WeakKeyDictionary[Jvm, StatisticsBuilder] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class DocumentedColumn:
+    """A column's type, and its comment or None."""
+
+    type_text: str
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class Documented:
+    """A relation's comment and its columns by name."""
+
+    comment: str | None
+    columns: dict[str, DocumentedColumn]
+
+
+def documented(spark: SparkSession, schema: str, identifier: str) -> Documented:
+    """Looks up a table or view.
+
+    Returns:
+        Its comment and columns; both empty if there is no such relation.
+    """
+    entry = Catalog(spark).find(TableName(schema, identifier))
+    if entry is None:
+        return Documented(None, {})
+    comment = entry.native.comment()
+    fields = StructType.fromJson(json.loads(entry.schema_json)).fields
+    return Documented(
+        comment=(str(comment.get()) or None) if comment.isDefined() else None,
+        columns={
+            field.name: DocumentedColumn(
+                type_text=field.metadata.get(_DECLARED_TYPE) or field.dataType.simpleString(),
+                comment=field.metadata.get("comment") or None,
+            )
+            for field in fields
+        },
+    )

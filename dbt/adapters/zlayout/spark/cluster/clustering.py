@@ -33,7 +33,7 @@ from dbt.adapters.zlayout.spark.read.explain import explain_predicate
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
+from dbt.adapters.zlayout.spark.write.replace import rewrite_table
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles

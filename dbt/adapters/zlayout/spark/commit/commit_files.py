@@ -1,23 +1,161 @@
-"""Commits files: their curve and their index slices first, then the log entry that makes them visible."""
+"""Commits files: their curve and their index slices first, then the log entry that makes them visible.
+
+Of each index partition, a commit writes a delta slice for its files or, now and then, a base slice for all files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.index.slices import (
+    COLUMN_STATS,
+    IDENTITY,
+    PARTITION_STATS,
+    partition_slice,
+    slice_path,
+    write_slices,
+)
+from dbt.adapters.zlayout.index.statistics.column_stats import stacked, with_null_columns
+from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate, put_slices
+from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.files.written_file import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import curve_path
-from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.entry import Commit, IndexSlices
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+_MOST_DELTAS = 10
+# A commit reads old statistics of at most this many files (0.7 s for 32 columns). The statistics of larger partitions
+# stay unknown until the next base slice. Until then, pruning looks at each of their files.
+_MOST_RESTATED_FILES = 20_000
+
+
+def put_slices(store: Store, instant: str, files: DataFiles, column_stats: pa.Table) -> IndexSlices:
+    """Writes base slices for the given files.
+
+    Returns:
+        The slice's path, by index partition.
+    """
+    return _put(store, instant, write_slices(files, column_stats))
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """New statistics of existing files, which replace those in the index.
+
+    Attributes:
+        files: The files as they were when they were read. A file that has changed since keeps its old statistics.
+        column_stats: One row per file.
+    """
+
+    files: DataFiles
+    column_stats: pa.Table
+
+    def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
+        """Returns the statistics of live files, with the renewed ones in place of the known ones."""
+        rows = pc.index_in(contiguous(live.column("path")), value_set=contiguous(self.files.column("path")))
+        agrees = [
+            pc.equal(contiguous(live.column(name)), contiguous(self.files.column(name)).take(rows)) for name in IDENTITY
+        ]
+        unchanged = live.filter(pc.fill_null(reduce(pc.and_kleene, agrees), False)).column("path")
+        renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))
+        rest = known.filter(pc.invert(pc.is_in(known.column("path"), value_set=contiguous(renewed.column("path")))))
+        return stacked([rest, renewed])
+
+
+@dataclass(frozen=True)
+class IndexUpdate:
+    """The change of the index by a commit. Called with the version that it follows, it returns the live slices.
+
+    Attributes:
+        store: The table's folder.
+        instant: Instant of the commit.
+        adds: Files that the commit adds.
+        column_stats: Statistics of the added files.
+        removes: Paths of files that the commit removes.
+        new_columns: Columns that older files do not have. They are null in all rows of those files.
+        renewed: New statistics of files that stay. If given, one base slice replaces all slices.
+    """
+
+    store: Store
+    instant: str
+    adds: DataFiles
+    column_stats: pa.Table
+    removes: tuple[str, ...] = ()
+    new_columns: tuple[TrackedColumn, ...] = field(default=())
+    renewed: Renewed | None = None
+
+    def __call__(self, head: Snapshot | None) -> IndexSlices:
+        """Returns the slices after the commit. Statistics of files that others added in the meantime stay."""
+        before: IndexSlices = head.index if head is not None else {}
+        remade = self.new_columns or self.renewed is not None
+        if head is not None and (remade or len(before.get(COLUMN_STATS, ())) >= _MOST_DELTAS):
+            return self._base(head)
+        written = dict(self._delta)
+        if head is not None and self.removes:
+            written |= _put(self.store, self.instant, {PARTITION_STATS: self._partitions_after(head)})
+        return {
+            partition: (*before.get(partition, ()), *paths)
+            for partition, paths in {**dict.fromkeys(before, ()), **written}.items()
+        }
+
+    @cached_property
+    def _delta(self) -> IndexSlices:
+        if not len(self.adds) and not self.removes:
+            return {}
+        contents = write_slices(self.adds, self.column_stats)
+        if self.removes:
+            del contents[PARTITION_STATS]  # depends on the version that the commit follows
+        return _put(self.store, self.instant, contents)
+
+    def _partitions_after(self, head: Snapshot) -> bytes:
+        """Returns the slice of partition statistics. A partition that loses a file is computed from all its files."""
+        gone, kept = self._split(head)
+        every = gone.plus(kept)
+        partition = group_rows(
+            [contiguous(every.partition_values(name)) for name in every.partition_by], len(every)
+        ).group_of_row
+        touched = kept.filter(pc.is_in(pa.array(partition[len(gone) :]), value_set=pa.array(partition[: len(gone)])))
+        if len(touched) > _MOST_RESTATED_FILES:
+            return partition_slice(self.adds, self.column_stats, gone[:0])
+        known = TableIndex(self.store, head.index).stored(touched)
+        return partition_slice(touched.plus(self.adds), stacked([known, self.column_stats]), gone)
+
+    def _base(self, head: Snapshot) -> IndexSlices:
+        _, kept = self._split(head)
+        known = TableIndex(self.store, head.index).stored(kept)
+        if self.renewed is not None:
+            known = self.renewed.over(known, kept)
+        if self.new_columns:
+            paths, rows = (kept.column(name).combine_chunks() for name in ("path", "row_count"))
+            known = with_null_columns(known, paths, rows, self.new_columns)
+        return put_slices(self.store, self.instant, kept.plus(self.adds), stacked([known, self.column_stats]))
+
+    def _split(self, head: Snapshot) -> tuple[DataFiles, DataFiles]:
+        """Returns the files of a version that the commit removes, and those that stay."""
+        goes = pc.is_in(head.files["path"], value_set=pa.array(self.removes, pa.string()))
+        return head.files.filter(goes), head.files.filter(pc.invert(goes))
+
+
+def _put(store: Store, instant: str, contents: Mapping[str, bytes]) -> IndexSlices:
+    written: dict[str, tuple[str, ...]] = {}
+    for partition, content in contents.items():
+        path = slice_path(partition, instant, content)
+        store.put(path, content)
+        written[partition] = (path,)
+    return written
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TABLE_ID_PROPERTY,
     Catalog,
+    ColumnFacts,
     Definition,
     Entry,
     TableName,
 )
-from dbt.adapters.zlayout.spark.catalog.statistics import ColumnFacts
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.read.record_tables import physical_name, put_views, remove_views, table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to, holds
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
-from dbt.adapters.zlayout.spark.schema.comparable import comparable, groups_by_value
 from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -29,10 +28,11 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 CHANGE_TYPE, COMMIT_VERSION = "_change_type", "_commit_version"
 _SAME_ROWS = (Kind.MAINTENANCE, Kind.METADATA)
+_NEVER = ("variant", "geometry", "geography")
 
 
 @dataclass(frozen=True)
@@ -167,3 +167,46 @@ def _net(rows: DataFrame, types: Sequence[DataType]) -> DataFrame:
     net = rows.groupBy(*keys, "version").agg(functions.sum("sign").alias("net"), *kept).where("net <> 0")
     copies = functions.explode(functions.expr("array_repeat(cast(sign(net) as int), cast(abs(net) as int))"))
     return net.select(*names, copies.alias("sign"), "version")
+
+
+def groups_by_value(kind: DataType) -> bool:
+    """Whether Spark can group values of a type and treats only identical values as equal.
+
+    Raises:
+        UnsupportedError: The type has no form that could be grouped.
+    """
+    if isinstance(kind, ArrayType):
+        return groups_by_value(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(groups_by_value(each.dataType) for each in kind.fields)
+    if isinstance(kind, MapType):
+        return False
+    if kind.typeName().startswith(_NEVER):
+        raise UnsupportedError(
+            f"values of type {kind.simpleString()} do not compare, so rows that were only carried into another file "
+            "cannot be told from new ones; read both versions and compare them by a key"
+        )
+    return not (isinstance(kind, StringType) and "collate" in kind.simpleString())
+
+
+def comparable(value: Column, kind: DataType) -> Column:
+    """Returns the form of a value that can be grouped: maps as their entries in order, collated text as its bytes.
+
+    Raises:
+        UnsupportedError: The type has no such form.
+    """
+    if groups_by_value(kind):
+        return value
+    if isinstance(kind, MapType):
+        entry = StructType().add("key", kind.keyType).add("value", kind.valueType)
+        return comparable(functions.map_entries(value), ArrayType(entry))
+    if isinstance(kind, ArrayType):
+        element = kind.elementType
+        return functions.transform(value, lambda each: comparable(each, element))
+    if isinstance(kind, StructType):
+        fields = [
+            comparable(value.getField(each.name), each.dataType).alias(f"f{number}")
+            for number, each in enumerate(kind.fields)
+        ]
+        return functions.when(value.isNotNull(), functions.struct(*fields))
+    return value.cast("binary")

@@ -16,8 +16,8 @@ from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
 from dbt.adapters.zlayout.spark.schema.log_columns import GROUP
-from dbt.adapters.zlayout.spark.write.change_feed import upserts_of
 from dbt.adapters.zlayout.spark.write.change_plan import Target
+from dbt.adapters.zlayout.spark.write.incoming_rows import upserts_of
 from dbt.adapters.zlayout.spark.write.key_filter import null_counts
 from dbt.adapters.zlayout.spark.write.modify import Outcome, Plan, RowChange
 from dbt.adapters.zlayout.timeline.files.action import Action

@@ -16,11 +16,10 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
 from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view, rows_of
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
-from dbt.adapters.zlayout.spark.write.change_feed import says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.write.change_plan import Target
+from dbt.adapters.zlayout.spark.write.incoming_rows import precombined, says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
 from dbt.adapters.zlayout.spark.write.merge import updated_columns
-from dbt.adapters.zlayout.spark.write.precombine import precombined
 from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered
 
 if TYPE_CHECKING:

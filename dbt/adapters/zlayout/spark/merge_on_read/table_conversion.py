@@ -10,7 +10,7 @@ from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.index_update import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish, publish_newest
 from dbt.adapters.zlayout.spark.files.written_file import statistics_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress

@@ -21,10 +21,9 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.merge_on_read.buckets import Bucket, assign, slots_of
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE, GROUP, new_group_of
-from dbt.adapters.zlayout.spark.write.change_feed import says_deletes
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
+from dbt.adapters.zlayout.spark.write.incoming_rows import first_of, precombined, says_deletes
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
-from dbt.adapters.zlayout.spark.write.precombine import first_of, precombined
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.transactions.change import KeyConflictCheck
 

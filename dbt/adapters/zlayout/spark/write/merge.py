@@ -14,8 +14,8 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE
-from dbt.adapters.zlayout.spark.write.change_feed import says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target, nothing_removed
+from dbt.adapters.zlayout.spark.write.incoming_rows import says_deletes, upserts_of
 from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 

@@ -5,34 +5,35 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
-from dbt.adapters.zlayout.spark.catalog.schema_evolution import SchemaPlan, aligned, plan_schema
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry
+from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.spark.write.change_feed import upserts_of, with_deleted_column, with_deletes
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
-from dbt.adapters.zlayout.spark.write.modification import Modification
-from dbt.adapters.zlayout.spark.write.rewrite_table import rewrite_table
+from dbt.adapters.zlayout.spark.write.incoming_rows import upserts_of, with_deleted_column, with_deletes
+from dbt.adapters.zlayout.spark.write.replace import rewrite_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Batch, is_taken, row_count, with_batch, with_more_rows
@@ -45,6 +46,39 @@ if TYPE_CHECKING:
 _DROPPED = "dropped_columns"
 _UNKNOWN_DRIFT = 1e9
 _ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
+
+
+@dataclass(frozen=True)
+class Modification:
+    """A request for a change of rows, apart from the change itself.
+
+    Attributes:
+        name: Name of the table.
+        operation: Operation, as the log names it.
+        frame: Incoming rows. Their query has not run yet. None for a delete.
+        settings: Settings for files written from now on. None keeps the table's settings.
+        on_schema_change: What to do if the columns differ.
+        description: New description of the table. None keeps the current one.
+        column_comments: Comment of each column, by name.
+        not_null: Top-level columns that must not hold nulls.
+        progress: Called with a line of text as the work goes on.
+        deleted_when: SQL condition over the incoming columns. A row that meets it is a delete. None if no row is one.
+        stored_columns: Columns that are stored even if only this condition reads them.
+        batch: Query and number of the stream's batch that holds the rows. A batch is applied only once.
+    """
+
+    name: TableName
+    operation: Operation
+    frame: DataFrame | None
+    settings: TableConfig | None = None
+    on_schema_change: OnSchemaChange = OnSchemaChange.FAIL
+    description: Description | None = None
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    not_null: Sequence[str] = ()
+    progress: Progress | None = None
+    deleted_when: str | None = None
+    stored_columns: Sequence[str] = ()
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +101,11 @@ class Outcome:
 
 
 Planned = TypeVar("Planned")
+
+
 Plan = Callable[[Target, Any], Planned]
+
+
 """Plans a change from the table and the incoming rows, which are in the table's future columns."""
 
 

@@ -1,4 +1,7 @@
-"""Creates a table from a query, or replaces all of it, in one commit."""
+"""Creates a table from a query, or replaces all of it, in one commit.
+
+A table is also written anew when its files do not fit new columns or partitions.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,15 @@ from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.location import forget_old_place, place_for_writing
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
+from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
@@ -26,7 +32,7 @@ from dbt.adapters.zlayout.spark.files.depth import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.files.written_file import FileReport, drift_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
-from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, table_entry
+from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, rows_of, table_entry
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
@@ -34,11 +40,10 @@ from dbt.adapters.zlayout.spark.rewrite.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.spark.write.change_feed import ChangeFeed, upserts_of, with_deletes
+from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombined, upserts_of, with_deletes
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, check_whole, known_keys
-from dbt.adapters.zlayout.spark.write.precombine import precombined
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
@@ -285,3 +290,51 @@ def _properties(before: Snapshot | None, rows: int | None) -> dict[str, Any]:
     """Returns the properties of the new version. They hold the number of rows if the files do not tell it."""
     kept = batches_of(before.properties) if before is not None else {}
     return kept if rows is None else with_more_rows(kept, rows, 0)
+
+
+def rewrite_table(
+    spark: SparkSession,
+    name: TableName,
+    entry: Entry,
+    opened: TableSnapshot,
+    *,
+    schema_json: str,
+    partition_by: tuple[str, ...],
+    progress: Progress | None = None,
+    gives_way: bool = False,
+) -> tuple[TableSnapshot, CommitSummary]:
+    """Rewrites the existing rows with other columns or another partitioning.
+
+    Args:
+        spark: The session.
+        name: Name of the table.
+        entry: The table's entry in the catalog.
+        opened: The table, at its newest version.
+        schema_json: The future columns, as Spark's JSON.
+        partition_by: The future partition columns.
+        progress: Called with a line of text as the work goes on.
+        gives_way: Whether the rewrite gives way to a change of rows that is under way.
+
+    Returns:
+        The table at its new version, and a summary of what was done.
+
+    Raises:
+        ConfigError: The table cannot be partitioned this way.
+        ConflictError: Another writer committed in the meantime.
+        WriteError: Rows could not be read or written. The table is unchanged.
+    """
+    have = opened.partition_columns
+    if progress is not None and partition_by != have:
+        then, now = (", ".join(each) or "nothing" for each in (have, partition_by))
+        rows = row_count(opened.snapshot)
+        progress(f"partitioned by {then} so far, by {now} from now on: {counted(rows, 'row')} will be rewritten")
+    wanted = Replacement(
+        name=name,
+        frame=cast_to(rows_of(Catalog(spark), opened), schema_json),
+        config=replace(config_of(opened.snapshot), partitioning=PartitioningConfig(partition_by)),
+        description=Description.of(entry),
+        progress=progress,
+        of_version=opened.version,
+        gives_way=gives_way,
+    )
+    return replace_table(spark, wanted)
