@@ -333,11 +333,11 @@ def gone(paths):
         path.unlink()
 
 
-REPRESENTATIVE = [(truncate, "*"), (garbage, "column_stats"), (swap, "partition_stats"), (older, "*"), (gone, "files")]
+REPRESENTATIVE = [(truncate, "*"), (garbage, "column_stats"), (swap, "partition_stats"), (older, "*"), (gone, "column_stats")]
 OTHERS = [
     (damage, partition)
     for damage in (truncate, garbage, swap, older, gone)
-    for partition in ("files", "column_stats", "partition_stats", "*")
+    for partition in ("column_stats", "partition_stats", "*")
     if (damage, partition) not in REPRESENTATIVE
 ]
 
