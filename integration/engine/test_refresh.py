@@ -333,7 +333,13 @@ def gone(paths):
         path.unlink()
 
 
-REPRESENTATIVE = [(truncate, "*"), (garbage, "column_stats"), (swap, "partition_stats"), (older, "*"), (gone, "column_stats")]
+REPRESENTATIVE = [
+    (truncate, "*"),
+    (garbage, "column_stats"),
+    (swap, "partition_stats"),
+    (older, "*"),
+    (gone, "column_stats"),
+]
 OTHERS = [
     (damage, partition)
     for damage in (truncate, garbage, swap, older, gone)
