@@ -76,7 +76,7 @@ def test_files_added_changed_and_removed_by_others_are_brought_in(spark, name, t
 
 
 def test_a_refresh_opens_only_the_footers_that_are_new(spark, name, tmp_path, monkeypatch):
-    from dbt.adapters.zlayout.spark.files import footers
+    from dbt.adapters.zlayout.spark.files.existing_files import footers_found
     from dbt.adapters.zlayout.spark.index import collected_statistics as collected
 
     folder = tmp_path / "t"
@@ -86,7 +86,7 @@ def test_a_refresh_opens_only_the_footers_that_are_new(spark, name, tmp_path, mo
     table = ZTable.adopt(spark, name)
     opened = []
     monkeypatch.setattr(
-        collected, "footers_found", lambda store, paths: opened.extend(paths) or footers.footers_found(store, paths)
+        collected, "footers_found", lambda store, paths: opened.extend(paths) or footers_found(store, paths)
     )
     put(folder, 20, {"id": [20]})
     table.refresh_index()

@@ -5,8 +5,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.zlayout.spark.files.encodings import DICTIONARIES, Encodings
-from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings, encoded_bytes_per_row
+from dbt.adapters.zlayout.spark.files.parquet_file import (
+    DICTIONARIES,
+    Encodings,
+    ParquetSettings,
+    encoded_bytes_per_row,
+)
 
 SETTINGS = ParquetSettings("zstd", '{"type":"struct","fields":[]}', "4.3.0")
 COUNT = 40_000

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.gaps import gaps_of
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
-from dbt.adapters.zlayout.spark.files.listing import listed_files
+from dbt.adapters.zlayout.spark.files.existing_files import listed_files
 from dbt.adapters.zlayout.spark.index.refresh import Goal, Refresh, Refreshed
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.index.footers.footer import file_leaves
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
-from dbt.adapters.zlayout.spark.files.footers import footers_found
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found
 from dbt.adapters.zlayout.spark.schema.arrow_columns import in_type, short_decimal
 from dbt.adapters.zlayout.store import Store, open_store
 

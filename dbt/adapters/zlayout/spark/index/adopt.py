@@ -25,10 +25,9 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.depth import depth_of
-from dbt.adapters.zlayout.spark.files.footers import footers_found
-from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.files.written_file import depth_of
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect
 from dbt.adapters.zlayout.spark.index.data_statistics import examining
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall

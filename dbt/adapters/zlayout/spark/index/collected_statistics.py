@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, colum
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.files.footers import footers_found
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.index.freshness import NO_INDEX_ROW, ORPHAN, stale_entries
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
-from dbt.adapters.zlayout.spark.files.footers import read_footers
+from dbt.adapters.zlayout.spark.files.existing_files import read_footers
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableNam
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
-from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect
 from dbt.adapters.zlayout.spark.index.data_statistics import examining
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message

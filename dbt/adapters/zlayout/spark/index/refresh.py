@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.index.gaps import Gaps, gaps_of, news_in
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
-from dbt.adapters.zlayout.spark.files.listing import same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles

@@ -21,8 +21,7 @@ from dbt.adapters.zlayout.index.verification import different_counts, lost_files
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.files.footers import footers_found
-from dbt.adapters.zlayout.spark.files.listing import listed_files, same_files
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files
 from dbt.adapters.zlayout.spark.index.data_statistics import examining
 from dbt.adapters.zlayout.spark.index.missing import missing_files
 from dbt.adapters.zlayout.spark.snapshot.table_layout import tracked_of

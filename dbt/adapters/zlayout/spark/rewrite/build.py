@@ -12,8 +12,8 @@ from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.files.encodings import Encodings
 from dbt.adapters.zlayout.spark.files.parquet_file import (
+    Encodings,
     ParquetFile,
     ParquetSettings,
     WrittenFile,

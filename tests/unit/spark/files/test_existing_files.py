@@ -15,7 +15,7 @@ import pytest
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.statistics.column_stats import stats_type
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.spark.files.footers import footers_found, read_footers
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found, read_footers
 from dbt.adapters.zlayout.store.local import LocalStore
 
 
