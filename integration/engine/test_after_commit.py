@@ -10,7 +10,7 @@ from dbt.adapters.zlayout.adapter.materialize.materializing import until_committ
 from dbt.adapters.zlayout.errors import CommittedError, ConflictError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.commit import publish as show
-from dbt.adapters.zlayout.spark.index import refresh_table
+from dbt.adapters.zlayout.spark.index import refresh
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -106,7 +106,7 @@ def test_an_adoption_whose_version_cannot_be_published_is_done_again(spark, monk
             ZTable.adopt(spark, "z.after_foreign", managed=True)
     table = ZTable.adopt(spark, "z.after_foreign", managed=True)
     with monkeypatch.context() as patched:
-        patched.setattr(refresh_table, "catch_up", lambda *_: 1 / 0)
+        patched.setattr(refresh, "catch_up", lambda *_: 1 / 0)
         with pytest.raises(CommittedError, match="^version 1 is committed, but .*division by zero"):
             table.refresh_index()
     assert published_version(open_store(table.location)) == 1

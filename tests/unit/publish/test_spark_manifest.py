@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.publish.spark_manifest import (
     retire,
     shows,
 )
-from dbt.adapters.zlayout.spark.index.fresh import stale_files
+from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.layout.measures.measures import Clustering
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
-from dbt.adapters.zlayout.spark.index.fresh import stale_files
+from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of

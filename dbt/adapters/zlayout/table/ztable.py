@@ -24,10 +24,8 @@ from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, Past, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
-from dbt.adapters.zlayout.spark.index.fresh import stale_files
-from dbt.adapters.zlayout.spark.index.refresh import Refreshed
-from dbt.adapters.zlayout.spark.index.refresh_table import refresh_table
-from dbt.adapters.zlayout.spark.index.verify import verify_index
+from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
+from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import handed_over
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.merge_on_read import delta_plans

@@ -13,8 +13,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
-from dbt.adapters.zlayout.spark.index.collected_statistics import collect
-from dbt.adapters.zlayout.spark.index.data_statistics import examining
+from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of, table_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot

@@ -28,8 +28,7 @@ from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.files.written_file import depth_of
-from dbt.adapters.zlayout.spark.index.collected_statistics import collect
-from dbt.adapters.zlayout.spark.index.data_statistics import examining
+from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
 from dbt.adapters.zlayout.spark.schema.types import fields_of

@@ -1,37 +1,63 @@
-"""Collects statistics of existing files, from their footers if these can be trusted and from their data otherwise."""
+"""Collects statistics of existing files, from their footers if these can be trusted and from their data otherwise.
+
+Spark reads the data, so that values are what a query sees. Arrow compares them in Python workers, batch by batch,
+without sorting or shuffling rows. It takes one Spark job for each set of columns.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql import functions
 
-from dbt.adapters.zlayout.index.footers.footer import FooterStatistics, footer_statistics, footer_table
-from dbt.adapters.zlayout.index.footers.from_data import completed, open_columns
+from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_statistics, footer_table
+from dbt.adapters.zlayout.index.footers.from_data import completed, entries_of, open_columns, stats_of_values
 from dbt.adapters.zlayout.index.gaps import complete_cells
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, column_stats_table, stacked
+from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, canonical
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
-from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
+from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
+from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
-    from dbt.adapters.zlayout.spark.index.data_statistics import Seen
+    from pyspark.sql import SparkSession
+
 
 _LOG = logging.getLogger(__name__)
 # Halving finds one damaged file of a thousand in about twenty reads. If nothing can be read, it ends soon.
 _MOST_READS = 24
-
-Examine = Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], "Mapping[str, Seen]"]
-"""Reads the given columns of each file, by path, see `seen_in_data`."""
+_SEEN_SCHEMA = "statistics binary"
+_BATCH_ROWS = "65536"
+_AS_TEXT = re.compile(r"(char|varchar)\(\d+\)|string collate .*")
+Seen = Mapping[ColumnPath, ColumnFooter]
+Examine = Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], Mapping[str, Seen]]
+"""Reads columns of files: takes files and, by path, the columns to read of each. See `examining`."""
 
 
 @dataclass(frozen=True)
@@ -178,3 +204,152 @@ def _overlaid(
                 stats = cast_stats(contiguous(known.column(names[each.path])), each.type).take(rows)
                 structs[number] = pc.if_else(keep[each.path], stats, structs[number])
     return column_stats_table(paths, [each.path for each in columns], list(map(cut_bounds, structs)), examined)
+
+
+def examining(
+    spark: SparkSession,
+    store: Store,
+    schema_json: str,
+    partition_by: tuple[str, ...],
+    progress: Progress | None = None,
+) -> Examine:
+    """Returns a function that reads columns of one table's files and returns their statistics.
+
+    Args:
+        spark: The session whose cluster reads.
+        store: The table's folder.
+        schema_json: The table's columns, as Spark's JSON.
+        partition_by: The partition columns, which the files do not hold.
+        progress: Called with a line of text as the work goes on.
+    """
+    data_json, _ = split_partition_columns(schema_json, partition_by)
+    return partial(_seen_in_data, spark, store, data_json, progress)
+
+
+def _seen_in_data(
+    spark: SparkSession,
+    store: Store,
+    data_json: str,
+    progress: Progress | None,
+    files: DataFiles,
+    wanted: Mapping[str, Sequence[TrackedColumn]],
+) -> dict[str, Seen]:
+    """Reads columns of files and returns their statistics.
+
+    Args:
+        spark: The session whose cluster reads.
+        store: The table's folder.
+        data_json: The columns in the files, as Spark's JSON.
+        progress: Called with a line of text as the work goes on.
+        files: Files, which include those to read.
+        wanted: The columns to read of each file, by its path.
+
+    Returns:
+        Statistics by path and column. Files without a row are left out.
+    """
+    session = _reading_session(spark)
+    by_columns: dict[tuple[TrackedColumn, ...], list[str]] = {}
+    for path, columns in wanted.items():
+        by_columns.setdefault(tuple(columns), []).append(path)
+    found: dict[str, Seen] = {}
+    for columns, paths in by_columns.items():
+        some = files.filter(pc.is_in(files["path"], value_set=pa.array(paths, pa.string())))
+        opened = _opened(store, data_json, some)
+        uris = map(canonical, opened.file_uris())
+        path_of = dict(zip(uris, opened.files["path"].to_pylist(), strict=True))
+        names = [functions.col(".".join(map(backquoted, each.path))).alias(f"c{i}") for i, each in enumerate(columns)]
+        frame = frame_of(Catalog(session), opened).select(*names, functions.input_file_name().alias("file"))
+        reports = run(session, "statistics", progress, frame.mapInArrow(_Scan(columns).__call__, _SEEN_SCHEMA).collect)
+        if not reports:
+            continue
+        merged = _merged(pa.concat_tables([table_of(bytes(row.statistics)) for row in reports]), columns)
+        entries = [entries_of(contiguous(merged.column(f"c{i}"))) for i in range(len(columns))]
+        for uri, *row in zip(merged.column("path").to_pylist(), *entries, strict=True):
+            found[path_of[canonical(uri)]] = {each.path: entry for each, entry in zip(columns, row, strict=True)}
+    return found
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """Task spec of the scan. Its rows have the columns in this order, followed by the URI of the file."""
+
+    columns: tuple[TrackedColumn, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pieces = (piece for batch in batches for piece in self._by_file(batch))
+        for _, group in groupby(pieces, key=lambda piece: piece.column("path")[0].as_py()):
+            merged = _merged(pa.concat_tables(list(group)), self.columns)
+            yield pa.RecordBatch.from_arrays([pa.array([table_bytes(merged)], pa.binary())], names=["statistics"])
+
+    def _by_file(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        if not batch.num_rows:
+            return
+        file = batch.column(batch.num_columns - 1).dictionary_encode()
+        numbers = file.indices.to_numpy()
+        starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+        for start, end in zip(starts, np.r_[starts[1:], len(numbers)], strict=True):
+            part = batch.slice(int(start), int(end - start))
+            structs = [stats_of_values(part.column(i), each.type) for i, each in enumerate(self.columns)]
+            uri = file.dictionary.slice(int(numbers[start]), 1).cast(pa.string())
+            yield column_stats_table(uri, [each.path for each in self.columns], structs)
+
+
+def _merged(pieces: pa.Table, columns: Sequence[TrackedColumn]) -> pa.Table:
+    """Merges the rows of each file's pieces into one row per file."""
+    encoded = contiguous(pieces.column("path")).dictionary_encode()
+    groups, count = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+    structs = [merge_statistics(contiguous(pieces.column(f"c{i}")), groups, count) for i in range(len(columns))]
+    return column_stats_table(encoded.dictionary, [each.path for each in columns], structs)
+
+
+def _reading_session(spark: SparkSession) -> SparkSession:
+    """Returns a session that reads a file completely and exactly as it is stored, or fails."""
+    use_driver_python(spark)
+    session = spark.newSession()
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.parquet.int96TimestampConversion": "false",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,
+    }
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
+
+
+def _opened(store: Store, data_json: str, files: DataFiles) -> TableSnapshot:
+    # Partition values do not matter for the data. Without partitions, the files are a plain list.
+    names = [name for name in files.arrow.schema.names if name != "partition"]
+    plain = DataFiles.from_columns((), partition_values=[], **{name: contiguous(files[name]) for name in names})
+    snapshot = Snapshot(
+        version=0,
+        instant="",
+        action=Action.INDEXING,
+        operation=Operation.INDEXING.value,
+        committed_ms=0,
+        last_instant="",
+        schema_json=_by_bytes(data_json),
+        partition_by=(),
+        files=plain,
+    )
+    nothing = StoredFile("", 0, 0)
+    return TableSnapshot(Timeline(store), "", store.root_uri, snapshot, "UTC", managed=True, entry_file=nothing)
+
+
+def _by_bytes(schema_json: str) -> str:
+    """Returns the schema with every text type replaced by plain strings, which compare by their bytes."""
+    return json.dumps(_plain(json.loads(schema_json)), ensure_ascii=False)
+
+
+def _plain(kind: Any) -> Any:
+    if isinstance(kind, str):
+        return _AS_TEXT.sub("string", kind)
+    if isinstance(kind, list):
+        return [_plain(each) for each in kind]
+    if not isinstance(kind, dict):
+        return kind
+    return {key: {} if key == "metadata" else value if key == "name" else _plain(value) for key, value in kind.items()}

@@ -1,4 +1,4 @@
-"""Verifies the index against the files' footers and, if asked, against their data."""
+"""Verifies the index: whether it lists the files of the folder, and whether its cells agree with footers and data."""
 
 from __future__ import annotations
 
@@ -12,27 +12,34 @@ from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
-from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
+from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE, NO_INDEX_ROW, ORPHAN, stale_entries
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.index.verification import different_counts, lost_files, wrong_cells
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files
-from dbt.adapters.zlayout.spark.index.data_statistics import examining
-from dbt.adapters.zlayout.spark.index.missing import missing_files
+from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
+from dbt.adapters.zlayout.spark.index.collected_statistics import examining
+from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
 from dbt.adapters.zlayout.spark.snapshot.table_layout import tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import is_data_path
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 _ALL_COLUMNS = TableConfig(statistics=StatisticsConfig(1 << 30))
 Stats = Mapping[ColumnPath, pa.StructArray]
+_OTHER_MANIFEST = "Spark's manifest is missing, or lists other files than the newest version"
 
 
 def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> pa.Table:
@@ -142,3 +149,46 @@ def _struct(bounds: ColumnBounds) -> pa.StructArray:
         pa.nulls(len(bounds.minimum), pa.int64()),
     ]
     return pa.StructArray.from_arrays(fields, fields=list(stats_type(bounds.type)))
+
+
+def stale_files(opened: TableSnapshot) -> pa.Table:
+    """Returns the files about which snapshot, index and folder disagree.
+
+    Returns:
+        ``path`` string, ``reason`` string, sorted. No rows if everything is fresh.
+    """
+    store, files = opened.store, opened.snapshot.files
+    stored = [each for each in store.list("", recursive=True) if is_data_path(each.path)]
+    on_disk = pa.table(
+        {
+            "path": pa.array([each.path for each in stored], pa.string()),
+            "size_bytes": pa.array([each.size_bytes for each in stored], pa.int64()),
+        }
+    )
+
+    def row_counts(paths: Sequence[str]) -> Mapping[str, int]:
+        return {path: _row_count(store, path) for path in paths}
+
+    index_rows = TableIndex(store, opened.snapshot.index).rows()
+    if not opened.managed:
+        # Every file in an indexed table's folder is live. If no version lists a file, the index is behind.
+        found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts)
+        behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
+        return found.set_column(1, "reason", behind)
+    timeline = opened.timeline
+    lost = {each.path for each in orphans(timeline)}
+    retained = {each.path for each in stored} - lost
+    found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts, retained_paths=retained)
+    # Sessions that skip files read the log and all others the manifest. Both must agree on the newest version.
+    newest = timeline.snapshot()
+    if shows(store, newest):
+        return found
+    other = {"path": [manifest_path(newest.version)], "reason": [_OTHER_MANIFEST]}
+    return pa.concat_tables([found, pa.table(other, found.schema)])
+
+
+def _row_count(store: Store, path: str) -> int:
+    try:
+        return int(read_footers(store, [path])[0].num_rows)
+    except (OSError, pa.ArrowException):
+        return -1  # no row count equals this, so the file is reported
