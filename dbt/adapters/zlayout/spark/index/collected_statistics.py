@@ -48,7 +48,6 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
 _LOG = logging.getLogger(__name__)
 # Halving finds one damaged file of a thousand in about twenty reads. If nothing can be read, it ends soon.
 _MOST_READS = 24

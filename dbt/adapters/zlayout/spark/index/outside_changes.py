@@ -41,7 +41,6 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
 _NEXT = "move it out of the folder, or bring its rows in with a query"
 _NULLABILITY = {"nullable", "containsNull", "valueContainsNull", "metadata"}
 

@@ -46,7 +46,6 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
 _TRIES = 5
 _ROUNDS = 3
 

@@ -36,7 +36,6 @@ from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
 _ALL_COLUMNS = TableConfig(statistics=StatisticsConfig(1 << 30))
 Stats = Mapping[ColumnPath, pa.StructArray]
 _OTHER_MANIFEST = "Spark's manifest is missing, or lists other files than the newest version"

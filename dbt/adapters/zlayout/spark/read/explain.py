@@ -1,4 +1,9 @@
-"""Explains what a query would read: Spark plans it, and each scan's filters are pruned as they are at run time."""
+"""Explains what a query would read: Spark plans it, and each scan's filters are pruned as they are at run time.
+
+It also finds joins with a small side and says what the values of that side would skip. Spark uses them for partition
+columns only (dynamic partition pruning) and never passes them to a file index. ``zlayout_prune_by`` writes them into
+the query.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,8 @@ from py4j.protocol import Py4JError
 
 from dbt.adapters.zlayout.predicate.expr import Constant
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.jvm.scala import members
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, ZlayoutFileIndex
-from dbt.adapters.zlayout.spark.read.join_sides import JoinSide, join_sides, values_as_filter
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -24,6 +28,11 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 _FILTER = "org.apache.spark.sql.execution.FilterExec"
+_MOST_BYTES = 10 << 20
+"""The default of ``spark.sql.autoBroadcastJoinThreshold``. Sides that Spark estimates to be larger are ignored."""
+# For each join type, the sides whose rows survive only if the other side has their key.
+_FILTERED = {"inner": ("left", "right"), "leftsemi": ("left",), "leftouter": ("right",), "rightouter": ("left",)}
+_PASSED_THROUGH = ("Project", "Filter", "SubqueryAlias")
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
     catalog = Catalog(spark)
     found = []
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
-    sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
+    sides = [side for plan in _plans(logical) for side in _join_sides(catalog.jvm, plan)]
     for scan, condition in _scans(catalog, logical):
         name, index = _index_of(catalog, scan)
         if index is None:
@@ -101,7 +110,7 @@ def nothing_matches(name: TableName, opened: TableSnapshot) -> ExplainedScan:
 
 
 def _joins(
-    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[JoinSide]
+    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[_JoinSide]
 ) -> Iterator[ExplainedJoin]:
     columns = {int(each.exprId().id()): each for each in members(scan.output())}
     dynamic = any(_is_dynamic(each) for each in members(scan.partitionFilters()))
@@ -110,7 +119,7 @@ def _joins(
         if column is None:
             continue
         try:
-            values, condition = values_as_filter(catalog.jvm, catalog.spark._jsparkSession, side, column)
+            values, condition = _values_as_filter(catalog.jvm, catalog.spark._jsparkSession, side, column)
         except Py4JError:  # a side that fails is left out of the explanation
             _LOG.warning("the values of %s could not be had", side.text, exc_info=True)
             continue
@@ -123,6 +132,91 @@ def _joins(
             skips=int((filters.plan.candidates & ~kept).sum()),
             by_partition=dynamic and name in index.opened.partition_columns,
         )
+
+
+@dataclass(frozen=True)
+class _JoinSide:
+    """One key of a join.
+
+    Attributes:
+        column_id: Spark's id of the joined column.
+        text: The key of the other side as SQL, for display.
+        key: The same key as a Catalyst expression.
+        plan: The other side (logical plan).
+    """
+
+    column_id: int
+    text: str
+    key: Any
+    plan: Any
+
+
+def _join_sides(jvm: Jvm, logical: Any) -> Iterator[_JoinSide]:
+    """Yields the keys of all joins of an optimized plan that have a small other side.
+
+    Only columns that reach the join from a relation through projections, filters and inner joins count: no other node
+    in between may depend on the rows that the join drops.
+    """
+    extract = jvm.companion("org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
+    for join in _nodes(logical, "Join"):
+        found = extract.unapply(join)
+        filtered = _FILTERED.get(str(join.joinType().sql()).replace(" ", "").lower(), ())
+        if not found.isDefined() or not filtered:
+            continue
+        keys = {"left": found.get()._2(), "right": found.get()._3()}
+        for side in filtered:
+            other = "right" if side == "left" else "left"
+            plan = getattr(join, other)()
+            if int(plan.stats().sizeInBytes()) > _MOST_BYTES:
+                continue
+            reached = _reached(getattr(join, side)())
+            for column, key in zip(members(keys[side]), members(keys[other]), strict=True):
+                if str(column.nodeName()) == "AttributeReference" and int(column.exprId().id()) in reached:
+                    yield _JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
+
+
+def _values_as_filter(jvm: Jvm, session: Any, side: _JoinSide, column: Any) -> tuple[int, Any]:
+    """Runs the small side of a join and turns its keys into a condition.
+
+    Args:
+        jvm: The driver's JVM.
+        session: The session (Py4J object).
+        side: The join's other side.
+        column: The joined column (Catalyst attribute).
+
+    Returns:
+        The number of distinct values, and the condition that the column equals one of them (Catalyst expression).
+    """
+    expressions = jvm.catalyst.expressions
+    collected = expressions.aggregate.CollectSet(side.key).toAggregateExpression()
+    identity = jvm.companion("org.apache.spark.sql.catalyst.expressions.NamedExpression").newExprId()
+    named = expressions.Alias(collected, "key_values", identity, jvm.seq([]), jvm.none(), jvm.seq([]))
+    query = jvm.case_class(
+        "org.apache.spark.sql.catalyst.plans.logical.Aggregate", [jvm.seq([]), jvm.seq([named]), side.plan]
+    )
+    state = session.sessionState()
+    plan = state.executePlan(query, getattr(state, "executePlan$default$2")()).executedPlan()
+    array = plan.executeCollect()[0].getArray(0)
+    found = jvm.root.java.util.Arrays.asList(array.toObjectArray(side.key.dataType()))
+    return int(array.numElements()), expressions.InSet(column, jvm.seq_of(found).toSet())
+
+
+def _nodes(plan: Any, name: str) -> Iterator[Any]:
+    if str(plan.nodeName()) == name:
+        yield plan
+    for child in members(plan.children()):
+        yield from _nodes(child, name)
+
+
+def _reached(plan: Any) -> set[int]:
+    """Returns the ids of the relation columns that reach a plan through projections, filters and inner joins only."""
+    name = str(plan.nodeName())
+    if str(plan.getClass().getSimpleName()) == "LogicalRelation":
+        return {int(each.exprId().id()) for each in members(plan.output())}
+    inner = name == "Join" and str(plan.joinType().sql()) == "INNER"
+    if name not in _PASSED_THROUGH and not inner:
+        return set()
+    return {each for child in members(plan.children()) for each in _reached(child)}
 
 
 def _plans(logical: Any) -> list[Any]:

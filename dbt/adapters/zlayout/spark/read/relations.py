@@ -13,8 +13,12 @@ from pyspark.sql import Column, DataFrame
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
-from dbt.adapters.zlayout.spark.read.file_index import SnapshotFileIndex, SomeFilesIndex, ZlayoutFileIndex
-from dbt.adapters.zlayout.spark.read.indexed_file_index import IndexedFileIndex
+from dbt.adapters.zlayout.spark.read.file_index import (
+    IndexedFileIndex,
+    SnapshotFileIndex,
+    SomeFilesIndex,
+    ZlayoutFileIndex,
+)
 from dbt.adapters.zlayout.spark.schema.log_columns import FILE
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
