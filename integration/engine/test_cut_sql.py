@@ -5,7 +5,7 @@ import pytest
 from test_write_and_read import ALL_TYPES, KEYS
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.spark.rewrite.cut_sql import numbers_sql
+from dbt.adapters.zlayout.spark.rewrite.spark_rows import numbers_sql
 from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, StageTask
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_of
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema

@@ -3,8 +3,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.rewrite.stage import StageTask
-from dbt.adapters.zlayout.spark.rewrite.staged import Staged
+from dbt.adapters.zlayout.spark.rewrite.stage import Staged, StageTask
 
 SCHEMA = pa.schema([("id", pa.int64())])
 

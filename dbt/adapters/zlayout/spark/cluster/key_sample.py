@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.rewrite.file_writer import needs_spark, parquet_settings
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample, key_sample_of_files
-from dbt.adapters.zlayout.spark.rewrite.staged import Staged
+from dbt.adapters.zlayout.spark.rewrite.stage import Staged
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 
 

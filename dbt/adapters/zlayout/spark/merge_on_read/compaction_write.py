@@ -26,10 +26,9 @@ from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.merge_on_read.slice_merge import SliceMerge, tells_apart
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file
-from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import LogBuild, log_build
-from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
 from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout

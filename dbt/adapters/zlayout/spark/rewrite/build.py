@@ -1,10 +1,14 @@
-"""The reduce side of a rewrite: turns blobs, which arrive in the order of a file's leaves, into row groups."""
+"""The reduce side of a rewrite: turns blobs, which arrive in the order of a file's leaves, into row groups.
+
+Tasks that write files report each one, see `written_files`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,10 +25,14 @@ from dbt.adapters.zlayout.spark.files.parquet_file import (
     ordered_by,
     with_nan,
 )
-from dbt.adapters.zlayout.spark.files.written_file import FileReport, Tracking
+from dbt.adapters.zlayout.spark.files.written_file import REPORT_SCHEMA, FileReport, Tracking
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, new_group, scratch_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _ROW_GROUP_BYTES = 128 << 20
 _OVERSIZE = 1.5
@@ -104,6 +112,29 @@ class BuildTask:
         finally:
             if writer is not None:
                 writer.discard()
+
+
+def written_files(
+    spark: SparkSession,
+    phase: str,
+    progress: Progress | None,
+    frame: DataFrame,
+    write: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+) -> tuple[FileReport, ...]:
+    """Has each task write the rows of its partition.
+
+    Args:
+        spark: The session.
+        phase: As for `run`.
+        progress: As for `run`.
+        frame: The rows.
+        write: The work of a task: takes rows and yields a report of each file.
+
+    Returns:
+        The reports of all tasks.
+    """
+    reports = frame.mapInArrow(write, REPORT_SCHEMA)
+    return tuple(FileReport.of_row(row) for row in run(spark, phase, progress, reports.collect))
 
 
 class _Writer:

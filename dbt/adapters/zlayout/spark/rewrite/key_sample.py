@@ -13,13 +13,10 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, rewrite_session, run
-from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, StageTask
-from dbt.adapters.zlayout.spark.rewrite.staged import Staged
+from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Staged, StageTask, sample_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_SAMPLE_ROWS = 1 << 18
 
 
 def key_sample(
@@ -102,7 +99,7 @@ def _stage(
         folder="",
         keys=keys,
         partition_by=partition_by,
-        sample_rows=max(1024, _SAMPLE_ROWS // tasks),
+        sample_rows=sample_rows(tasks),
         settings=settings,
         target_file_bytes=target_file_bytes,
         keeps_rows=False,

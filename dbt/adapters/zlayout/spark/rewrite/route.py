@@ -1,4 +1,7 @@
-"""The map side of a rewrite: assigns rows to leaves and sends them as compressed Arrow blobs, never as JVM rows."""
+"""The map side of a rewrite: assigns rows to leaves and sends them as compressed Arrow blobs, never as JVM rows.
+
+The int of a slot sends a blob to its reduce task through Spark's hash partitioning.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ ROUTED_SCHEMA = "slot int, part string, file int, share int, leaf int, blob bina
 _FLUSH_BYTES = 96 << 20
 _BLOB_BYTES = 4 << 20
 _MOST_PIECES = 1 << 10
+_SEED = 42
 
 
 @dataclass(frozen=True)
@@ -216,3 +220,47 @@ def staged_batches(root_uri: str, paths: Iterable[str]) -> Iterator[pa.RecordBat
         with source, pa.ipc.open_file(source) as reader:
             for number in range(reader.num_record_batches):
                 yield reader.get_batch(number)
+
+
+def slot_keys(partitions: int) -> np.ndarray:
+    """Returns, for each partition number, an int that Spark's hash partitioning over ``partitions`` sends there.
+
+    Source: ``HashPartitioning`` is ``pmod(murmur3(key, seed 42), partitions)`` (``Murmur3_x86_32.hashInt``). Spark 4.1
+    has ``repartitionById`` for this. Earlier versions do not.
+
+    Returns:
+        int32[partitions]. ``keys[p]`` goes to partition ``p``.
+    """
+    keys = np.full(partitions, -1, dtype=np.int64)
+    start, step = 0, max(64, 8 * partitions)
+    while (keys < 0).any():
+        candidates = np.arange(start, start + step, dtype=np.int32)
+        landed = np.mod(murmur3_of_ints(candidates).astype(np.int64), partitions)
+        first, where = np.unique(landed, return_index=True)
+        open_ = keys[first] < 0
+        keys[first[open_]] = candidates[where[open_]]
+        start += step
+    return keys.astype(np.int32)
+
+
+def murmur3_of_ints(values: np.ndarray) -> np.ndarray:
+    """Returns Spark's hash of ints.
+
+    Args:
+        values: int32[n].
+
+    Returns:
+        int32[n].
+    """
+    with np.errstate(over="ignore"):
+        mixed = values.astype(np.int32).view(np.uint32) * np.uint32(0xCC9E2D51)
+        mixed = _rotated(mixed, 15) * np.uint32(0x1B873593)
+        state = _rotated(np.uint32(_SEED) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        state ^= np.uint32(4)
+        state = (state ^ (state >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+        state = (state ^ (state >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+        return (state ^ (state >> np.uint32(16))).view(np.int32)
+
+
+def _rotated(values: np.ndarray, bits: int) -> np.ndarray:
+    return (values << np.uint32(bits)) | (values >> np.uint32(32 - bits))

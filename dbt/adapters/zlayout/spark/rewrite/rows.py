@@ -16,12 +16,16 @@ from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, handed_over, rewrite_session, run
-from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
-from dbt.adapters.zlayout.spark.rewrite.route import ROUTED_SCHEMA, InOrder, RouteTask, by_partition, staged_batches
-from dbt.adapters.zlayout.spark.rewrite.slots import slot_keys
-from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, StageTask, put_staged
-from dbt.adapters.zlayout.spark.rewrite.staged import Staged, model_of
-from dbt.adapters.zlayout.spark.rewrite.write_tasks import written_files
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
+from dbt.adapters.zlayout.spark.rewrite.route import (
+    ROUTED_SCHEMA,
+    InOrder,
+    RouteTask,
+    by_partition,
+    slot_keys,
+    staged_batches,
+)
+from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Staged, StageTask, model_of, put_staged, sample_rows
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
 from dbt.adapters.zlayout.store import open_store
 
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ONE_TASK_BYTES = 128 << 20
-_SAMPLE_ROWS = 1 << 18
 _MOST_SLOTS = 4096
 
 
@@ -117,14 +120,14 @@ class RowWriter:
         return Written(files, cuts.to_bytes(), 1, self._phases)
 
     def _stage(self, frame: DataFrame) -> Staged:
-        sample_rows = max(1024, _SAMPLE_ROWS // max(2, int(self.spark.sparkContext.defaultParallelism)))
+        tasks = max(2, int(self.spark.sparkContext.defaultParallelism))
         stage = StageTask(
             self.schema,
             self.build.root_uri,
             self.staging,
             self.build.keys,
             self.build.partition_by,
-            sample_rows if self.build.keys else 0,
+            sample_rows(tasks) if self.build.keys else 0,
             self.build.settings,
             self.build.target_file_bytes,
         )

@@ -1,15 +1,23 @@
-"""Writes clustered files with Spark's own writer, for types that Arrow lacks or if Python workers cannot write."""
+"""Writes clustered files with Spark's own writer, for types that Arrow lacks or if Python workers cannot write.
+
+The rows never leave the JVM: the cuts of the curve become a SQL expression.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+from pyspark.sql import functions
 
-from dbt.adapters.zlayout.curve.cuts import Sizing
+from dbt.adapters.zlayout.curve.cuts import Sizing, Tree
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
@@ -20,23 +28,22 @@ from dbt.adapters.zlayout.spark.files.write_summary import Timed
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, handed_over, run, writing_session
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
-from dbt.adapters.zlayout.spark.rewrite.cut_sql import numbers_sql, partition_sql
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
-from dbt.adapters.zlayout.spark.rewrite.staged import model_of
+from dbt.adapters.zlayout.spark.rewrite.stage import model_of
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, is_data_path, new_group
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-from pyspark.sql import functions
-
 _FILE, _LEAF = "__zl_file", "__zl_leaf"
 _MOST_LEAVES_IN_SQL = 512
 # Without this option of `DataSource`, Spark would treat a bracket in a table's path as a pattern.
 GLOB = "__globPaths__"
 _BIG_ROW_GROUP_BYTES = 16 << 20
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, as TIMESTAMP_NTZ is
 
 
 @dataclass
@@ -148,7 +155,7 @@ class SparkRowWriter:
             numbers = np.arange(tree.leaf_count, dtype=np.int32) if leaves else tree.file_of_leaf
             texts.append(numbers_sql(model, tree, keys, self.key_types, numbers))
         own = dict(zip(model.partition_trees, texts[1:], strict=False)) if len(trees) > 1 else {}
-        return partition_sql([backquoted(name) for name in self.build.partition_by], own, texts[0])
+        return _partition_sql([backquoted(name) for name in self.build.partition_by], own, texts[0])
 
     def _output(self, parted: DataFrame, sizing: Sizing) -> Any:
         group_bytes = max(1 << 20, min(_BIG_ROW_GROUP_BYTES, self.build.target_file_bytes // 8))
@@ -188,3 +195,95 @@ class SparkRowWriter:
 
 def _path_sql(path: ColumnPath) -> str:
     return ".".join(backquoted(name) for name in path)
+
+
+def numbers_sql(
+    model: CurveModel, tree: Tree, keys: Sequence[str], types: Sequence[pa.DataType], values: npt.NDArray[np.int32]
+) -> str:
+    """Returns an expression that gives each row a number, by the leaf that it falls into.
+
+    Args:
+        model: The curve. The tree's thresholds are ranks among its boundaries.
+        tree: The cuts.
+        keys: SQL of each key.
+        types: Arrow type of each key.
+        values: int32[leaves], the number of each leaf.
+    """
+
+    def walk(reference: int) -> str:
+        if reference < 0:
+            return str(int(values[-1 - reference]))
+        column, threshold = int(tree.column[reference]), int(tree.threshold[reference])
+        left, right = walk(int(tree.left[reference])), walk(int(tree.right[reference]))
+        if left == right:
+            return left
+        below = _below(keys[column], types[column], model.boundaries[column].values, threshold)
+        return f"CASE WHEN {below} THEN {left} ELSE {right} END"
+
+    return walk(0 if len(tree.column) else -1)
+
+
+def _partition_sql(columns: Sequence[str], by_partition: Mapping[tuple[str | None, ...], str], default: str) -> str:
+    """Returns an expression that selects the expression of a row's partition.
+
+    Args:
+        columns: SQL of the partition columns.
+        by_partition: Expression of each partition, by the text of its values.
+        default: Expression for all other partitions.
+    """
+    cases = []
+    for key, expression in by_partition.items():
+        tests = [
+            f"{column} IS NULL" if text is None else f"CAST({column} AS STRING) = {string_literal(text)}"
+            for column, text in zip(columns, key, strict=True)
+        ]
+        cases.append(f"WHEN {' AND '.join(tests)} THEN {expression}")
+    return f"CASE {' '.join(cases)} ELSE {default} END" if cases else default
+
+
+def _below(key: str, kind: pa.DataType, boundaries: npt.NDArray[Any], rank: int) -> str:
+    """Returns a condition that the rank of a key is below a rank. Null has rank 0, and values start at 1."""
+    if rank <= 1:
+        return f"{key} IS NULL" if rank == 1 else "FALSE"
+    if rank - 2 >= len(boundaries):
+        return "TRUE"
+    boundary = boundaries[rank - 2]
+    return f"({key} IS NULL OR {_comparable_sql(key, kind)} < {_literal(boundary, kind)})"
+
+
+def _comparable_sql(key: str, kind: pa.DataType) -> str:
+    if pa.types.is_string(kind):
+        return f"CAST({key} AS BINARY)"
+    return f"CAST({key} AS INT)" if pa.types.is_boolean(kind) else key
+
+
+def _literal(boundary: Any, kind: pa.DataType) -> str:
+    """Returns a boundary as a SQL literal, from its comparable form of ``curve.keys``."""
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return f"X'{bytes(boundary).hex()}'"
+    if pa.types.is_decimal(kind):
+        unscaled = int(boundary) if kind.precision <= 18 else _unbiased(bytes(boundary))
+        text = format(Decimal(unscaled).scaleb(-kind.scale), "f")
+        return f"CAST('{text}' AS DECIMAL({kind.precision}, {kind.scale}))"
+    return _number_literal(int(boundary), kind)
+
+
+def _number_literal(number: int, kind: pa.DataType) -> str:
+    if pa.types.is_floating(kind):
+        return f"DOUBLE('{_double(number)!r}')"
+    if pa.types.is_date32(kind):
+        return f"DATE '{date.fromordinal(date(1970, 1, 1).toordinal() + number).isoformat()}'"
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return f"TIMESTAMP_MICROS({number})"
+    if pa.types.is_timestamp(kind):
+        return f"TIMESTAMP_NTZ '{(_EPOCH + timedelta(microseconds=number)).isoformat(sep=' ')}'"
+    return f"{number}L" if kind == pa.int64() else str(number)
+
+
+def _unbiased(packed: bytes) -> int:
+    return int.from_bytes(packed.ljust(16, b"\0"), "big") - (1 << 127)
+
+
+def _double(ordered: int) -> float:
+    bits = np.int64(ordered) if ordered >= 0 else np.int64(ordered) ^ np.int64(0x7FFFFFFFFFFFFFFF)
+    return float(np.array([bits]).view(np.float64)[0])

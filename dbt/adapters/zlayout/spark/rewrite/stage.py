@@ -1,22 +1,26 @@
 """Staging: runs the model's query once, writes its rows to Arrow files and returns a sample of their keys.
 
-A task with few rows returns them inline in its answer instead, so that a small model is not written twice.
+A task with few rows returns them inline in its answer instead, so that a small model is not written twice. A curve is
+built from the sample of all tasks.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings, encoded_bytes_per_row
-from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_bytes, typed
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
+from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_bytes, table_of, typed
 from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.timeline.files.naming import scratch_name, staged_under
 
@@ -24,11 +28,11 @@ RESULT_SCHEMA = (
     "path string, rows long, arrow_bytes long, bytes_per_row double, inline binary, "
     "sample binary, sampled_from long, partitions string"
 )
-
 _INLINE_BYTES = 64 << 10
 _FILE_BYTES = 64 << 20
 _BATCH_BYTES = 4 << 20
 _MEASURED_ROWS = 50_000
+_SAMPLE_ROWS = 1 << 18
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -42,7 +46,7 @@ class StageTask:
         folder: The staging folder, relative to the table's folder.
         keys: Clustering keys, for the sample.
         partition_by: Names of the partition columns.
-        sample_rows: Most rows that a task samples.
+        sample_rows: Most rows that a task samples, see `sample_rows`.
         settings: How files will be written, to measure the bytes of a row.
         target_file_bytes: Target size of a file, also to measure the bytes of a row.
         keeps_rows: Whether to stage the rows. Otherwise only the sample and the counts are returned.
@@ -136,6 +140,11 @@ class StageTask:
             counts[key] = counts.get(key, 0) + rows
 
 
+def sample_rows(tasks: int) -> int:
+    """Returns how many rows each of several tasks samples."""
+    return max(1024, _SAMPLE_ROWS // tasks)
+
+
 @dataclass
 class _Sample:
     """A uniform sample of bounded size: the rows with the smallest random numbers."""
@@ -215,3 +224,98 @@ def _answer(
         "partitions": pa.array([json.dumps([[*key, n] for key, n in counts.items()]) if counts else None], pa.string()),
     }
     return pa.RecordBatch.from_pydict(values)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The combined answers of all staging tasks.
+
+    Attributes:
+        paths: Paths of the staged files.
+        path_rows: Number of rows in each staged file.
+        inline: Rows that came inline with the answers.
+        rows: Total number of rows.
+        arrow_bytes: Size of the rows in memory.
+        bytes_per_row: Measured bytes of a row in a file. None if nothing was measured.
+        samples: Samples, each with the number of rows that it was drawn from.
+        rows_by_partition: Number of rows in each partition.
+    """
+
+    paths: tuple[str, ...]
+    path_rows: tuple[int, ...]
+    inline: tuple[pa.Table, ...]
+    rows: int
+    arrow_bytes: int
+    bytes_per_row: float | None
+    samples: tuple[tuple[int, pa.Table], ...]
+    rows_by_partition: Mapping[PartitionKey, int]
+
+    @classmethod
+    def of(cls, answers: Iterable[Any]) -> Staged:
+        """Combines answers, which are rows of ``RESULT_SCHEMA``."""
+        answers = list(answers)
+        counts: dict[PartitionKey, int] = {}
+        for answer in answers:
+            for *key, rows in json.loads(answer.partitions or "[]"):
+                known = tuple(value or None for value in key)
+                counts[known] = counts.get(known, 0) + rows
+        measured = [(answer.rows, answer.bytes_per_row) for answer in answers if answer.bytes_per_row is not None]
+        weight = sum(rows for rows, _ in measured)
+        return cls(
+            paths=tuple(answer.path for answer in answers if answer.path),
+            path_rows=tuple(answer.rows for answer in answers if answer.path),
+            inline=tuple(table_of(bytes(answer.inline)) for answer in answers if answer.inline),
+            rows=sum(answer.rows for answer in answers),
+            arrow_bytes=sum(answer.arrow_bytes for answer in answers),
+            bytes_per_row=sum(rows * each for rows, each in measured) / weight if weight else None,
+            samples=tuple((answer.sampled_from, table_of(bytes(answer.sample))) for answer in answers if answer.sample),
+            rows_by_partition=counts,
+        )
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in a file or, if that was not measured, in memory."""
+        return self.bytes_per_row or self.arrow_bytes / max(1, self.rows)
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """The share of staged rows that come before each staged file, from 0 to below 1."""
+        before = np.cumsum([0, *self.path_rows])
+        return tuple((before[:-1] / max(1, before[-1])).tolist())
+
+    def uniform_sample(self) -> pa.Table:
+        """Returns the tasks' samples, thinned so that every row has the same chance to be in the result."""
+        share = min(table.num_rows / max(1, rows) for rows, table in self.samples)
+        rng = np.random.default_rng()
+        thinned = []
+        for rows, table in self.samples:
+            wanted = min(table.num_rows, round(share * rows))
+            thinned.append(table.take(pa.array(np.sort(rng.choice(table.num_rows, wanted, replace=False)))))
+        return pa.concat_tables(thinned)
+
+    def key_sample(self, partition_columns: int) -> tuple[pa.Table, list[PartitionKey] | None]:
+        """Returns the uniform sample of the keys, and each row's partition or None without partition columns."""
+        sample = self.uniform_sample()
+        if not partition_columns:
+            return sample, None
+        names = [f"p{number}" for number in range(partition_columns)]
+        texts = zip(*(sample.column(name).to_pylist() for name in names), strict=True)
+        return sample.drop_columns(names), [tuple(value or None for value in key) for key in texts]
+
+
+def model_of(
+    staged: Staged, build: BuildTask, curve: str, row_group_rows: int | None, along: CurveModel | None = None
+) -> CurveModel:
+    """Builds a curve with cuts for staged rows from their sample. If ``along`` is given, it keeps those boundaries."""
+    sample, keys = staged.key_sample(len(build.partition_by))
+    return CurveModel.build(
+        sample,
+        build.keys,
+        curve,
+        total_rows=staged.rows,
+        bytes_per_row=staged.row_bytes,
+        target_file_bytes=build.target_file_bytes,
+        row_group_rows=row_group_rows,
+        partition_keys=keys,
+        along=along,
+    )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dbt.adapters.zlayout.spark.rewrite.slots import murmur3_of_ints, slot_keys
+from dbt.adapters.zlayout.spark.rewrite.route import murmur3_of_ints, slot_keys
 
 
 def test_the_hash_is_sparks():
