@@ -18,6 +18,8 @@ from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path, new_group
 
+# This option of `DataSource` must be false, or Spark treats a bracket in a path as a pattern.
+GLOB = "__globPaths__"
 # A file that is rewritten with the same length within one tick of its store's clock looks unchanged.
 _LOCAL_TICK_MS = 20
 _REMOTE_TICK_MS = 2_000

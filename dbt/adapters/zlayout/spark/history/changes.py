@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to, holds
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
-from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
+from dbt.adapters.zlayout.spark.snapshot.table_layout import merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import Commit

@@ -21,12 +21,11 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableNam
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
-from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import GLOB, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect, examining
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
-from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read
 from dbt.adapters.zlayout.spark.schema.types import fields_of, split_partition_columns
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, merges_on_read, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -199,8 +198,8 @@ def _check_partitions(name: TableName, files: DataFiles, base: Snapshot) -> None
 def _check_columns(spark: SparkSession, name: TableName, path: str, uri: str, base: Snapshot) -> None:
     """Checks that a file has the table's columns, by name and type, in any order."""
     try:
-        # Otherwise Spark would read the path as a pattern, and folders as partition columns.
-        reader = spark.read.option("__globPaths__", "false").option("recursiveFileLookup", "true")
+        # Otherwise Spark would read folders as partition columns.
+        reader = spark.read.option(GLOB, False).option("recursiveFileLookup", True)
         found = _types(json.loads(reader.parquet(uri).schema.json())["fields"])
     except Exception as error:
         raise UnsupportedError(f"{name}: {path} cannot be read: {short_message(error)}; {_NEXT}") from error

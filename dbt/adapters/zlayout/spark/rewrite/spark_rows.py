@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.files.existing_files import read_footers
+from dbt.adapters.zlayout.spark.files.existing_files import GLOB, read_footers
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, handed_over, run, writing_session
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 _FILE, _LEAF = "__zl_file", "__zl_leaf"
 _MOST_LEAVES_IN_SQL = 512
-# Without this option of `DataSource`, Spark would treat a bracket in a table's path as a pattern.
-GLOB = "__globPaths__"
 _BIG_ROW_GROUP_BYTES = 16 << 20
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, as TIMESTAMP_NTZ is
 

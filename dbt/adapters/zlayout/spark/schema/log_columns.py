@@ -1,20 +1,19 @@
-"""The additional columns of a merge-on-read table: what a log record does, and when it was written."""
+"""Columns besides the user's: the log columns of a merge-on-read table, and temporary columns, which are not stored."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 
-# Temporary columns of rows, which are never stored: their file, and its file group.
+# Temporary columns: the file of a row, and the file group of that file.
 FILE, GROUP = "__zl_file", "__zl_group"
 # Temporary column: true for a row of a change feed that deletes the row with its key.
 DELETED = "__zl_deleted"
 
-LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
+_LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
 
 
 def new_group_of(part: str) -> str:
@@ -28,16 +27,8 @@ def new_group_of(part: str) -> str:
 
 def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> str:
     """Returns the columns of base and log files together: the user's columns, log columns, partition columns."""
-    fields = [each for each in json.loads(schema_json)["fields"] if each["name"] not in LOG_COLUMNS]
+    fields = [each for each in json.loads(schema_json)["fields"] if each["name"] not in _LOG_COLUMNS]
     data = [each for each in fields if each["name"] not in partition_by]
     folders = [each for each in fields if each["name"] in partition_by]
-    return json.dumps({"type": "struct", "fields": [*data, *_fields(), *folders]}, ensure_ascii=False)
-
-
-def merges_on_read(layout: Mapping[str, Any]) -> bool:
-    """Whether a version's layout belongs to a merge-on-read table."""
-    return bool(layout.get("table_type"))
-
-
-def _fields() -> list[dict[str, Any]]:
-    return [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in LOG_COLUMNS.items()]
+    log_fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _LOG_COLUMNS.items()]
+    return json.dumps({"type": "struct", "fields": [*data, *log_fields, *folders]}, ensure_ascii=False)

@@ -121,6 +121,11 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
     return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
 
 
+def merges_on_read(layout: Mapping[str, Any]) -> bool:
+    """Whether a version's layout belongs to a merge-on-read table."""
+    return bool(layout.get("table_type"))
+
+
 def config_of(snapshot: Snapshot) -> TableConfig:
     """Returns the settings that a version was written with. Settings that it does not store have their defaults.
 

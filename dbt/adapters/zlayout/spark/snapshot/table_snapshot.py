@@ -24,8 +24,9 @@ from dbt.adapters.zlayout.pruning.scan import (
     report_scan,
 )
 from dbt.adapters.zlayout.publish.spark_manifest import check_log_not_lost
-from dbt.adapters.zlayout.spark.schema.log_columns import merges_on_read, with_log_columns
+from dbt.adapters.zlayout.spark.schema.log_columns import with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import fields_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import merges_on_read
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import log_path

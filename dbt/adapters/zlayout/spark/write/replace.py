@@ -28,6 +28,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.files.existing_files import GLOB
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.files.written_file import FileReport, depth_of, drift_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
@@ -36,7 +37,6 @@ from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
-from dbt.adapters.zlayout.spark.rewrite.spark_rows import GLOB
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
