@@ -109,13 +109,13 @@ def adopt_table(
         )
     if not managed:
         collected = collected.only(same_files(collected.files, listed_files(store, entry.partition_by)))
-    counted, statistics = collected.files, collected.column_stats
-    depth = round(depth_of(statistics, keys, [each.partition for each in counted]), 4)
+    adopted, statistics = collected.files, collected.column_stats
+    depth = round(depth_of(statistics, keys, [each.partition for each in adopted]), 4)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
         layout = stored_settings(config)
-        summary = {"rows": counted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
+        summary = {"rows": adopted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
         change = Change(
-            adds=counted,
+            adds=adopted,
             schema_json=entry.schema_json,
             partition_by=entry.partition_by,
             layout=layout,
@@ -137,7 +137,7 @@ def adopt_table(
         version=commit.version,
         instant=commit.instant,
         operation="adopt",
-        rows=counted.total_rows,
+        rows=adopted.total_rows,
         files_added=len(commit.adds),
         files_removed=0,
         bytes_added=commit.adds.total_bytes,

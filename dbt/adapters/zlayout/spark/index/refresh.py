@@ -246,7 +246,7 @@ class Refresh:
         if work.is_none:
             return Refreshed(work.snapshot.version)
         with Transaction.begin(self.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
-            self._check_whose()
+            self._check_not_taken_over()
             work, collected = self._caught_up()
             unchanged = collected.only(self._is_unchanged(collected.files))
             is_new = pc.is_in(unchanged.files["path"], value_set=work.new_paths)
@@ -285,7 +285,7 @@ class Refresh:
             commit = transaction.commit(change, index=partial(self._index, work.snapshot.version, update))
         return replace(done, version=commit.version)
 
-    def _check_whose(self) -> None:
+    def _check_not_taken_over(self) -> None:
         table_file = read_table_file(self.timeline.store)
         if self.goal.listed is not None and table_file is not None and table_file.level is Level.MANAGED:
             raise ConflictError(f"{table_file.name} was taken under management meanwhile; open it again")

@@ -117,11 +117,11 @@ def _columns(opened: TableSnapshot, known: pa.Table) -> Sequence[TrackedColumn]:
 
 def _wrong_partitions(opened: TableSnapshot, columns: Sequence[TrackedColumn], found: Stats) -> pa.Table:
     files = opened.snapshot.files
-    said = opened.index.partition_statistics(files, [each.path for each in columns])
-    partition, count = said.partition_of_file, len(said.statistics.row_count)
+    stated = opened.index.partition_statistics(files, [each.path for each in columns])
+    partition, count = stated.partition_of_file, len(stated.statistics.row_count)
     stored, merged = {}, {}
     for each in columns:
-        bounds = said.statistics.column(each.path)
+        bounds = stated.statistics.column(each.path)
         if bounds is not None:
             stored[each.path] = cast_stats(_struct(bounds), each.type)
             merged[each.path] = merge_statistics(found[each.path], partition, count)

@@ -121,7 +121,7 @@ def _joins(
         try:
             values, condition = _values_as_filter(catalog.jvm, catalog.spark._jsparkSession, side, column)
         except Py4JError:  # a side that fails is left out of the explanation
-            _LOG.warning("the values of %s could not be had", side.text, exc_info=True)
+            _LOG.warning("cannot compute the values of %s", side.text, exc_info=True)
             continue
         kept = index.opened.scan(index.predicate(catalog.jvm.seq([condition]))).candidates
         name = str(column.name())
