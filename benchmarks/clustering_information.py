@@ -23,7 +23,7 @@ from planning import CITY, DAY, KEY, RATE, START_MS, column_stats, files_of, mil
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.measures.measures import Clustering
 from dbt.adapters.zlayout.predicate.expr import Column
-from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
+from dbt.adapters.zlayout.spark.cluster.survey import measure_table
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore

@@ -12,7 +12,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.layout.measures.measures import Clustering
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
-from dbt.adapters.zlayout.spark.cluster.measure_table import measure_table
+from dbt.adapters.zlayout.spark.cluster.survey import measure_table
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information
