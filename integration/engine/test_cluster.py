@@ -12,8 +12,7 @@ from test_modify import EVERY_TYPE, files_of
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.cluster import group_writer as cluster_write
-from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
-from dbt.adapters.zlayout.spark.files.checksum import check_same_rows
+from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter, check_same_rows
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.spark.cluster.pool import Batch, ended_batches
+from dbt.adapters.zlayout.spark.cluster.group_writer import Batch, ended_batches
 
 
 class Transaction:

@@ -20,9 +20,8 @@ from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGrou
 from dbt.adapters.zlayout.layout.plans.file_groups import FileGroup
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter, WrittenGroup
+from dbt.adapters.zlayout.spark.cluster.group_writer import Batch, GroupWriter, WrittenGroup, ended_batches
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Planner
-from dbt.adapters.zlayout.spark.cluster.pool import Batch, ended_batches
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit

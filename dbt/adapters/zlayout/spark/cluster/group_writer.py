@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyspark.sql import functions
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan
-from dbt.adapters.zlayout.spark.files.checksum import check_same_rows
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.relations import frame_of
@@ -22,6 +26,7 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
 
 WrittenGroup = tuple[CutGroup, tuple[FileReport, ...]]
 
@@ -86,3 +91,120 @@ class GroupWriter:
         """Returns the rows of a group as Spark reads them."""
         survey = self.plan.survey
         return cast_to(frame_of(Catalog(self.spark), survey.opened, cut.files), survey.layout.schema_json)
+
+
+# Groups submitted per thread, running or queued, so that threads have work even while a batch is being committed.
+_AHEAD = 2
+
+Write = Callable[[CutGroup, Transaction], tuple[FileReport, ...]]
+
+
+@dataclass(eq=False)
+class Batch:
+    """Groups that are committed together.
+
+    Attributes:
+        groups: All groups of the batch.
+        transaction: The transaction that their files are written for. The receiver of the batch ends it.
+        written: Groups whose new files are in place.
+        failed: Groups that failed, each with its error.
+    """
+
+    groups: Sequence[CutGroup]
+    transaction: Transaction
+    written: list[WrittenGroup] = field(default_factory=list)
+    failed: list[tuple[CutGroup, Exception]] = field(default_factory=list)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every group is written or has failed."""
+        return len(self.written) + len(self.failed) == len(self.groups)
+
+
+def ended_batches(write: Write, batches: Iterable[Batch], at_once: int) -> Generator[Batch, None, None]:
+    """Writes the groups of all batches in one pool. A group that fails does not stop the others.
+
+    Close the iterator if you stop early: it waits for running writes and rolls back batches that were not yielded.
+
+    Args:
+        write: Writes one group.
+        batches: The batches, in the order of their rewrite. The next one is requested when the pool runs low on groups.
+        at_once: Number of groups to write at the same time.
+
+    Yields:
+        Each batch, as it ends.
+    """
+    pending: dict[Future[tuple[FileReport, ...]], tuple[Batch, CutGroup]] = {}
+    begun: list[Batch] = []
+    pool = ThreadPoolExecutor(at_once)
+
+    def ended() -> Iterator[Batch]:
+        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+            batch, cut = pending.pop(future)
+            error = future.exception()
+            if error is None:
+                batch.written.append((cut, future.result()))
+            elif isinstance(error, Exception):
+                batch.failed.append((cut, error))
+            else:
+                raise error
+            if batch.has_ended:
+                begun.remove(batch)
+                yield batch
+
+    try:
+        for batch in batches:
+            begun.append(batch)
+            pending |= {pool.submit(write, cut, batch.transaction): (batch, cut) for cut in batch.groups}
+            while len(pending) >= _AHEAD * at_once:
+                yield from ended()
+        while pending:
+            yield from ended()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for batch in begun:
+            batch.transaction.rollback()
+
+
+_NO_HASH = ("map", "variant")
+
+
+def checksums(rows: DataFrame) -> dict[str, Any]:
+    """Returns a checksum of each column by name, and the number of rows under an empty name.
+
+    A column's checksum is the sum of the hashes of its values, as decimals so that it cannot overflow.
+    """
+    sums = [
+        functions.sum(
+            functions.xxhash64(_hashable(field.name, field.dataType), functions.lit(position)).cast("decimal(38,0)")
+        )
+        for position, field in enumerate(rows.schema.fields)
+    ]
+    found = rows.agg(functions.count("*"), *sums).collect()[0]
+    return dict(zip(["", *rows.columns], found, strict=True))
+
+
+def check_same_rows(before: DataFrame, after: DataFrame, subject: str) -> None:
+    """Checks that the checksums of all columns are equal.
+
+    Raises:
+        WriteError: Some columns differ. The message names them. Nothing was committed.
+    """
+    old, new = checksums(before), checksums(after)
+    wrong = [name or "the number of rows" for name in old if old[name] != new[name]]
+    if wrong:
+        raise WriteError(f"{subject}: the rewritten files differ in {', '.join(wrong)}; nothing was committed")
+
+
+def _hashable(name: str, kind: DataType) -> Any:
+    """Returns a column in a form that Spark can hash. Maps and variants have no hash, so they become JSON text."""
+    column = functions.col(backquoted(name))
+    return functions.to_json(functions.struct(column)) if _has_no_hash(kind) else column
+
+
+def _has_no_hash(kind: DataType) -> bool:
+    if kind.typeName() in _NO_HASH:
+        return True
+    if isinstance(kind, ArrayType):
+        return _has_no_hash(kind.elementType)
+    return isinstance(kind, StructType) and any(_has_no_hash(field.dataType) for field in kind.fields)
