@@ -566,7 +566,7 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
     interrupted("select 4L k, 1L a, 'mine' v", rival.compact)
     assert rows(spark, "select v from z.mor_rivals where k = 4") == [("mine",)]
     # So many new rows become base files, and their keys count as those of logs do.
-    monkeypatch.setattr("dbt.adapters.zlayout.spark.merge_on_read.buckets._SHARE_OF_A_FILE", 1e-9)
+    monkeypatch.setattr("dbt.adapters.zlayout.spark.merge_on_read.tagging._SHARE_OF_A_FILE", 1e-9)
     with pytest.raises(ConflictError, match="keys that come here too"):
         interrupted(ROWS.format(200, 210), lambda: upsert(spark, rival, ROWS.format(209, 220)))
     assert log_files(live(table)).total_rows == 1

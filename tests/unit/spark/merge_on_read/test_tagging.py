@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dbt.adapters.zlayout.spark.merge_on_read.buckets import Bucket, assign, slots_of
+from dbt.adapters.zlayout.spark.merge_on_read.tagging import Bucket, assign, slots_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
 # Ten bytes a row.
