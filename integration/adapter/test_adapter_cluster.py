@@ -49,12 +49,12 @@ def test_every_so_many_commits(dbt, spark):
 @pytest.mark.slow
 def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
     outcomes = list(runs(dbt, "clustered_later", 6))
-    assert any("zlayout_cluster with pending: true" in outcome.log for outcome in outcomes)
+    assert any("zlayout_cluster with execute: true" in outcome.log for outcome in outcomes)
     assert all(outcome.response("clustered_later").get("clustered") is None for outcome in outcomes)
     dry = dbt.operation("zlayout_cluster_plan", model="clustered_later")
     assert dry.success, dry.log
     assert "would rewrite" in dry.printed
-    done = dbt.operation("zlayout_cluster", model="clustered_later", pending=True)
+    done = dbt.operation("zlayout_cluster", model="clustered_later", execute=True)
     assert done.success, done.log
     assert "a point lookup now reads" in done.printed
     assert spark.table("main.clustered_later").count() == 32_000

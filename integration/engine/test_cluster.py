@@ -336,26 +336,29 @@ def test_files_of_a_group_that_fails_late_are_gone(spark, monkeypatch):
 def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):
     table = appended(spark, table_of(spark, "z.cl_deferred", ROWS.format(60_000)), 8)
     version = table.version
-    planned = table.schedule_clustering()
+    planned = table.cluster(schedule=True)
     assert planned.groups
     assert planned.version == version
     assert len(list_scheduled(table._opened.store, Action.REPLACECOMMIT)) == 1
     before = spark.table("z.cl_deferred").localCheckpoint()
     # Writers do not mind it, and neither does a recovery.
     table.append(spark.sql(SHIFTED.format(900_000, 900_010)))
-    done = ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True)
+    done = ZTable.for_name(spark, "z.cl_deferred").cluster(execute=True)
     assert done.bytes_rewritten == planned.bytes_rewritten
     assert list_scheduled(table._opened.store, Action.REPLACECOMMIT) == []
     assert spark.table("z.cl_deferred").count() == before.count() + 10
-    assert ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True).bytes_rewritten == 0
+    with pytest.warns(DeprecationWarning, match="pending is now called execute"):
+        assert ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True).bytes_rewritten == 0
+    with pytest.raises(ConfigError, match="is not a pending clustering; there are: none"):
+        table.cluster(plan="2")
 
 
 @pytest.mark.exhaustive
 def test_a_plan_whose_files_are_gone_is_passed_over(spark):
     table = appended(spark, table_of(spark, "z.cl_stale", ROWS.format(60_000)), 8)
-    assert table.schedule_clustering().groups
+    assert table.cluster(schedule=True).groups
     table.overwrite(spark.sql(ROWS.format(100)))
-    done = table.cluster(pending=True)
+    done = table.cluster(execute=True)
     assert done.bytes_rewritten == 0
     assert {each.reason for each in done.groups_dropped} == {"its files have changed since"}
     assert list_scheduled(table._opened.store, Action.REPLACECOMMIT) == []

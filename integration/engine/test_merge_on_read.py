@@ -211,7 +211,7 @@ def test_a_row_that_comes_with_another_partition_moves_or_stays(spark, moves):
         assert rows(spark, f"select p, v from z.mor_{name} where k = 4") == [(there, "moved")]
         assert rows(spark, f"select k, v from z.mor_{name} where p is null") == [(99, "new")]
         assert rows(spark, f"select count(*) from z.mor_{name}") == [(21,)]
-        table.compact(where={"p": "odd"})
+        table.compact(where="p = 'odd'")
         assert rows(spark, f"select p, v from z.mor_{name} where k = 4") == [(there, "moved")]
         table.compact()
     assert rows(spark, f"select count(*) from z.mor_{name}__ro") == [(21,)]
@@ -260,15 +260,15 @@ def test_logs_come_in_blocks_and_roll_over(spark):
 def test_compactions_are_planned_and_carried_out_apart_while_writers_go_on(spark):
     table = made(spark, "apart", ROWS.format(0, 100))
     upsert(spark, table, "select id k, 1L a, 'one' v from range(10)")
-    planned = table.compact(schedule_only=True)
+    planned = table.compact(schedule=True)
     assert (planned.groups, len(planned.plans)) == (1, 1)
     (plan,) = waiting(table)
-    assert Path(plan.path).name == f"{planned.plans[0]}.compaction.requested"
-    assert table.compact(schedule_only=True).plans == ()  # the group has its plan
+    assert Path(plan.path).name == f"{planned.plans[0]}.compaction.scheduled"
+    assert table.compact(schedule=True).plans == ()  # the group has its plan
     upsert(spark, table, "select id k, 2L a, 'two' v from range(5, 15)")
     table.clean(retain_versions=1, retain_hours=0)
     expected = rows(spark, "select * from z.mor_apart")
-    done = table.compact(execute_only=True)
+    done = table.compact(execute=True)
     assert (done.groups, done.groups_dropped, done.plans) == (1, 0, planned.plans)
     assert waiting(table) == []
     assert rows(spark, "select * from z.mor_apart") == expected
@@ -282,16 +282,34 @@ def test_several_plans_wait_and_one_may_be_chosen(spark):
     query = "select id k, if(id < 10, 'x', 'y') p, 'base' v from range(20)"
     table = made(spark, "several", query, partition_by="p")
     upsert(spark, table, "select 1L k, 'x' p, 'log' v")
-    first = table.compact(schedule_only=True).plans[0]
+    first = table.compact(schedule=True).plans[0]
     upsert(spark, table, "select 11L k, 'y' p, 'log' v")
-    second = table.compact(schedule_only=True).plans[0]
+    second = table.compact(schedule=True).plans[0]
     assert [each.instant for each in waiting(table)] == [first, second]
-    with pytest.raises(ConfigError, match="no compaction that waits"):
+    with pytest.raises(ConfigError, match="not a pending compaction"):
         table.compact(plan="2")
     assert table.compact(plan=second).plans == (second,)
     assert [each.instant for each in waiting(table)] == [first]
-    assert table.compact(execute_only=True).plans == (first,)
+    assert table.compact(execute=True).plans == (first,)
     assert rows(spark, "select k from z.mor_several__ro where v = 'log'") == [(1,), (11,)]
+
+
+@pytest.mark.slow
+def test_a_condition_chooses_the_file_groups_of_a_compaction(spark):
+    query = "select id k, if(id < 10, 'x', 'y') p, 'base' v from range(20)"
+    table = made(spark, "where", query, partition_by="p")
+    upsert(spark, table, "select 1L k, 'x' p, 'log' v union all select 11L, 'y', 'log'")
+    with pytest.raises(ConfigError, match="where: 'nope = 1' does not fit the table"):
+        table.compact(where="nope = 1")
+    assert table.compact(where="p = 'z'").groups == 0
+    assert table.compact(where="p = 'y' and k > 5").groups == 1
+    assert rows(spark, "select k from z.mor_where__ro where v = 'log'") == [(11,)]
+    with pytest.warns(DeprecationWarning, match="where: write a condition"):
+        planned = table.compact(schedule=True, where={"p": "x"})
+    assert planned.groups == 1
+    assert table.information()["pending"] == {"clustering": [], "compaction": list(planned.plans)}
+    with pytest.warns(DeprecationWarning, match="execute_only is now called execute"):
+        assert table.compact(execute_only=True).plans == planned.plans
 
 
 @pytest.mark.slow
@@ -299,9 +317,9 @@ def test_several_plans_wait_and_one_may_be_chosen(spark):
 def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     table = made(spark, "stale", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
-    table.compact(schedule_only=True)
+    table.compact(schedule=True)
     table = made(spark, "stale", ROWS.format(0, 5))
-    done = table.compact(execute_only=True)
+    done = table.compact(execute=True)
     assert (done.groups, done.groups_dropped) == (0, 1)
     assert waiting(table) == []
     assert spark.table("z.mor_stale").count() == 5
@@ -312,17 +330,17 @@ def test_a_plan_whose_files_are_replaced_is_dropped(spark):
 def test_a_compaction_that_fails_leaves_table_and_plan(spark):
     table = made(spark, "fails", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
-    plan = table.compact(schedule_only=True).plans
+    plan = table.compact(schedule=True).plans
     base = next(path for path in live(table)["path"].to_pylist() if ".log." not in path)
     broken = Path(table.location.removeprefix("file://")) / base
     whole = broken.read_bytes()
     broken.write_bytes(whole[:-20])
     with pytest.raises(WriteError):
-        table.compact(execute_only=True)
+        table.compact(execute=True)
     broken.write_bytes(whole)
     assert ZTable.for_name(spark, "z.mor_fails").version == table.version
     assert [each.instant for each in waiting(table)] == list(plan)
-    assert table.compact(execute_only=True).groups == 1
+    assert table.compact(execute=True).groups == 1
 
 
 @pytest.mark.slow
@@ -331,10 +349,10 @@ def test_log_compaction_leaves_the_base_and_one_log(spark):
     for number in range(3):
         upsert(spark, table, f"select id k, {number}L a, 'log' v from range({number}, 5)")
     table.delete("k = 4")
-    planned = table.compact(schedule_only=True, logs_only=True)
+    planned = table.compact(schedule=True, logs_only=True)
     upsert(spark, table, "select 3L k, 9L a, 'later' v")
     before = rows(spark, "select * from z.mor_logs_only")
-    done = table.compact(execute_only=True)
+    done = table.compact(execute=True)
     assert (done.plans, done.files_removed, done.files_added) == (planned.plans, 4, 1)
     assert rows(spark, "select * from z.mor_logs_only") == before
     assert spark.table("z.mor_logs_only__ro").where("v = 'log'").count() == 0
@@ -426,9 +444,9 @@ def test_a_compaction_by_hand_merges_logs_that_pay_nothing(spark):
     # Too few bytes of logs for the table to merge them by itself.
     assert upsert(spark, table, "select 1L k, 1L a, 'one' v").compacted == {}
     assert upsert(spark, table, "select 2L k, 1L a, 'two' v").compacted == {}
-    planned = table.compact(schedule_only=True)
+    planned = table.compact(schedule=True)
     assert (planned.groups, planned.files_removed) == (1, 3)
-    assert table.compact(execute_only=True).groups == 1
+    assert table.compact(execute=True).groups == 1
     assert rows(spark, "select k from z.mor_by_hand__ro where v in ('one', 'two')") == [(1,), (2,)]
     assert upsert(spark, table, "select 3L k, 1L a, 'three' v").compacted == {}
     assert table.compact().groups == 1
@@ -670,7 +688,7 @@ def test_two_writers_at_once_and_a_compactor_lose_nothing(spark):
 def test_information_tells_of_logs_and_plans(spark):
     table = made(spark, "told", ROWS.format(0, 10))
     upsert(spark, table, "select 1L k, 1L a, 'log' v")
-    planned = table.compact(schedule_only=True)
+    planned = table.compact(schedule=True)
     told = ZTable.for_name(spark, "z.mor_told").information()
     assert told["table_type"] == "merge_on_read"
     assert (told["slices_with_logs"], told["log_files"]) == (1, 1)

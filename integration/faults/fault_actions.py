@@ -169,8 +169,8 @@ def _cluster(spark, name: str, seed: int) -> int:
 
 def _cluster_pending(spark, name: str, seed: int) -> int:
     table = _open(spark, name)
-    table.schedule_clustering(rewrite_all=True)
-    return table.cluster(pending=True).version
+    table.cluster(rewrite_all=True, schedule=True)
+    return table.cluster(execute=True).version
 
 
 def _upsert(spark, name: str, seed: int) -> int:
@@ -183,8 +183,8 @@ def _compact(spark, name: str, seed: int) -> int:
 
 def _compact_pending(spark, name: str, seed: int) -> int:
     table = _open(spark, name)
-    table.compact(schedule_only=True)
-    return table.compact(execute_only=True).version
+    table.compact(schedule=True)
+    return table.compact(execute=True).version
 
 
 def _compact_logs(spark, name: str, seed: int) -> int:

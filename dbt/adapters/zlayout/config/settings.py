@@ -199,7 +199,7 @@ TARGET_ALIAS = Setting(
 CLUSTERING = Setting[ClusteringMode](
     "clustering", Scope.MODEL, _words(ClusteringMode), "off",
     "`inline`: a run that adds rows also clusters, where it pays off. `deferred`: it only writes a plan, which "
-    "`zlayout_cluster` with `pending: true` executes. See [Keeping a table "
+    "`zlayout_cluster` with `execute: true` executes. See [Keeping a table "
     "clustered](clustering.md#keeping-a-table-clustered).")
 CLUSTER_EVERY = Setting(
     "cluster_every", Scope.MODEL, whole(1, 1_000_000), 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,13 @@ from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.settings import PARTITION_BY, RETAIN_HOURS, RETAIN_VERSIONS
 from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.cluster.clustering import Clustering
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult, clean, store_time_ms
@@ -49,7 +52,7 @@ def clustering_of(
 
 
 def cluster(
-    work: Clustering, max_bytes: object, dry_run: bool, partition_by: Sequence[str] | str | None, pending: bool
+    work: Clustering, max_bytes: object, dry_run: bool, partition_by: Sequence[str] | str | None
 ) -> ClusterSummary:
     """Runs the clustering that `clustering_of` gave, or only says what it would do. See ``ZTable.cluster``."""
     folders = None if partition_by is None else other_folders(work.spark, work.name, partition_by)
@@ -61,7 +64,36 @@ def cluster(
         return work.repartition(folders, dry_run=dry_run)
     if dry_run:
         return ClusterSummary.of_dry_run(work.plan())
-    return work.run_scheduled() if pending else work.run()
+    return work.run()
+
+
+def compaction_condition(where: str | Mapping[str, object] | None) -> str | None:
+    """The condition of a compaction as SQL. Partition values by column, the earlier form, become one."""
+    if where is None or isinstance(where, str):
+        return where
+    warnings.warn("where: write a condition, such as \"day = '2024-01-01'\"", DeprecationWarning, stacklevel=3)
+    terms = [
+        f"{backquoted(name)} is null" if value is None else f"{backquoted(name)} = {string_literal(str(value))}"
+        for name, value in where.items()
+    ]
+    return " and ".join(terms) or None
+
+
+def current_words(
+    method: str, given: Mapping[str, object], names: Mapping[str, str], problems: list[str]
+) -> tuple[str, ...]:
+    """The current names of the deprecated switches that are on.
+
+    Args:
+        method: The method of ``ZTable`` that was called, for warnings.
+        given: The switches by their deprecated names.
+        names: Current name by deprecated name.
+        problems: Receives a sentence for each unknown name.
+    """
+    problems += unknown_settings({name: value for name, value in given.items() if name not in names}, names)
+    for name in given.keys() & names.keys():
+        warnings.warn(f"{method}: {name} is now called {names[name]}", DeprecationWarning, stacklevel=3)
+    return tuple(names[name] for name, value in given.items() if value and name in names)
 
 
 def other_folders(spark: SparkSession, name: TableName, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.cluster.survey import measure_table
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.index.verify import stale_files
-from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -129,6 +129,7 @@ def information(name: TableName, opened: TableSnapshot) -> dict[str, Any]:
         "stale_files": stale_files(opened).num_rows,
         "table_type": table_type_of(opened).kind,
         "unfinished": unfinished_work(opened),
+        "pending": pending_plans(opened),
         **merging,
     }
 

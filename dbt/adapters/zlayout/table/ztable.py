@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,14 @@ from dbt.adapters.zlayout.table.explanation import (
     explanation_of_table,
     scans_of,
 )
-from dbt.adapters.zlayout.table.maintenance import clean_table, cluster, clustering_of, other_folders
+from dbt.adapters.zlayout.table.maintenance import (
+    clean_table,
+    cluster,
+    clustering_of,
+    compaction_condition,
+    current_words,
+    other_folders,
+)
 from dbt.adapters.zlayout.table.measures import ClusteringInformation, clustering_information, information
 from dbt.adapters.zlayout.table.writes import change_rows
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -638,28 +646,31 @@ class ZTable:
 
     def compact(
         self,
-        schedule_only: bool = False,
+        schedule: bool = False,
         *,
-        execute_only: bool = False,
+        execute: bool = False,
         plan: str | None = None,
         strategy: str | None = None,
         max_bytes: int | str | None = None,
-        where: Mapping[str, object] | None = None,
+        where: str | Mapping[str, object] | None = None,
         logs_only: bool = False,
         progress: Callable[[str], None] | None = None,
+        **deprecated: bool,
     ) -> CompactionSummary:
         """Merges logs into base files. Writers and compaction do not block each other.
 
         Args:
-            schedule_only: Whether to only write a plan to the timeline, for a later call to execute.
-            execute_only: Whether to execute the pending plans, oldest first, and make no new one.
+            schedule: Whether to only write a plan to the timeline, for a later call to execute.
+            execute: Whether to execute the pending plans, oldest first, and make no new one.
             plan: The instant of the only plan to execute.
             strategy: Which file groups come first: 'log_size', 'log_ratio', 'commits' or 'age'; None for the table's
                 setting.
             max_bytes: The most bytes of the new plan, as a number or text such as '10gb'; None for the table's setting.
-            where: Partition values by column. Only file groups of these partitions are compacted.
+            where: A condition, as in a WHERE clause. Only file groups that may hold a matching row are compacted.
+                Partition values by column are deprecated.
             logs_only: Whether to merge the logs of each file group into one log and keep its base file. It costs less.
             progress: Receives a line now and then.
+            **deprecated: ``schedule_only`` and ``execute_only``, the earlier names of `schedule` and `execute`.
 
         Returns:
             ``version``, ``plans``, ``groups``, ``groups_dropped``, ``files_added``, ``files_removed``, ``bytes_read``,
@@ -674,14 +685,16 @@ class ZTable:
         problems: list[str] = []
         chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
         size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
-        if schedule_only and (execute_only or plan is not None):
-            problems.append("schedule_only: execute_only and plan run existing plans; leave them out")
+        words = current_words("compact", deprecated, {"schedule_only": "schedule", "execute_only": "execute"}, problems)
+        schedule, execute = schedule or "schedule" in words, execute or "execute" in words
+        if schedule and (execute or plan is not None):
+            problems.append("schedule: execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
-        work = Compaction(self._spark, self._table_name, chosen, size, dict(where or {}), logs_only, progress)
-        if schedule_only:
+        work = Compaction(self._spark, self._table_name, chosen, size, compaction_condition(where), logs_only, progress)
+        if schedule:
             return work.schedule()
-        done = work.execute(plan) if execute_only or plan is not None else work.run()
+        done = work.execute(plan) if execute or plan is not None else work.run()
         self._reopen()
         return done
 
@@ -693,7 +706,9 @@ class ZTable:
         dry_run: bool = False,
         *,
         partition_by: Sequence[str] | str | None = None,
-        pending: bool = False,
+        schedule: bool = False,
+        execute: bool = False,
+        plan: str | None = None,
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
@@ -709,11 +724,14 @@ class ZTable:
             dry_run: Whether to only return what would be done.
             partition_by: The new partition columns. If the table has other ones, one commit rewrites the whole table.
                 None keeps the partition columns, and an empty list makes a table without partitions.
-            pending: Whether to execute the plans that `schedule_clustering` wrote, instead of making a new one.
+            schedule: Whether to only write a plan to the timeline, for a later call to execute. It replaces an older
+                plan. The result says what the plan contains; without groups, no plan was written.
+            execute: Whether to execute the pending plan, and make no new one.
+            plan: The instant of the only plan to execute.
             progress: Receives one line for each group.
             **settings: ``cluster_min_gain``, ``min_file_size``, ``max_file_size``, ``max_group_size``,
                 ``min_input_files``, ``max_concurrent_groups``, ``partial_progress``, ``max_commits``, ``verify``, as in
-                a model's config.
+                a model's config. ``pending`` is the earlier name of `execute`.
 
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
@@ -724,13 +742,23 @@ class ZTable:
             UnsupportedError: The table is only indexed.
             WriteError: No group could be read or written. The table is unchanged.
         """
-        if pending and (where is not None or dry_run or rewrite_all or partition_by is not None):
-            raise ConfigError(
-                ["pending: where, rewrite_all, dry_run and partition_by belong to a new plan; leave them out"],
-                self.name,
-            )
+        problems: list[str] = []
+        if "pending" in settings:
+            old = {"pending": settings.pop("pending")}
+            execute = execute or "execute" in current_words("cluster", old, {"pending": "execute"}, problems)
+        execute = execute or plan is not None
+        if execute and (where is not None or max_bytes is not None or rewrite_all):
+            problems.append("execute: where, max_bytes and rewrite_all belong to a new plan; leave them out")
+        if (schedule or execute) and (dry_run or partition_by is not None):
+            problems.append("dry_run, partition_by: cannot be combined with schedule, execute or plan; leave them out")
+        if schedule and execute:
+            problems.append("schedule: execute and plan run existing plans; leave them out")
+        if problems:
+            raise ConfigError(problems, self.name)
         work = clustering_of(self._spark, self._table_name, where, max_bytes, rewrite_all, progress, settings)
-        done = cluster(work, max_bytes, dry_run, partition_by, pending)
+        if schedule:
+            return ClusterSummary.of_dry_run(work.schedule())
+        done = work.execute(plan) if execute else cluster(work, max_bytes, dry_run, partition_by)
         if not dry_run:
             self._reopen()
         return done
@@ -744,7 +772,7 @@ class ZTable:
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
-        """Writes a plan to the timeline for a later ``cluster(pending=True)``. It replaces an older plan.
+        """Is deprecated: use ``cluster(schedule=True)``.
 
         Args:
             where: As for `cluster`.
@@ -756,8 +784,8 @@ class ZTable:
         Returns:
             What the plan contains, computed from the index alone. If it has no groups, no plan was written.
         """
-        work = clustering_of(self._spark, self._table_name, where, max_bytes, rewrite_all, progress, settings)
-        return ClusterSummary.of_dry_run(work.schedule())
+        warnings.warn("schedule_clustering: use cluster(schedule=True)", DeprecationWarning, stacklevel=2)
+        return self.cluster(where, max_bytes, rewrite_all, schedule=True, progress=progress, **settings)
 
     def other_folders(self, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:
         """The partition columns as the table spells them, or None if the table is already partitioned by them.

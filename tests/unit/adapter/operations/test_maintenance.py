@@ -23,17 +23,17 @@ _INFORMATION = {"unmerged_commits": 7, "log_bytes": 5000, "oldest_log": _OLDEST,
 @pytest.mark.parametrize(
     ("given", "keywords"),
     [
-        ({}, {"schedule_only": False, "execute_only": False, "logs_only": False}),
-        ({"schedule": "true", "plan": None}, {"schedule_only": True, "execute_only": False, "logs_only": False}),
+        ({}, {"schedule": False, "execute": False, "logs_only": False}),
+        ({"schedule": "true", "plan": None}, {"schedule": True, "execute": False, "logs_only": False}),
         (
             {"plan": 20240101000000000},
-            {"schedule_only": False, "execute_only": False, "logs_only": False, "plan": "20240101000000000"},
+            {"schedule": False, "execute": False, "logs_only": False, "plan": "20240101000000000"},
         ),
         (
             {"strategy": "age", "max_bytes": "1gb", "where": {"day": 1}, "logs_only": True},
             {
-                "schedule_only": False,
-                "execute_only": False,
+                "schedule": False,
+                "execute": False,
                 "logs_only": True,
                 "strategy": "age",
                 "max_bytes": "1gb",
@@ -57,7 +57,7 @@ def test_arguments_of_the_operation_are_keywords_of_the_table(given: dict[str, A
         ({"execute": True, "max_bytes": "1gb"}, "max_bytes: is decided when a plan is made"),
         ({"plan": "20240101000000000", "logs_only": True}, "logs_only: is decided when a plan is made"),
         ({"plan": "20240101000000000"}, "plan: an instant belongs to one table; give its model too"),
-        ({"where": "day = 1"}, "where: 'day = 1' is not a partition's values by column"),
+        ({"where": 1}, "where: 1 is not a condition; write one"),
         ({"execute": "maybe"}, "execute: 'maybe' is not true or false"),
     ],
 )

@@ -159,7 +159,7 @@ def test_plans_of_compactions_wait_beside_transactions_and_are_none(table):
     first = schedule(timeline, Action.COMPACTION, {"operations": []})
     second = schedule(timeline, Action.COMPACTION, {"operations": [1]})
     assert first.instant < second.instant
-    assert first.path == f".zlayout/timeline/{first.instant}.compaction.requested"
+    assert first.path == f".zlayout/timeline/{first.instant}.compaction.scheduled"
     assert {file.state for file in list_state_files(table.store)} == {State.SCHEDULED}
     assert list_pending(table.store) == []
     with Transaction.begin(timeline, Action.COMPACTION, Operation.COMPACTION) as running:
@@ -201,3 +201,15 @@ def test_two_who_schedule_in_one_tick_of_the_clock_get_plans_of_their_own(table,
 
 def _frozen(timeline, now_ms):
     return replace(timeline.runtime, now_ms=lambda: now_ms)
+
+
+def test_plans_of_earlier_releases_are_found_and_withdrawn(table):
+    table.overwrite()
+    old = f".zlayout/timeline/{T1}.compaction.requested"
+    table.store.put(old, b'{"format_version":1,"operations":[7]}')
+    new = schedule(table.timeline(), Action.COMPACTION, {"operations": [8]})
+    found = list_scheduled(table.store, Action.COMPACTION)
+    assert {(each.path, each.content["operations"][0]) for each in found} == {(old, 7), (new.path, 8)}
+    assert list_scheduled(table.store, Action.REPLACECOMMIT) == []
+    withdraw_scheduled(table.store, found)
+    assert list_state_files(table.store) == []

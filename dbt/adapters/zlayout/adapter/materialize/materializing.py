@@ -179,10 +179,10 @@ def recluster(
     if _commits_since_clustering(table, wanted.every) < wanted.every:
         return None
     if wanted.mode == "deferred":
-        planned = table.schedule_clustering(progress=tell, **settings)
+        planned = table.cluster(schedule=True, progress=tell, **settings)
         if planned.groups:
             files = counted(planned.files_removed, "file")
-            tell(f"planned a clustering of {files}; run zlayout_cluster with pending: true")
+            tell(f"planned a clustering of {files}; run zlayout_cluster with execute: true")
         return None
     done = table.cluster(progress=tell, **settings)
     return done if done.groups_done or done.groups_dropped else None

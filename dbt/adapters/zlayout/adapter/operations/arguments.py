@@ -14,18 +14,9 @@ from dbt.adapters.zlayout.errors import ConfigError
 
 LAG_TEST = "zlayout_compaction_lag_at_most"
 _OPERATION = "zlayout_compact"
-# The keyword of ``ZTable.compact`` for each argument of the operation.
-_KEYWORDS = {
-    "schedule": "schedule_only",
-    "execute": "execute_only",
-    "plan": "plan",
-    "strategy": "strategy",
-    "max_bytes": "max_bytes",
-    "where": "where",
-    "logs_only": "logs_only",
-}
 _SWITCHES = ("schedule", "execute", "logs_only")
 _OF_A_NEW_PLAN = ("strategy", "max_bytes", "where", "logs_only")
+_WORDS = (*_SWITCHES[:2], "plan", *_OF_A_NEW_PLAN)
 
 
 def whole_number(name: str, value: object, least: int) -> int:
@@ -78,7 +69,7 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
         ConfigError: An argument is wrong. The message names every wrong one.
     """
     asked = {name: value for name, value in given.items() if value is not None}
-    problems = unknown_settings(asked, _KEYWORDS)
+    problems = unknown_settings(asked, _WORDS)
     wanted: dict[str, Any] = {name: parse_boolean(name, asked.get(name), problems) for name in _SWITCHES}
     if "plan" in asked:
         wanted["plan"] = str(asked["plan"])  # YAML parses the digits of an instant as a number
@@ -93,13 +84,11 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
             for name in _OF_A_NEW_PLAN
             if asked.get(name) not in (None, False)
         ]
-    if not isinstance(asked.get("where", {}), Mapping):
-        problems.append(
-            f"where: {asked['where']!r} is not a partition's values by column (write {{day: '2024-01-01'}})"
-        )
+    if not isinstance(asked.get("where", ""), str | Mapping):
+        problems.append(f"where: {asked['where']!r} is not a condition; write one, such as \"day = '2024-01-01'\"")
     if problems:
         raise ConfigError(problems, _OPERATION)
-    return {_KEYWORDS[name]: value for name, value in {**asked, **wanted}.items()}
+    return {**asked, **wanted}
 
 
 def lag_limits(commits: object = None, log_bytes: object = None, hours: object = None) -> dict[str, float]:

@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import LAG_TEST, compact_
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports import clustering, compaction
 from dbt.adapters.zlayout.adapter.reports.diagnostics import problem_line
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = AdapterLogger("Zlayout")
+
+
+_OF_A_NEW_PLAN = ("max_bytes", "rewrite_all")
 
 
 def cluster(
@@ -38,9 +42,11 @@ def cluster_report(
     session: SparkSession, model: str | None, nodes: Nodes, as_json: bool, given: Mapping[str, Any]
 ) -> str:
     """Clusters one table, or all managed tables of the project."""
+    if given.get("plan") is not None and model is None:
+        raise ConfigError(["plan: an instant belongs to one table; give its model too"], "zlayout_cluster")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     done = {table.name: _clustered(table, config_of_table(table.name, nodes), given) for table in tables}
-    return clustering.cluster_report(done, as_json=as_json)
+    return clustering.cluster_report(done, as_json=as_json, scheduled=bool(given.get("schedule")))
 
 
 def compaction_report(
@@ -50,7 +56,7 @@ def compaction_report(
     keywords = compact_keywords(given, one_table=model is not None)
     tables = chosen_tables(session, model, nodes, lambda table: table.merges_on_read)
     done = {table.name: table.compact(progress=_teller(table), **keywords) for table in tables}
-    return compaction.compaction_report(done, scheduled=keywords["schedule_only"], as_json=as_json)
+    return compaction.compaction_report(done, scheduled=keywords["schedule"], as_json=as_json)
 
 
 def compaction_problems(
@@ -68,10 +74,20 @@ def compaction_problems(
 def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
     settings = cluster_settings(config, given)
     wanted = config.get("partition_by")
-    if settings.get("pending"):
-        # The plan already decides what is rewritten.
-        settings.pop("rewrite_all", None)
-    elif wanted is not None and "partition_by" not in settings and table.other_folders(wanted) is not None:
+    if settings.pop("pending", False):
+        _LOG.warning("zlayout_cluster: pending is deprecated; write execute: true")
+        settings["execute"] = True
+    if "plan" in settings:
+        settings["plan"] = str(settings["plan"])  # YAML parses the digits of an instant as a number
+    if settings.get("execute") or "plan" in settings:
+        # The plan already decides what is rewritten, not the model's config.
+        settings = {name: value for name, value in settings.items() if name not in _OF_A_NEW_PLAN or name in given}
+    elif (
+        not settings.get("schedule")
+        and wanted is not None
+        and "partition_by" not in settings
+        and table.other_folders(wanted) is not None
+    ):
         if {"where", "max_bytes"} & settings.keys():
             _LOG.info(
                 f"{table.name}: the model's partition_by is not the table's; the next run, or a clustering without "

@@ -37,15 +37,17 @@ def failed_lines(done: ClusterSummary) -> list[str]:
     return _stayed("failed on", done.groups_failed)
 
 
-def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool) -> str:
+def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool, scheduled: bool = False) -> str:
     """What a clustering of some tables did or would do. A dry run also lists the groups of its plan."""
     if as_json:
-        return json_text([{"table": table, **each.to_dict()} for table, each in done.items()])
+        return json_text([{"table": table, "scheduled": scheduled, **each.to_dict()} for table, each in done.items()])
     lines = []
     for table, each in done.items():
         lines.append(cluster_line(table, each))
         if each.dry_run:
             lines += _groups(each)
+        if scheduled and each.groups:
+            lines.append("  planned; run zlayout_cluster with execute: true to execute it")
     return "\n".join(lines) or "No dbt-zlayout table to cluster."
 
 

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import AnalysisException, ParseException
 
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, StoreError, WriteError, ZlayoutError
+from dbt.adapters.zlayout.errors import ConflictError, StoreError, WriteError, ZlayoutError
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup, scheduled_groups
 from dbt.adapters.zlayout.layout.plans.file_groups import FileGroup
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
@@ -28,7 +27,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
-from dbt.adapters.zlayout.spark.read.explain import explain_predicate
+from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -41,7 +40,7 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import plans_to_execute, schedule, withdraw_scheduled
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Clustering:
         return planner.cut(planner.choose(self._eligible(planner.survey.opened))).told
 
     def schedule(self) -> ClusterPlan:
-        """Writes a plan to the timeline for a later `run_scheduled`, unless the plan has no groups.
+        """Writes a plan to the timeline for a later `execute`, unless the plan has no groups.
 
         Raises:
             UnsupportedError: The table is only indexed.
@@ -101,15 +100,19 @@ class Clustering:
         """
         return self._carried_out(lambda planner: planner.choose(self._eligible(planner.survey.opened)))
 
-    def run_scheduled(self) -> ClusterSummary:
-        """Executes all waiting plans. Groups whose files have changed since are dropped.
+    def execute(self, instant: str | None = None) -> ClusterSummary:
+        """Executes waiting plans. Groups whose files have changed since are dropped.
+
+        Args:
+            instant: Execute only the plan of this instant. None for all plans.
 
         Raises:
+            ConfigError: No waiting plan has this instant.
             UnsupportedError: The table is only indexed.
             WriteError: Rows could not be read or written. The plans stay.
         """
         store = self._opened().store
-        plans = list_scheduled(store, Action.REPLACECOMMIT)
+        plans = plans_to_execute(store, Action.REPLACECOMMIT, instant, str(self.name))
         done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, plans))
         after = AfterCommit(done.version, self.progress)
         with after.useful("the plans that were carried out still wait"):
@@ -201,15 +204,7 @@ class Clustering:
     def _eligible(self, opened: TableSnapshot) -> npt.NDArray[np.bool_]:
         if self.where is None:
             return opened.all_files()
-        try:
-            scans = explain_predicate(self.spark, self.name, self.where)
-        except (AnalysisException, ParseException) as error:
-            why = why_failed(error)
-            raise ConfigError([f"where: {self.where!r} does not fit the table: {why}"], str(self.name)) from error
-        if not scans:
-            return ~opened.all_files()
-        rows = scans[0]
-        kept = rows.opened.files.filter(rows.filters.plan.candidates)["path"].combine_chunks()
+        kept = files_that_may_match(self.spark, self.name, self.where)
         chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
         return chosen
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.settings import CompactionStrategy
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.plans.compaction_plan import (
     CompactionOperation,
     Worth,
@@ -29,17 +29,25 @@ from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter, deletes_since
+from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant
-from dbt.adapters.zlayout.timeline.log.file_slices import base_files, kept_deletes, log_files, slices_with_logs
+from dbt.adapters.zlayout.timeline.log.file_slices import (
+    FileSlice,
+    base_files,
+    kept_deletes,
+    log_files,
+    slices_with_logs,
+)
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
     Scheduled,
     list_scheduled,
+    plans_to_execute,
     schedule,
     withdraw_scheduled,
 )
@@ -95,7 +103,7 @@ class Compaction:
         name: Name of the table.
         strategy: Which slices come first. None for the table's setting.
         max_bytes: Most bytes of one plan. None for the table's setting.
-        where: Partition values by column. Only slices of matching partitions are compacted.
+        where: SQL condition. Only file groups that may hold a matching row are compacted.
         logs_only: Merge the log files of a slice into one, and leave its base file (log compaction).
         progress: Called with a line of text as the work goes on.
         only_worthwhile: Take only slices whose merge pays off, by the table's settings.
@@ -105,7 +113,7 @@ class Compaction:
     name: TableName
     strategy: CompactionStrategy | None = None
     max_bytes: int | None = None
-    where: dict[str, object] | None = None
+    where: str | None = None
     logs_only: bool = False
     progress: Progress | None = None
     only_worthwhile: bool = False
@@ -139,11 +147,7 @@ class Compaction:
             WriteError: Rows could not be read or written. The table is unchanged; the plan waits.
         """
         started, opened = time.perf_counter(), self._opened()
-        waiting = list_scheduled(opened.store, Action.COMPACTION)
-        plans = [each for each in waiting if instant in (None, each.instant)]
-        if instant is not None and not plans:
-            listed = ", ".join(each.instant for each in waiting) or "none"
-            raise ConfigError([f"plan: {instant!r} is no compaction that waits; there are: {listed}"], str(self.name))
+        plans = plans_to_execute(opened.store, Action.COMPACTION, instant, str(self.name))
         if published_version(opened.store) != opened.version:
             # The writer of this version died before publishing it. There may be nothing left to compact.
             publish_newest(self.spark, self.name, AfterCommit(opened.version, self.progress))
@@ -168,10 +172,10 @@ class Compaction:
     def _scheduled(self, opened: TableSnapshot) -> Scheduled | None:
         timeline, table_type = opened.timeline, table_type_of(opened)
         waiting = list_scheduled(opened.store, Action.COMPACTION)
-        slices = slices_with_logs(opened.snapshot.files)
+        slices = self._eligible(opened)
         worth = Worth(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
         operations = choose(
-            [each for each in slices if self._wanted(dict(each.partition))],
+            slices,
             self.strategy or table_type.compaction_strategy,
             taken=groups_of(each.content for each in waiting),
             max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
@@ -182,14 +186,12 @@ class Compaction:
             return None
         return schedule(timeline, Action.COMPACTION, {"operations": [each.to_dict() for each in operations]})
 
-    def _wanted(self, partition: dict[str, str | None]) -> bool:
-        for name, value in (self.where or {}).items():
-            if name not in partition:
-                have = ", ".join(partition) or "none"
-                raise ConfigError([f"where: {name!r} is no partition column; there are: {have}"], str(self.name))
-            if partition[name] != (None if value is None else str(value)):
-                return False
-        return True
+    def _eligible(self, opened: TableSnapshot) -> list[FileSlice]:
+        slices = list(slices_with_logs(opened.snapshot.files))
+        if self.where is None:
+            return slices
+        kept = set(files_that_may_match(self.spark, self.name, self.where).to_pylist())
+        return [each for each in slices if not kept.isdisjoint(each.paths)]
 
     def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
         opened = self._opened()
@@ -288,6 +290,12 @@ def compact_inline(
         if progress is not None:
             progress(f"the rows are written, but compaction failed and will be tried again: {short_message(error)}")
         return None
+
+
+def pending_plans(opened: TableSnapshot) -> dict[str, list[str]]:
+    """Returns the instants of the waiting plans: of clustering and of compaction."""
+    kinds = {"clustering": Action.REPLACECOMMIT, "compaction": Action.COMPACTION}
+    return {name: [each.instant for each in list_scheduled(opened.store, action)] for name, action in kinds.items()}
 
 
 def merging_information(opened: TableSnapshot) -> dict[str, Any]:

@@ -12,10 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, ParseException
 
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.read.relations import installed
@@ -100,6 +104,22 @@ def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) 
         files. An empty list when the optimizer proves that no row can match.
     """
     return explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
+
+
+def files_that_may_match(spark: SparkSession, name: TableName, where: str) -> pa.Array:
+    """Returns the paths of the files that may hold a row for which a condition is true.
+
+    Raises:
+        ConfigError: The condition does not fit the table.
+    """
+    try:
+        scans = explain_predicate(spark, name, where)
+    except (AnalysisException, ParseException) as error:
+        raise ConfigError([f"where: {where!r} does not fit the table: {why_failed(error)}"], str(name)) from error
+    if not scans:
+        return pa.array([], pa.string())
+    rows = scans[0]
+    return rows.opened.files.filter(rows.filters.plan.candidates)["path"].combine_chunks()
 
 
 def nothing_matches(name: TableName, opened: TableSnapshot) -> ExplainedScan:

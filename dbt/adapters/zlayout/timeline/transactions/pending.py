@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.timeline.timeline import Timeline
 
-_STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned)")
+_STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned|scheduled)")
 # Transactions that are open in this process, by holder: two may briefly hold the same instant, until one of them sees
 # the other. The second collection has the last transactions that ended and left no files, for threads that still look
 # at their state files. An instant in neither that carries this process's identity was lost by a thread that died or by
@@ -150,7 +150,7 @@ def list_state_files(store: Store) -> list[StateFile]:
 
 
 def _is_scheduled(store: Store, path: str) -> bool:
-    """Return whether a requested compaction is a plan that waits to be executed, not a transaction that has begun."""
+    """Return whether a requested compaction is a waiting plan of an earlier release, not a begun transaction."""
     try:
         return "operations" in from_json_bytes(store.read(path), path)
     except (FileMissingError, CorruptError):

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, ConfigError, CorruptError, FileMissingError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, State
-from dbt.adapters.zlayout.timeline.files.instant import is_instant, next_instant
+from dbt.adapters.zlayout.timeline.files.instant import next_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, to_json_bytes
-from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.timeline import Timeline
-from dbt.adapters.zlayout.timeline.transactions.pending import list_state_files
+from dbt.adapters.zlayout.timeline.transactions.pending import list_state_files, state_path
 
-_SUFFIXES = {Action.REPLACECOMMIT: "replacecommit.scheduled", Action.COMPACTION: "compaction.requested"}
+_WORDS = {Action.REPLACECOMMIT: "clustering", Action.COMPACTION: "compaction"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
     instant = max(taken)
     while True:
         instant = next_instant(instant, timeline.runtime.now_ms())
-        path = f"{TIMELINE_FOLDER}/{instant}.{_SUFFIXES[action]}"
+        path = state_path(instant, action, State.SCHEDULED)
         try:
             store.create(path, to_json_bytes(dict(content)))
             break
@@ -60,20 +59,31 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
 
 def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
     """Return all waiting plans of an action, oldest first; a plan that cannot be read is empty."""
-    if action is Action.COMPACTION:
-        # A compaction that has begun also has a file with such a name.
-        paths = [file.path for file in list_state_files(store) if file.state is State.SCHEDULED]
-    else:
-        paths = [file.path for file in store.list(TIMELINE_FOLDER) if file.path.endswith(_SUFFIXES[action])]
-        paths = [path for path in paths if is_instant(path.rpartition("/")[2].partition(".")[0])]
     found = []
-    for path in sorted(paths):
-        try:
-            content = from_json_bytes(store.read(path), path)
-        except (FileMissingError, CorruptError):
-            content = {}
-        found.append(Scheduled(path.rpartition("/")[2][:17], path, content))
-    return found
+    for file in list_state_files(store):
+        if (file.action, file.state) == (action, State.SCHEDULED):
+            try:
+                content = from_json_bytes(store.read(file.path), file.path)
+            except (FileMissingError, CorruptError):
+                content = {}
+            found.append(Scheduled(file.instant, file.path, content))
+    return sorted(found, key=lambda plan: plan.path)
+
+
+def plans_to_execute(store: Store, action: Action, instant: str | None, table: str) -> list[Scheduled]:
+    """Return the waiting plans of an action, or only the one of an instant.
+
+    Raises:
+        ConfigError: No waiting plan has the instant.
+    """
+    waiting = list_scheduled(store, action)
+    if instant is None:
+        return waiting
+    chosen = [each for each in waiting if each.instant == instant]
+    if not chosen:
+        listed = ", ".join(each.instant for each in waiting) or "none"
+        raise ConfigError([f"plan: {instant!r} is not a pending {_WORDS[action]}; there are: {listed}"], table)
+    return chosen
 
 
 def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
