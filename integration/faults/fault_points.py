@@ -162,7 +162,7 @@ def kind_of(path: str) -> str:
     if not path or path in _FILES or path in _FOLDERS:
         return "root" if not path else _FILES.get(path) or f"{_FOLDERS[path]} folder"
     folder, _, name = path.rpartition("/")
-    if name.endswith((".requested", ".inflight")):
+    if name.endswith((".requested", ".inflight", ".scheduled")):
         return name.rpartition(".")[2]
     if path.startswith(naming.STAGING_FOLDER + "/"):
         return "scratch" if folder == naming.STAGING_FOLDER and name.startswith(".") else "staged"
