@@ -743,14 +743,19 @@ class ZTable:
             WriteError: No group could be read or written. The table is unchanged.
         """
         problems: list[str] = []
+        word = "execute"
         if "pending" in settings:
-            old = {"pending": settings.pop("pending")}
+            word, old = "pending", {"pending": settings.pop("pending")}
             execute = execute or "execute" in current_words("cluster", old, {"pending": "execute"}, problems)
+            max_bytes = None if execute else max_bytes  # `pending` has always ignored it
         execute = execute or plan is not None
-        if execute and (where is not None or max_bytes is not None or rewrite_all):
-            problems.append("execute: where, max_bytes and rewrite_all belong to a new plan; leave them out")
-        if (schedule or execute) and (dry_run or partition_by is not None):
-            problems.append("dry_run, partition_by: cannot be combined with schedule, execute or plan; leave them out")
+        of_a_new_plan = (where, max_bytes, rewrite_all or None, dry_run or None, partition_by)
+        if execute and any(each is not None for each in of_a_new_plan):
+            problems.append(
+                f"{word}: where, max_bytes, rewrite_all, dry_run and partition_by belong to a new plan; leave them out"
+            )
+        if schedule and (dry_run or partition_by is not None):
+            problems.append("schedule: dry_run and partition_by cannot be scheduled; leave them out")
         if schedule and execute:
             problems.append("schedule: execute and plan run existing plans; leave them out")
         if problems:
