@@ -31,6 +31,9 @@ SCHEMA = json.dumps(
 class Jvm:
     """Stands for the driver's."""
 
+    def once(self, _: object) -> Handles:
+        return Handles()
+
 
 class Lines(list[str]):
     """The nodes of an expression, each before its children, as the JVM spells them."""
@@ -115,7 +118,6 @@ def why_not(monkeypatch: pytest.MonkeyPatch) -> Any:
         with monkeypatch.context() as patched:
             # A collection of garbage alone may take half a second in a process that has run thousands of tests.
             patched.setattr(predicates, "Budget", partial(Budget, **{"seconds": 60, **budget}))
-            patched.setitem(tree._HANDLES, jvm, Handles())  # type: ignore[misc]  # what the JVM would do
             read = to_predicate(jvm, conditions, SCHEMA, 1)  # type: ignore[arg-type]  # the same
         return [each.reason for each in leaves(read) if isinstance(each, Unknown)]
 
@@ -160,10 +162,10 @@ def test_a_chain_of_one_connective_is_one_level(why_not: Any) -> None:
     assert why_not(chain, depth=2) == []
 
 
-def test_looks_at_single_nodes_are_those_of_all_conditions(why_not: Any) -> None:
+def test_calls_to_single_nodes_are_those_of_all_conditions(why_not: Any) -> None:
     like = inner("Like", TEXT, leaf("Literal", value="a%", dataType="string"))
-    told = "it takes more than 2 looks at Spark's plan"
-    beyond = "beyond its beginning a pattern says nothing about files"
+    told = "it takes more than 2 calls to Spark's plan"
+    beyond = "a pattern says nothing about files beyond its beginning"
     # One for the pattern, one for its text.
     assert why_not(like, calls=2) == [beyond]
     assert why_not(like, like, calls=2) == [beyond, told]
@@ -194,7 +196,7 @@ def test_what_a_budget_has_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
         budget.check_time()
     for _ in range(1_000):
         budget.call()
-    with pytest.raises(tree.NotUnderstoodError, match="more than 1,000 looks"):
+    with pytest.raises(tree.NotUnderstoodError, match="more than 1,000 calls"):
         budget.call()
     budget.spend(50_000)
     with pytest.raises(OverBudgetError, match="more than 50,000 parts"):

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-from weakref import WeakKeyDictionary
 
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
@@ -209,7 +208,7 @@ class Catalog:
         Returns:
             The updated entry, without another metastore call.
         """
-        statistics = self.jvm.some(statistics_builder(self.jvm).table(size_bytes, row_count, columns))
+        statistics = self.jvm.some(self.jvm.once(_StatisticsBuilder).table(size_bytes, row_count, columns))
         self._native.alterTableStats(self._identifier(entry.name), statistics)
         return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
 
@@ -321,7 +320,7 @@ class ColumnFacts:
     null_count: int | None
 
 
-class StatisticsBuilder:
+class _StatisticsBuilder:
     """Builds ``CatalogStatistics`` inside the JVM, because Py4J would turn a Scala ``BigInt`` into a Python int."""
 
     def __init__(self, jvm: Jvm) -> None:
@@ -354,16 +353,6 @@ class StatisticsBuilder:
 
     def _count(self, value: int) -> Any:
         return self._some_big.invokeWithArguments(self._jvm.array_list([value]))
-
-
-def statistics_builder(jvm: Jvm) -> StatisticsBuilder:
-    """Returns the builder of an application. It is cached, because creating one takes a dozen calls."""
-    if jvm not in _BUILDERS:
-        _BUILDERS[jvm] = StatisticsBuilder(jvm)
-    return _BUILDERS[jvm]
-
-
-_BUILDERS: WeakKeyDictionary[Jvm, StatisticsBuilder] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,9 @@ def to_predicate(
     """
     budget = Budget()
     fields = fields_of(schema_json)
-    understood = [_read(jvm, each, fields, budget) for each in filters]
-    told = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
-    return bounded(And((*understood, *told)), file_count)
+    read = [_read(jvm, each, fields, budget) for each in filters]
+    unread = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
+    return bounded(And((*read, *unread)), file_count)
 
 
 def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], budget: Budget) -> Expr:
@@ -191,7 +191,7 @@ class _Converter:
         begins = _literal_beginning(str(pattern.raw["value"]), str(node.jvm().escapeChar()))
         if not begins:
             raise NotUnderstoodError("the pattern begins with a wildcard")
-        rest = Unknown(node.text(), "beyond its beginning a pattern says nothing about files")
+        rest = Unknown(node.text(), "a pattern says nothing about files beyond its beginning")
         return And((self._each(operand, lambda term: StartsWith(term, pa.scalar(begins, term.type))), rest))
 
     def _in(self, node: Node) -> Expr:
@@ -205,13 +205,13 @@ class _Converter:
         if node.raw["value"] is None:
             return Constant(None)
         if node.raw["dataType"] != "boolean":
-            raise NotUnderstoodError("a constant that is no condition")
+            raise NotUnderstoodError("the constant is not a condition")
         return Constant(str(node.raw["value"]).lower() == "true")
 
     def _boolean_column(self, node: Node) -> Expr:
         column = self._terms.column(node)
         if not pa.types.is_boolean(column.type):
-            raise NotUnderstoodError("a column that is no condition")
+            raise NotUnderstoodError("the column is not a condition")
         return Compare(Op.EQ, column, pa.scalar(True))
 
     def _is_not_zero(self, node: Node) -> Expr:
@@ -459,5 +459,5 @@ def _by_name(fields: Sequence[SparkField], name: str) -> SparkField:
     exact = [each for each in fields if each.name == name]
     matches = exact or [each for each in fields if each.name.lower() == name.lower()]
     if len(matches) != 1:
-        raise NotUnderstoodError(f"`{name}` is no column of the table")
+        raise NotUnderstoodError(f"`{name}` is not a column of the table")
     return matches[0]

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -24,10 +24,6 @@ from dbt.adapters.zlayout.store.local import SCRATCH_FOLDER
 from dbt.adapters.zlayout.store.opening import no_jvm, open_hadoop_with
 from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, LocalScratch, check_inside, too_large
 from dbt.adapters.zlayout.store.uri import escaped
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
 _FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 # On HDFS the name node executes a rename under its lock.
@@ -246,7 +242,7 @@ class HadoopStore:
         with _errors(path):
             status = self._files.getFileStatus(self._path(path))
             if not status.isFile():
-                raise FileMissingError(f"{path}: a folder, no file")
+                raise FileMissingError(f"{path} is a folder, not a file")
             return StoredFile(path, int(status.getLen()), int(status.getModificationTime()))
 
     def delete(self, paths: Iterable[str]) -> None:

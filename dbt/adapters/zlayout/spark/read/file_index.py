@@ -37,9 +37,7 @@ from dbt.adapters.zlayout.spark.read.file_listing import (
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
-_NOT_HANDED_OVER = (
-    "Spark hands no condition to a file index that mixes partition columns with others, or has a subquery"
-)
+_NOT_PASSED = "Spark does not pass it to a file index: it mixes partition columns with others, or has a subquery"
 _STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
 _NONE = pa.table(
     {"uri": pa.array([], pa.string()), "size_bytes": pa.array([], pa.int64()), "modified_ms": pa.array([], pa.int64())}
@@ -90,8 +88,8 @@ class ZlayoutFileIndex(ABC):
         Args:
             partition_filters: As for ``listFiles``.
             data_filters: As for ``listFiles``.
-            others: Conditions of the query that Spark does not hand over. Rows must meet them, but they do not choose
-                files.
+            others: Conditions of the query that Spark does not pass to a file index. Rows must meet them, but they do
+                not choose files.
         """
 
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
@@ -113,8 +111,8 @@ class ZlayoutFileIndex(ABC):
     def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
         """Returns the conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; others skip no files."""
         every = [each for group in filters for each in members(group)]
-        told = [(each, _NOT_HANDED_OVER) for each in others]
-        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), told)
+        not_passed = [(each, _NOT_PASSED) for each in others]
+        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed)
 
     class Java:
         """Tells Py4J which Java interface this class implements."""
@@ -235,7 +233,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
     def _directories(self, candidates: npt.NDArray[np.bool_]) -> Any:
         chosen = self._all_statuses()
         if not candidates.all():
-            chosen = self._jvm.pick(chosen, np.packbits(candidates, bitorder="little").tobytes())
+            chosen = self._jvm.pick(chosen, candidates)
         return partition_directories(self._jvm, chosen, self.opened.partition_of_file[candidates], self._rows())
 
     def _all_statuses(self) -> Any:
@@ -273,11 +271,11 @@ class IndexedFileIndex(ZlayoutFileIndex):
 
     def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str, base: Any) -> None:
         super().__init__(jvm, opened, schema_json)
-        self.base = base
+        self._base = base
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
         """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
-        directories = self.base.listFiles(partition_filters, data_filters)
+        directories = self._base.listFiles(partition_filters, data_filters)
         if data_filters.isEmpty():
             return directories
         try:
@@ -294,35 +292,35 @@ class IndexedFileIndex(ZlayoutFileIndex):
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self.base.rootPaths()
+        return self._base.rootPaths()
 
     def inputFiles(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self.base.inputFiles()
+        return self._base.inputFiles()
 
     def sizeInBytes(self) -> int:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return int(self.base.sizeInBytes())
+        return int(self._base.sizeInBytes())
 
     def partitionSchema(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self.base.partitionSchema()
+        return self._base.partitionSchema()
 
     def refresh(self) -> None:
         """Makes Spark list the files again."""
-        self.base.refresh()
+        self._base.refresh()
 
     def equals(self, other: object) -> bool:
         """Whether both have the same listing and the same version of the index."""
         return (
             isinstance(other, IndexedFileIndex)
             and other.opened.identity == self.opened.identity
-            and bool(self.base.equals(other.base))
+            and bool(self._base.equals(other._base))
         )
 
     def listed(self) -> pa.Table:
         """Returns Spark's listing with the columns ``uri`` (unescaped), ``size_bytes`` and ``modified_ms``."""
-        directories = self.base.listFiles(self._jvm.seq([]), self._jvm.seq([]))
+        directories = self._base.listFiles(self._jvm.seq([]), self._jvm.seq([]))
         return pa.concat_tables([_statuses(directories.apply(i)) for i in range(directories.size())] or [_NONE])
 
     def known(self, listed: pa.Table) -> pa.Array:
@@ -351,7 +349,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
                 kept.append(directory)
             elif keep.any():
                 files = self._jvm.java_list(directory.files())
-                chosen = self._jvm.pick(files, np.packbits(keep, bitorder="little").tobytes())
+                chosen = self._jvm.pick(files, keep)
                 kept.append(make(directory.values(), self._jvm.seq_of(chosen)))
         self.last_scan = (left, total)
         return self._jvm.seq(kept)
