@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
-from dbt.adapters.zlayout.spark.schema.types import type_word
+from dbt.adapters.zlayout.spark.schema.types import schema_json_of, type_word
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -185,7 +185,7 @@ def _columns(
     data = [each for each in kept if each["name"] not in partition_by]
     folders = [each for each in kept if each["name"] in partition_by]
     new = [{**each, "nullable": True} for each in added]
-    return json.dumps({"type": "struct", "fields": [*data, *new, *folders]}, ensure_ascii=False)
+    return schema_json_of([*data, *new, *folders])
 
 
 def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:

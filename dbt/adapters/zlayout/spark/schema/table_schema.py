@@ -1,4 +1,4 @@
-"""Checks, documents and joins the Spark schemas of a table, and quotes names and strings for SQL."""
+"""Checks, documents and joins the Spark schemas of a table, and writes string literals for Spark SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.schema.types import fields_of
+from dbt.adapters.zlayout.spark.schema.types import fields_of, schema_json_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +91,7 @@ def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
 def joined(data_json: str, partition_json: str) -> str:
     """Joins the columns of the files and the partition columns into one schema, partition columns last."""
     fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
-    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
+    return schema_json_of(fields)
 
 
 def string_literal(text: str) -> str:

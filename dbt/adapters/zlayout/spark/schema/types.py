@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,9 +157,13 @@ def _field(raw: Mapping[str, Any]) -> SparkField:
 
 
 def split_partition_columns(schema_json: str, partition_by: tuple[str, ...]) -> tuple[str, str]:
-    """Returns the schemas of the files and of the partition columns (in the order of ``partition_by``) as JSON."""
+    """Returns the schemas of the files and of the partition columns, the latter in the order of ``partition_by``."""
     fields = json.loads(schema_json)["fields"]
     by_name = {each["name"]: each for each in fields}
     data = [each for each in fields if each["name"] not in partition_by]
-    partition = [by_name[name] for name in partition_by]
-    return tuple(json.dumps({"type": "struct", "fields": each}) for each in (data, partition))  # type: ignore[return-value] # two
+    return schema_json_of(data), schema_json_of([by_name[name] for name in partition_by])
+
+
+def schema_json_of(fields: Sequence[Any]) -> str:
+    """Returns Spark's JSON of a schema with these fields, each as Spark's JSON has it."""
+    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
