@@ -22,8 +22,8 @@ from dbt.adapters.zlayout.layout.plans.compaction_plan import CompactionOperatio
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource, in_schema
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.parquet_file import ordered_by
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import (
     Progress,
     a_task_each,
