@@ -81,10 +81,7 @@ def plan_schema(
     other = [each["name"] for key, each in table.items() if key in frame and frame[key]["type"] != each["type"]]
     if policy is OnSchemaChange.IGNORE:
         if missing:
-            raise ConfigError(
-                [f"the query lacks {_listed(missing)}, which the table has; {_GO_ON}"],
-                subject,
-            )
+            raise ConfigError([f"the query lacks {_listed(missing)}, which the table has; {_GO_ON}"], subject)
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.FAIL:
         unfit = [name for name in other if not holds(catalog, *(each[name.lower()]["type"] for each in (frame, table)))]
@@ -108,8 +105,8 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
         return frame.to(schema)
     except AnalysisException as error:
         problems = [_unstorable(frame, field) for field in schema.fields]
-        told = "; ".join(each for each in problems if each) or short_message(error)
-        raise WriteError(f"{subject}: {told}; the table is as it was before") from error
+        reasons = "; ".join(each for each in problems if each) or short_message(error)
+        raise WriteError(f"{subject}: {reasons}; the table is as it was before") from error
 
 
 def _unstorable(frame: DataFrame, field: StructField) -> str | None:

@@ -53,7 +53,7 @@ class TableName:
 
 @dataclass(frozen=True)
 class Definition:
-    """What the catalog is to say about a table."""
+    """What the catalog should say about a table."""
 
     name: TableName
     location: str
@@ -91,7 +91,7 @@ class Entry:
         return _as_dict(self.native.properties())
 
 
-# Stands in no key and no value of a property.
+# Separates keys, and values, of properties. It occurs in none of them.
 _BETWEEN = "\0zlayout\0"
 
 

@@ -288,11 +288,11 @@ class Refresh:
     def _check_not_taken_over(self) -> None:
         table_file = read_table_file(self.timeline.store)
         if self.goal.listed is not None and table_file is not None and table_file.level is Level.MANAGED:
-            raise ConflictError(f"{table_file.name} was taken under management meanwhile; open it again")
+            raise ConflictError(f"{table_file.name} was taken under management in the meantime; open it again")
 
-    def _index(self, looked_at: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
+    def _index(self, planned_on: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
         # Another session may refresh too, or adopt the table. The folder must then be listed again.
-        if self.goal.listed is not None and head is not None and head.version != looked_at:
+        if self.goal.listed is not None and head is not None and head.version != planned_on:
             raise ConflictError("another session refreshed the index at the same time; run it again")
         return update(head)
 

@@ -62,7 +62,7 @@ def _ensure_token(gateway: Any) -> None:
         _with_token(gateway, start)
     elif gateway.callback_server_parameters.auth_token is None:
         raise UnsupportedError(
-            "its callback server asks for no token, so that any user of this machine could answer for a table; "
+            "its callback server asks for no token, so any user of this machine could answer for a table; "
             "let PySpark start the JVM itself"
         )
     else:
@@ -102,18 +102,18 @@ def _with_token(gateway: Any, start: Callable[[object], None]) -> None:
     gateway.python_parameters.auth_token = token
     field.set(java_gateway, client)
     if started_before:
-        _close_strangers(gateway._callback_server)
+        _close_foreign_connections(gateway._callback_server)
     else:
         old.shutdown()
 
 
-def _close_strangers(server: Any) -> None:
+def _close_foreign_connections(server: Any) -> None:
     """Closes connections that other users opened before the server asked for a token.
 
     Connections of this user stay open, because this JVM may be using them.
 
     Raises:
-        UnsupportedError: The system does not tell who owns the open connections.
+        UnsupportedError: The system does not say who owns the open connections.
     """
     with server.lock:
         opened = [connection.socket for connection in server.connections if connection.socket is not None]
@@ -124,7 +124,7 @@ def _close_strangers(server: Any) -> None:
             if not owners:
                 raise UnsupportedError(
                     "PySpark's callback server was started before, without a token, and has open connections, and "
-                    "this system does not tell whose they are; call enable(spark) before anything that calls back "
+                    "this system does not say who owns them; call enable(spark) before anything that calls back "
                     "into Python, such as foreachBatch, starts"
                 )
             if owners.get(_peer(host, port)) != os.getuid():

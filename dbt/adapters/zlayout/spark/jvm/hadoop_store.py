@@ -34,7 +34,7 @@ _MISSING = frozenset({"java.io.FileNotFoundException", "org.apache.hadoop.fs.Par
 
 
 @dataclass(frozen=True)
-class Listed:
+class _Listed:
     """One entry of a folder. The folder's path and the entry's name are unescaped."""
 
     folder: str
@@ -80,7 +80,7 @@ class HadoopJvm:
         """Returns Hadoop's ``Path`` for an escaped URI. In plain text, Hadoop would take a colon for a scheme's end."""
         return self.fs.Path(self.root.java.net.URI.create(uri))
 
-    def entries(self, statuses: Any) -> list[Listed]:
+    def entries(self, statuses: Any) -> list[_Listed]:
         """Returns the entries of an array of ``FileStatus``."""
         found = self._as_list.apply(statuses)
         if not found.size():
@@ -88,7 +88,7 @@ class HadoopJvm:
         joining = self.root.java.util.stream.Collectors.joining("\n")
         columns = [str(found.stream().map(text).collect(joining)).split("\n") for text in self._texts]
         return [
-            Listed(unquote(folder), unquote(name), int(size), int(time), is_file == "true")
+            _Listed(unquote(folder), unquote(name), int(size), int(time), is_file == "true")
             for (folder, _, name), size, time, is_file in zip(
                 (path.rpartition("/") for path in columns[0]), *columns[1:], strict=True
             )

@@ -52,9 +52,9 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
     for name in names:
         by_name.setdefault(name if exact else name.lower(), []).append(name)
     problems = [
-        f"the query has {len(alike)} columns of one name: {', '.join(map(backquoted, alike))}; a table has each name"
-        " once,"
-        + (" whether in upper or lower case" if len(set(alike)) > 1 else "")
+        f"the query has {len(alike)} columns with the same name: {', '.join(map(backquoted, alike))}; column names must"
+        " be unique"
+        + (" even if case is ignored" if len(set(alike)) > 1 else "")
         + "; list the columns instead of *, or rename one with `as`"
         for alike in by_name.values()
         if len(alike) > 1
