@@ -44,7 +44,7 @@ class _Listed:
     is_file: bool
 
 
-class HadoopJvm:
+class _HadoopJvm:
     """Hadoop's classes, and one ``FileContext`` for each file system. It lives as long as the Spark context."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -60,7 +60,7 @@ class HadoopJvm:
         self.default_permission: Any = self.fs.FileContext.DIR_DEFAULT_PERM
 
     @classmethod
-    def of(cls, spark: SparkSession) -> HadoopJvm:
+    def of(cls, spark: SparkSession) -> _HadoopJvm:
         """Returns the instance of a session's application."""
         context = spark.sparkContext
         if context not in _KNOWN:
@@ -123,7 +123,7 @@ class HadoopJvm:
         return options
 
 
-_KNOWN: WeakKeyDictionary[SparkContext, HadoopJvm] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[SparkContext, _HadoopJvm] = WeakKeyDictionary()
 
 
 def serve_hadoop_stores() -> None:
@@ -167,7 +167,7 @@ class HadoopStore:
     """
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        self._hadoop = HadoopJvm.of(spark)
+        self._hadoop = _HadoopJvm.of(spark)
         with _errors(location):
             self._files: Any = self._hadoop.file_context(location)
             root = self._files.makeQualified(self._hadoop.path(location)).toUri()

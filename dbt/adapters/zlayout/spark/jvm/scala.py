@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
 
 
-class JavaNames:
+class _JavaNames:
     """Cache of packages and classes by name: each is looked up once.
 
     Py4J asks the JVM at every dot, and the JVM searches every jar on its path before it answers that
@@ -40,7 +40,7 @@ class JavaNames:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._looked_up, name)
         if isinstance(found, JavaPackage):
-            found = JavaNames(found)
+            found = _JavaNames(found)
         setattr(self, name, found)
         return found
 
@@ -55,7 +55,7 @@ class Jvm:
     def __init__(self, spark: SparkSession) -> None:
         context: Any = spark.sparkContext
         self.gateway: Any = context._gateway
-        self.root: Any = JavaNames(context._jvm)
+        self.root: Any = _JavaNames(context._jvm)
         self.lang: Any = self.root.java.lang
         self.catalyst: Any = self.root.org.apache.spark.sql.catalyst
         self.datasources: Any = self.root.org.apache.spark.sql.execution.datasources
