@@ -90,7 +90,7 @@ def refresh_table(
     taken = take_orphans(spark, name, opened, progress) if orphans else 0
     snapshot = timeline.snapshot()
     if not opened.managed and entry.partition_by != snapshot.partition_by:
-        return _indexed_anew(spark, name, snapshot)
+        return _index_again(spark, name, snapshot)
     lost = missing_files(opened.store, snapshot.files) if opened.managed else ()
     done = Refresh(timeline, _goal(opened, entry), _examine(spark, opened, entry, progress)).run()
     after = AfterCommit(done.version, progress)
@@ -121,7 +121,7 @@ def _examine(spark: SparkSession, opened: TableSnapshot, entry: Entry, progress:
     return examining(spark, opened.store, schema_json, opened.partition_columns, progress)
 
 
-def _indexed_anew(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
+def _index_again(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
     """Indexes a table again that was recreated with other partitions. None of the old index fits its files."""
     wanted = config_of(before).statistics
     # Columns that the settings name may no longer exist.

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 _PRIMITIVES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -136,17 +134,6 @@ def arrow_carries(schema_json: str, spark_version: str) -> bool:
     known = [kind for kind in kinds if kind is not None]
     overrun = spark_version.startswith("3.") and any("duration" in str(kind) for kind in known)
     return len(known) == len(kinds) and not overrun
-
-
-def leaves(fields: tuple[SparkField, ...], prefix: ColumnPath = ()) -> Iterator[tuple[ColumnPath, SparkField]]:
-    """Yields every leaf column with its path, depth first: a struct yields its fields instead of itself."""
-    for each in fields:
-        path = (*prefix, each.name)
-        nested = each.fields
-        if nested:
-            yield from leaves(nested, path)
-        else:
-            yield path, each
 
 
 def _field(raw: Mapping[str, Any]) -> SparkField:
