@@ -65,7 +65,7 @@ def plan_schema(
     """Decides which columns the table will have.
 
     Args:
-        catalog: Knows which types can hold the values of which other types.
+        catalog: The session's catalog, which says which types can be cast up to which others.
         table_json: Spark's JSON of the table's columns.
         frame_json: Spark's JSON of the columns of the incoming rows.
         policy: What to do if they differ.

@@ -294,12 +294,20 @@ def check_table_name(name: TableName) -> None:
 
 
 def canonical(uri: str) -> str:
-    """Returns a location in one spelling: Java writes the empty host of a local file only sometimes."""
+    """Returns a location in one spelling: Java writes the empty host of a local file only sometimes.
+
+    >>> canonical("file:/warehouse/t")
+    'file:///warehouse/t'
+    """
     return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
 def unescaped(uri: str) -> str:
-    """Returns a file's location in one spelling: writers differ in what they escape in a URI."""
+    """Returns a file's location in one spelling: writers differ in what they escape in a URI.
+
+    >>> unescaped("file:/warehouse/t/p=%C3%BC/1.parquet")
+    'file:///warehouse/t/p=ü/1.parquet'
+    """
     return unquote(canonical(uri))
 
 

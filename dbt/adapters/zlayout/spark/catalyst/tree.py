@@ -143,7 +143,7 @@ class _Handles:
         self._lines: Any = jvm.root.java.util.stream.Collectors.joining("\n")
 
     def nodes(self, expression: Any, most: int) -> Any:
-        """Returns the nodes of an expression as a Java collection, parents first; None if there are more than most."""
+        """Returns an expression's nodes as a Java collection, parents first; None if there are more than ``most``."""
         queue = self._queue(max(most, 1))
         # `find` offers each node to the queue, and stops at the first node that the full queue rejects.
         full = self._jvm.then(self._offer.bindTo(queue), self._not)

@@ -1,6 +1,6 @@
 """Writes one Parquet file with Arrow, row group by row group, so that every Spark version reads it as its own.
 
-A column has a dictionary unless some rows, measured, take clearly less space in another encoding.
+A column has a dictionary unless a sample of its rows takes clearly less space in another encoding.
 """
 
 from __future__ import annotations

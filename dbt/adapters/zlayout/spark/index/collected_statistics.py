@@ -67,7 +67,7 @@ class Collected:
         files: The files that could be read, with their row counts.
         column_stats: One row per file, as the index stores it.
         unreadable: Paths of the other files, which are gone or are not Parquet files.
-        data_files: Number of files of which more than the footer was read.
+        data_files: Number of files whose data was read, not only the footer.
     """
 
     files: DataFiles

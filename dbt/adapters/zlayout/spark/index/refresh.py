@@ -122,7 +122,7 @@ def _examine(spark: SparkSession, opened: TableSnapshot, entry: Entry, progress:
 
 
 def _index_again(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
-    """Indexes a table again that was recreated with other partitions. None of the old index fits its files."""
+    """Indexes a table again that was recreated with other partitions. No part of the old index fits its files."""
     wanted = config_of(before).statistics
     # Columns that the settings name may no longer exist.
     config = TableConfig(statistics=wanted if isinstance(wanted.columns, int) else StatisticsConfig())
@@ -155,7 +155,7 @@ class Refreshed:
         files_removed: Number of files that it listed but that are gone.
         files_changed: Number of files whose size or time differs.
         files_rebuilt: Number of other files whose statistics were missing, damaged or incomplete.
-        data_files: Number of files of which more than the footer was read.
+        data_files: Number of files whose data was read, not only the footer.
         repaired: Whether index slices were damaged or missing, so that all were rewritten.
         unreadable: Files that are not Parquet files or could not be read. Queries always read them.
         missing: Files that a managed table lists but that are gone from its folder. Queries that need them fail.

@@ -35,7 +35,7 @@ def skipping_status(spark: SparkSession) -> tuple[bool, str]:
     """
     context = getattr(spark, "_sc", None)
     if context is None or getattr(context, "_gateway", None) is None:
-        return False, "this is a Spark Connect session, which has no JVM at hand; tables are read in full"
+        return False, "this is a Spark Connect session, which has no access to a JVM; tables are read in full"
     try:
         with _LOCK:
             _ensure_token(context._gateway)
@@ -119,7 +119,7 @@ def _close_foreign_connections(server: Any) -> None:
         opened = [connection.socket for connection in server.connections if connection.socket is not None]
     owners = {peer: uid for table in _SOCKET_TABLES for peer, uid in _owners(table)}
     for each in opened:
-        with contextlib.suppress(OSError):  # closed meanwhile
+        with contextlib.suppress(OSError):  # closed in the meantime
             host, port = each.getpeername()[:2]
             if not owners:
                 raise UnsupportedError(

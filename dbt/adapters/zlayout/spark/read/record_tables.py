@@ -116,7 +116,7 @@ class RecordView:
         return f"{self._latest(files, _listed(self.columns, 'f.'))} where f.{OP} is null or f.{OP} = '{UPSERT}'"
 
     def newest(self, files: str) -> str:
-        """Returns the query for the newest log record of each key, be it an upsert or a delete."""
+        """Returns the query for the newest log record of each key, whether an upsert or a delete."""
         return f"{self._latest(files, 'f.*')} where f.{OP} is not null"
 
     def kept_deletes(self, files: str, ordering: str, since: str, *further: str) -> str:

@@ -22,7 +22,7 @@ _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
 def checked_schema(schema_json: str) -> pa.Schema:
     """Returns the columns as an Arrow schema, against which settings are checked.
 
-    A type that Arrow lacks becomes a list, because neither can be a clustering key.
+    A type that Arrow lacks becomes a list, which cannot be a clustering key either.
 
     Raises:
         UnsupportedError: A column has a type that Parquet files cannot hold.

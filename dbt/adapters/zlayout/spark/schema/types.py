@@ -90,7 +90,10 @@ def arrow_type(spark_type: Any) -> pa.DataType | None:
 
 
 def type_word(spark_type: Any) -> str:
-    """Returns a type as Spark's SQL writes it, such as ``array<bigint>``.
+    """Returns a type as Spark's SQL writes it.
+
+    >>> type_word({"type": "array", "elementType": "long", "containsNull": True})
+    'array<bigint>'
 
     Args:
         spark_type: Spark's JSON for the type.
