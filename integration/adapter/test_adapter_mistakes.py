@@ -24,7 +24,7 @@ def first(dbt, lake):
     [
         (
             "column_twice",
-            "the query has 2 columns of one name: `id`, `ID`; a table has each name once, whether in upper or lower case",
+            "the query has 2 columns with the same name: `id`, `ID`; column names must be unique even if case is ignored",
         ),
         (
             "relative_root",

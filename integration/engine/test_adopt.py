@@ -142,5 +142,5 @@ def test_what_cannot_be_adopted_is_named(spark, plain):
     with pytest.raises(TableNotFoundError, match="is not a dbt-zlayout table"):
         ZTable.for_name(spark, plain)
     ZTable.write(spark, "z.managed_already", spark.sql("select 1 a"), zorder=["a"])
-    with pytest.raises(UnsupportedError, match="managed already"):
+    with pytest.raises(UnsupportedError, match="already managed"):
         ZTable.adopt(spark, "z.managed_already", managed=True)

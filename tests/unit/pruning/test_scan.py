@@ -214,7 +214,7 @@ def test_other_files_are_looked_up_by_themselves() -> None:
             "without a collation",
         ),
         ("not understood: c like '%x' (the pattern begins with a wildcard)", "only the beginning"),
-        ("not understood: 1 / c > 2 (a quotient by a column goes two ways at 0)", "the expression's value"),
+        ("not understood: 1 / c > 2 (a quotient by a column does not keep an order)", "the expression's value"),
         ("not understood: p = 1 or c = 5 (it mixes partition columns with others)", "as two"),
         ("not understood: c < 0 … (it has more than 16,000 parts)", "shorter condition"),
         ("not understood: c < 0 … (it is nested more than 150 levels deep)", "shorter condition"),

@@ -70,7 +70,7 @@ _ADVICE = (
         "rewrite the files in the column's type: run the model with --full-refresh",
     ),
     (
-        r"`\w+` |has no rule|keeps? (an |the )?order|goes two ways|branches|cut to this unit|read as times",
+        r"`\w+` |has no rule|keeps? (an |the )?order|branches|cut to this unit|read as times",
         "store the expression's value as a column and filter on that",
     ),
     (r"mixes partition columns with others", "write the condition as two, or union two queries"),

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
-from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, explain_predicate, nothing_matches
+from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.text_grid import ruled_lines
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
@@ -167,7 +167,7 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
 
 def scans_of(spark: SparkSession, name: TableName, opened: TableSnapshot, predicate_sql: str) -> list[ExplainedScan]:
     """The scans of ``select * … where <predicate>``. At least one: a condition that is never true reads no file."""
-    return explain_predicate(spark, name, predicate_sql) or [nothing_matches(name, opened)]
+    return explain_predicate(spark, name, predicate_sql) or [empty_scan(name, opened)]
 
 
 def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:

@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.spark.history.time_travel import Moment, Past, opened_
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
 from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
-from dbt.adapters.zlayout.spark.jobs.jobs import handed_over
+from dbt.adapters.zlayout.spark.jobs.jobs import in_session
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
@@ -638,7 +638,7 @@ class ZTable:
         query_id = self._spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
         for left in reversed(range(_BATCH_TRIES)):
             try:
-                self.upsert(handed_over(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
+                self.upsert(in_session(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
                 return
             except ConflictError:  # noqa: PERF203 # each attempt is a whole query
                 if not left:

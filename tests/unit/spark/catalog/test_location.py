@@ -41,7 +41,7 @@ def test_a_table_stays_where_it_is(built) -> None:
 
 @pytest.mark.parametrize("damaged", [TABLE_FILE, log_path(0)])
 @pytest.mark.parametrize("in_catalog", [True, False])
-def test_a_table_whose_metadata_is_damaged_is_made_anew_beside_it(built, damaged, in_catalog) -> None:
+def test_a_table_with_damaged_metadata_is_rebuilt_beside_it(built, damaged, in_catalog) -> None:
     store, entry, catalog = built
     store.put(damaged, b"{")
     before = store.list("", recursive=True)
@@ -52,7 +52,7 @@ def test_a_table_whose_metadata_is_damaged_is_made_anew_beside_it(built, damaged
     assert store.list("", recursive=True) == before
 
 
-def test_a_table_of_a_newer_release_is_not_made_anew(built) -> None:
+def test_a_table_of_a_newer_release_is_not_rebuilt(built) -> None:
     store, entry, catalog = built
     store.put(log_path(0), store.read(log_path(0)).replace(b'"overwrite"', b'"vacuum"'))
     with pytest.raises(NewerFormatError, match="unknown operation 'vacuum'"):

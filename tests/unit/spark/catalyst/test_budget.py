@@ -1,4 +1,4 @@
-"""What reading the conditions of a scan may take: each limit ends it, and what was read before stays."""
+"""Limits for reading the conditions of a scan: each limit ends the reading, and what was read before stays."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ SCHEMA = json.dumps(
 class Jvm:
     """Stands for the driver's."""
 
+    def once(self, _: object) -> Handles:
+        return Handles()
+
 
 class Lines(list[str]):
     """The nodes of an expression, each before its children, as the JVM spells them."""
@@ -41,12 +44,12 @@ class Lines(list[str]):
     def toList(self) -> Lines:  # noqa: N802 - Java's name
         return self
 
-    def get(self, position: int) -> Looked:
-        return Looked(self[position])
+    def get(self, position: int) -> SingleNode:
+        return SingleNode(self[position])
 
 
-class Looked:
-    """A node that was looked at."""
+class SingleNode:
+    """A node that was fetched by a call."""
 
     def __init__(self, line: str) -> None:
         self._line = line
@@ -108,14 +111,13 @@ def nested(kind: str, levels: int, expression: Lines) -> Lines:
 
 @pytest.fixture
 def why_not(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Reads conditions with a budget: why each that is not understood is none."""
+    """Returns a function that reads conditions with a budget and returns why parts of them are not understood."""
 
     def read(*conditions: Lines, **budget: float) -> Sequence[str]:
         jvm = Jvm()
         with monkeypatch.context() as patched:
             # A collection of garbage alone may take half a second in a process that has run thousands of tests.
             patched.setattr(predicates, "Budget", partial(Budget, **{"seconds": 60, **budget}))
-            patched.setitem(tree._HANDLES, jvm, Handles())  # type: ignore[misc]  # what the JVM would do
             read = to_predicate(jvm, conditions, SCHEMA, 1)  # type: ignore[arg-type]  # the same
         return [each.reason for each in leaves(read) if isinstance(each, Unknown)]
 
@@ -126,7 +128,7 @@ def test_conditions_within_the_budget_are_read(why_not: Any) -> None:
     assert why_not(equals(1), nested("Not", 3, equals(2)), inner("InSet", ID)) == []
 
 
-def test_nodes_are_those_of_all_conditions(why_not: Any) -> None:
+def test_the_limit_of_nodes_holds_for_all_conditions_together(why_not: Any) -> None:
     three = [equals(number) for number in range(3)]
     assert why_not(*three, nodes=9) == []
     assert why_not(*three, nodes=8) == ["it has more than 8 parts, with the conditions before it"]
@@ -135,7 +137,7 @@ def test_nodes_are_those_of_all_conditions(why_not: Any) -> None:
     assert why_not(equals(0), large, equals(3), nodes=6) == ["it has more than 6 parts, with the conditions before it"]
 
 
-def test_members_of_a_list_are_nodes(why_not: Any) -> None:
+def test_members_of_a_list_count_as_nodes(why_not: Any) -> None:
     assert why_not(inner("InSet", ID), nodes=12) == []
     assert why_not(inner("InSet", ID), nodes=11) == ["it has more than 11 parts, with the conditions before it"]
 
@@ -160,16 +162,16 @@ def test_a_chain_of_one_connective_is_one_level(why_not: Any) -> None:
     assert why_not(chain, depth=2) == []
 
 
-def test_looks_at_single_nodes_are_those_of_all_conditions(why_not: Any) -> None:
+def test_the_limit_of_calls_holds_for_all_conditions_together(why_not: Any) -> None:
     like = inner("Like", TEXT, leaf("Literal", value="a%", dataType="string"))
-    told = "it takes more than 2 looks at Spark's plan"
-    beyond = "beyond its beginning a pattern says nothing about files"
+    told = "it takes more than 2 calls to Spark's plan"
+    beyond = "a pattern says nothing about files beyond its beginning"
     # One for the pattern, one for its text.
     assert why_not(like, calls=2) == [beyond]
     assert why_not(like, like, calls=2) == [beyond, told]
 
 
-def test_seconds_are_those_of_all_conditions(why_not: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_seconds_holds_for_all_conditions_together(why_not: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     conditions = [equals(number) for number in range(4)]
     now = [0.0]
 
@@ -182,7 +184,7 @@ def test_seconds_are_those_of_all_conditions(why_not: Any, monkeypatch: pytest.M
     assert why_not(*conditions, seconds=0.5) == ["reading it takes more than 0.5 s"] * 2
 
 
-def test_what_a_budget_has_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [7.0]
     monkeypatch.setattr(time, "thread_time", lambda: now[0])
     budget = Budget()
@@ -194,7 +196,7 @@ def test_what_a_budget_has_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
         budget.check_time()
     for _ in range(1_000):
         budget.call()
-    with pytest.raises(tree.NotUnderstoodError, match="more than 1,000 looks"):
+    with pytest.raises(tree.NotUnderstoodError, match="more than 1,000 calls"):
         budget.call()
     budget.spend(50_000)
     with pytest.raises(OverBudgetError, match="more than 50,000 parts"):

@@ -52,7 +52,7 @@ def chosen():
 
 
 @pytest.mark.parametrize("name", ["few", "word", "wide", "flag", "nothing", "list", "st", "coded"])
-def test_what_comes_back_often_or_has_no_other_form_keeps_its_dictionary(chosen, name):
+def test_columns_with_many_repetitions_or_without_another_encoding_keep_their_dictionary(chosen, name):
     assert name not in chosen
 
 
@@ -67,11 +67,11 @@ def test_what_comes_back_often_or_has_no_other_form_keeps_its_dictionary(chosen,
         ("st.dotted", "DELTA_BINARY_PACKED"),
     ],
 )
-def test_what_seldom_comes_back_is_encoded_otherwise(chosen, name, encoding):
+def test_columns_with_few_repetitions_get_another_encoding(chosen, name, encoding):
     assert chosen[name] == encoding
 
 
-def test_few_rows_are_not_looked_at():
+def test_few_rows_keep_dictionaries():
     assert Encodings.of(ROWS.slice(0, 1_000), SETTINGS.codec).chosen == {}
 
 
@@ -101,7 +101,7 @@ def test_chosen_encodings_are_smaller_than_dictionaries(chosen):
         assert sizes[1] < sizes[0], name
 
 
-def test_a_measured_row_is_one_that_will_be_written():
+def test_measured_rows_are_encoded_as_files_encode_them():
     rows = ROWS.select(["far", "text"])
     sink = io.BytesIO()
     with SETTINGS.open(sink, rows.schema, (), Encodings.of(rows, SETTINGS.codec)) as writer:

@@ -1,4 +1,4 @@
-"""Footers of files that are there already: what cannot be understood is unreadable, and nothing worse."""
+"""Footers of existing files: a file with a damaged footer counts as unreadable, and nothing else fails."""
 
 import datetime as dt
 import os

@@ -169,7 +169,7 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_refresh(folde
     assert bounds(folder)["f3.parquet"] == (1, 3)
 
 
-def test_a_table_that_is_taken_over_meanwhile_is_left_alone(folder: Path) -> None:
+def test_a_table_that_is_adopted_during_a_refresh_is_left_alone(folder: Path) -> None:
     load(folder, 3, write_statistics=False)
 
     def and_take_over(files: DataFiles, wanted: Any) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def test_two_refreshes_at_once_both_end_and_agree(folder: Path) -> None:
     assert refresh(LocalStore(folder)).files_added == 0
 
 
-def test_data_that_cannot_be_read_is_asked_again_and_makes_no_version(folder: Path) -> None:
+def test_unreadable_data_is_read_again_by_the_next_refresh_and_makes_no_version(folder: Path) -> None:
     load(folder, 3, write_statistics=False)
     asked = []
 

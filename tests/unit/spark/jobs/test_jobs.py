@@ -1,4 +1,4 @@
-"""Messages of Spark are short."""
+"""Spark's error messages are shortened."""
 
 from __future__ import annotations
 
@@ -58,25 +58,25 @@ class JavaError(Exception):
         ),
     ],
 )
-def test_stack_traces_and_plans_are_cut_off_what_spark_says(text: str, expected: str) -> None:
+def test_stack_traces_and_plans_are_removed(text: str, expected: str) -> None:
     assert short_message(Exception(text)) == expected
     assert short_message(Exception(text), innermost=True) == expected
 
 
-def test_the_cause_of_a_java_error_speaks_for_it() -> None:
+def test_the_message_of_the_innermost_cause_is_returned_if_asked_for() -> None:
     wrapped = JavaThrowable("java.util.concurrent.ExecutionException: x", JavaThrowable("the disk is full"))
     assert short_message(JavaError(wrapped), innermost=True) == "the disk is full"
     assert short_message(JavaError(JavaThrowable(None))) == "java.lang.NullPointerException"
     assert every_text(JavaError(wrapped)).splitlines()[-1] == "the disk is full"
 
 
-def test_the_innermost_cause_speaks_for_a_failed_job() -> None:
+def test_the_message_of_a_failed_job_is_that_of_its_innermost_cause() -> None:
     reading = JavaThrowable("[FAILED_READ_FILE] cannot read f.parquet", JavaThrowable("not a Parquet file"))
     assert short_message(JavaError(reading)) == "[FAILED_READ_FILE] cannot read f.parquet"
     assert short_message(JavaError(JavaThrowable("Job aborted.", reading))) == "not a Parquet file"
 
 
-def test_of_chained_python_errors_the_last_one_speaks() -> None:
+def test_the_last_of_chained_python_errors_is_returned() -> None:
     one = "Traceback (most recent call last):\n  File 'a.py', line 1\n"
     chained = (
         f"{one}KeyError: 1\n\nDuring handling of the above exception, another one occurred:\n\n{one}ValueError: no"

@@ -1,4 +1,4 @@
-"""A Python that cannot run Spark's workers is told before a job fails on it."""
+"""A Python that cannot run Spark's workers is reported before a job fails because of it."""
 
 import os
 import sys
@@ -21,14 +21,14 @@ def program(folder, script):
     return str(path)
 
 
-def test_workers_run_on_the_python_of_dbt_where_nobody_chose_another(monkeypatch):
+def test_workers_run_on_the_python_of_dbt_by_default(monkeypatch):
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     spark = session()
     use_driver_python(spark)
     assert spark.sparkContext.pythonExec == sys.executable
 
 
-def test_a_python_that_is_not_there_is_named_with_what_to_do(monkeypatch):
+def test_a_missing_python_is_named_with_the_next_step(monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "/nowhere/python")
     with pytest.raises(UnsupportedError, match=r"'/nowhere/python': there is no such program; unset PYSPARK_PYTHON"):
         use_driver_python(session())
@@ -46,7 +46,7 @@ def test_a_python_without_the_package_is_named_with_what_it_lacks(monkeypatch, t
     ("version", "package", "told"),
     [("2.7.18", "0.1.0", r"run on Python 2\.7\.18 .*and dbt on 3"), (None, "0.0.1", r"have dbt-zlayout 0\.0\.1")],
 )
-def test_a_python_unlike_that_of_dbt_is_told(monkeypatch, tmp_path, version, package, told):
+def test_a_python_of_another_version_is_reported(monkeypatch, tmp_path, version, package, told):
     version = version or ".".join(map(str, sys.version_info[:3]))
     monkeypatch.setenv("PYSPARK_PYTHON", program(tmp_path, f"echo /their/python; echo {version}; echo {package}"))
     with pytest.raises(UnsupportedError, match=told):
@@ -60,7 +60,7 @@ def test_a_python_with_the_package_passes_the_check(monkeypatch, tmp_path):
     use_driver_python(session())
 
 
-def test_the_python_of_a_cluster_is_not_looked_for_on_this_machine(monkeypatch):
+def test_the_python_of_a_cluster_is_not_searched_on_this_machine(monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "/only/on/workers/python")
     use_driver_python(session("yarn"))
 
@@ -72,6 +72,6 @@ def test_the_python_of_a_cluster_is_not_looked_for_on_this_machine(monkeypatch):
         ("ModuleNotFoundError: No module named 'dbt.adapters'", "has no module 'dbt'"),
     ],
 )
-def test_a_job_that_failed_for_its_workers_python_says_so(said, told):
+def test_the_error_of_a_job_says_if_the_python_of_its_workers_is_the_reason(said, told):
     assert told in (failed_worker_problem(f"Job aborted\n{said}") or "")
     assert failed_worker_problem("java.io.IOException: No space left on device") is None

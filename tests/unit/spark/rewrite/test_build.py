@@ -4,8 +4,8 @@ import pytest
 
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.spark.files.file_report import Tracking
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.files.written_file import Tracking
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 
 SCHEMA = pa.schema([("id", pa.int64()), ("word", pa.string())])

@@ -7,7 +7,6 @@ from dbt.adapters.zlayout.spark.schema.types import (
     arrow_schema,
     arrow_type,
     fields_of,
-    leaves,
     split_partition_columns,
     type_word,
 )
@@ -68,10 +67,11 @@ def test_a_column_with_a_collation_is_marked_wherever_the_schema_says_it():
     assert [plain.collated, by_metadata.collated, by_type.collated] == [False, True, True]
 
 
-def test_struct_fields_are_leaves_by_path():
+def test_a_struct_has_its_fields_and_other_types_have_none():
     nested = {"type": "struct", "fields": [{"name": "x.y", "type": "double", "nullable": True, "metadata": {}}]}
-    found = dict(leaves(fields_of(schema(("a", "long", {}), ("s", nested, {})))))
-    assert list(found) == [("a",), ("s", "x.y")]
+    number, struct = fields_of(schema(("a", "long", {}), ("s", nested, {})))
+    assert number.fields == ()
+    assert [(each.name, each.arrow_type) for each in struct.fields] == [("x.y", pa.float64())]
 
 
 def test_columns_without_an_arrow_type_are_left_out_of_the_arrow_schema():

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
-from dbt.adapters.zlayout.spark.schema.types import type_word
+from dbt.adapters.zlayout.spark.schema.types import schema_json_of, type_word
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,7 +65,7 @@ def plan_schema(
     """Decides which columns the table will have.
 
     Args:
-        catalog: Knows which types can hold the values of which other types.
+        catalog: The session's catalog, which says which types can be cast up to which others.
         table_json: Spark's JSON of the table's columns.
         frame_json: Spark's JSON of the columns of the incoming rows.
         policy: What to do if they differ.
@@ -81,10 +81,7 @@ def plan_schema(
     other = [each["name"] for key, each in table.items() if key in frame and frame[key]["type"] != each["type"]]
     if policy is OnSchemaChange.IGNORE:
         if missing:
-            raise ConfigError(
-                [f"the query lacks {_listed(missing)}, which the table has; {_GO_ON}"],
-                subject,
-            )
+            raise ConfigError([f"the query lacks {_listed(missing)}, which the table has; {_GO_ON}"], subject)
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.FAIL:
         unfit = [name for name in other if not holds(catalog, *(each[name.lower()]["type"] for each in (frame, table)))]
@@ -108,8 +105,8 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
         return frame.to(schema)
     except AnalysisException as error:
         problems = [_unstorable(frame, field) for field in schema.fields]
-        told = "; ".join(each for each in problems if each) or short_message(error)
-        raise WriteError(f"{subject}: {told}; the table is as it was before") from error
+        reasons = "; ".join(each for each in problems if each) or short_message(error)
+        raise WriteError(f"{subject}: {reasons}; the table is as it was before") from error
 
 
 def _unstorable(frame: DataFrame, field: StructField) -> str | None:
@@ -185,7 +182,7 @@ def _columns(
     data = [each for each in kept if each["name"] not in partition_by]
     folders = [each for each in kept if each["name"] in partition_by]
     new = [{**each, "nullable": True} for each in added]
-    return json.dumps({"type": "struct", "fields": [*data, *new, *folders]}, ensure_ascii=False)
+    return schema_json_of([*data, *new, *folders])
 
 
 def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:

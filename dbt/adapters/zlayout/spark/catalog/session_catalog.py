@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-from weakref import WeakKeyDictionary
 
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
@@ -54,7 +53,7 @@ class TableName:
 
 @dataclass(frozen=True)
 class Definition:
-    """What the catalog is to say about a table."""
+    """What the catalog should say about a table."""
 
     name: TableName
     location: str
@@ -92,7 +91,7 @@ class Entry:
         return _as_dict(self.native.properties())
 
 
-# Stands in no key and no value of a property.
+# Separates keys, and values, of properties. It occurs in none of them.
 _BETWEEN = "\0zlayout\0"
 
 
@@ -209,7 +208,7 @@ class Catalog:
         Returns:
             The updated entry, without another metastore call.
         """
-        statistics = self.jvm.some(statistics_builder(self.jvm).table(size_bytes, row_count, columns))
+        statistics = self.jvm.some(self.jvm.once(_StatisticsBuilder).table(size_bytes, row_count, columns))
         self._native.alterTableStats(self._identifier(entry.name), statistics)
         return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
 
@@ -295,12 +294,20 @@ def check_table_name(name: TableName) -> None:
 
 
 def canonical(uri: str) -> str:
-    """Returns a location in one spelling: Java writes the empty host of a local file only sometimes."""
+    """Returns a location in one spelling: Java writes the empty host of a local file only sometimes.
+
+    >>> canonical("file:/warehouse/t")
+    'file:///warehouse/t'
+    """
     return "file:///" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
 def unescaped(uri: str) -> str:
-    """Returns a file's location in one spelling: writers differ in what they escape in a URI."""
+    """Returns a file's location in one spelling: writers differ in what they escape in a URI.
+
+    >>> unescaped("file:/warehouse/t/p=%C3%BC/1.parquet")
+    'file:///warehouse/t/p=ü/1.parquet'
+    """
     return unquote(canonical(uri))
 
 
@@ -321,7 +328,7 @@ class ColumnFacts:
     null_count: int | None
 
 
-class StatisticsBuilder:
+class _StatisticsBuilder:
     """Builds ``CatalogStatistics`` inside the JVM, because Py4J would turn a Scala ``BigInt`` into a Python int."""
 
     def __init__(self, jvm: Jvm) -> None:
@@ -354,16 +361,6 @@ class StatisticsBuilder:
 
     def _count(self, value: int) -> Any:
         return self._some_big.invokeWithArguments(self._jvm.array_list([value]))
-
-
-def statistics_builder(jvm: Jvm) -> StatisticsBuilder:
-    """Returns the builder of an application. It is cached, because creating one takes a dozen calls."""
-    if jvm not in _BUILDERS:
-        _BUILDERS[jvm] = StatisticsBuilder(jvm)
-    return _BUILDERS[jvm]
-
-
-_BUILDERS: WeakKeyDictionary[Jvm, StatisticsBuilder] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)

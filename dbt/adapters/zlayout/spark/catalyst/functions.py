@@ -25,8 +25,8 @@ _OFFSET = r"(Z|[+-]\d\d:\d\d(?::\d\d)?)"
 # Source: java.time.zone.ZoneOffsetTransition.toString, ZoneRules.toString.
 _TRANSITION = re.compile(rf"(\d{{4}}-\d\d-\d\dT[\d:]+){_OFFSET} to {_OFFSET}")
 _STANDARD = re.compile(rf"currentStandardOffset={_OFFSET}")
-_lock = threading.Lock()
-_known: dict[str, Zone] = {}
+_LOCK = threading.Lock()
+_ZONES: dict[str, Zone] = {}
 Chain = Sequence[Function]
 """Functions to apply in order."""
 Reading = tuple[Node, Chain]
@@ -51,13 +51,13 @@ def zone_of(zone_id: Any) -> Zone:
     Transitions that follow from rules are listed up to the year 2045.
     """
     name = str(zone_id.getId())
-    with _lock:
-        if name not in _known:
-            _known[name] = _read(name, zone_id.getRules())
-        return _known[name]
+    with _LOCK:
+        if name not in _ZONES:
+            _ZONES[name] = _zone_by_rules(name, zone_id.getRules())
+        return _ZONES[name]
 
 
-def _read(name: str, rules: Any) -> Zone:
+def _zone_by_rules(name: str, rules: Any) -> Zone:
     if rules.isFixedOffset():
         return Zone.fixed(name, _seconds(_found(_STANDARD, str(rules.toString()))[0]) * 1_000_000)
     text = str(rules.getTransitions().toString())
@@ -104,7 +104,7 @@ def _seconds(offset: str) -> int:
     return -total if offset[0] == "-" else total
 
 
-def sides_of(node: Node) -> tuple[Node, Node, bool]:
+def _sides_of(node: Node) -> tuple[Node, Node, bool]:
     """Returns the operand, the constant, and whether the constant is on the left.
 
     Raises:
@@ -118,12 +118,12 @@ def sides_of(node: Node) -> tuple[Node, Node, bool]:
     raise NotUnderstoodError("two columns have no rule")
 
 
-def unary(function: Callable[[pa.DataType], Function]) -> Callable[[Node], Reading]:
+def _unary(function: Callable[[pa.DataType], Function]) -> Callable[[Node], Reading]:
     """Returns the reader of a function with one argument that only needs the type of its result."""
     return lambda node: (node.children[0], [function(node.type())])
 
 
-def from_instant(target: pa.DataType, zone: Callable[[], Zone]) -> Chain:
+def _from_instant(target: pa.DataType, zone: Callable[[], Zone]) -> Chain:
     """Returns the functions that cast an instant. A cast to a date or wall-clock time uses the session's time zone."""
     if target == _DATE:
         return [f.LocalTime(_WALL, zone()), f.Convert(_DATE)]
@@ -136,7 +136,7 @@ def from_instant(target: pa.DataType, zone: Callable[[], Zone]) -> Chain:
     raise NotUnderstoodError(f"casting TIMESTAMP to {f.type_name(target)} has no rule")
 
 
-def to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
+def _to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
     """Returns the functions that cast a number, date or wall-clock time to an instant."""
     if pa.types.is_integer(source):
         return [f.Convert(_LONG), f.FromTicks(_INSTANT, _SECOND_US)]
@@ -145,7 +145,7 @@ def to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
     raise NotUnderstoodError(f"casting {f.type_name(source)} to TIMESTAMP does not keep an order")
 
 
-def zone_at(node: Node) -> Zone:
+def _zone_at(node: Node) -> Zone:
     """Returns the time zone of a node."""
     return zone_of(node.jvm().zoneId())
 
@@ -153,7 +153,7 @@ def zone_at(node: Node) -> Zone:
 def _part(part: CalendarPart, *, of_time: bool = False) -> Callable[[Node], Reading]:
     def read(node: Node) -> Reading:
         child = node.children[0]
-        to_wall: Chain = [f.LocalTime(_WALL, zone_at(node))] if of_time and child.type() == _INSTANT else []
+        to_wall: Chain = [f.LocalTime(_WALL, _zone_at(node))] if of_time and child.type() == _INSTANT else []
         return child, [*to_wall, f.PartOf(node.type(), part)]
 
     return read
@@ -164,7 +164,7 @@ def _date_add(sign: int) -> Callable[[Node], Reading]:
 
 
 def _date_diff(node: Node) -> Reading:
-    operand, constant, swapped = sides_of(node)
+    operand, constant, swapped = _sides_of(node)
     days = int(scalar_of(constant, _DATE).value)
     count = f.Ticks(pa.int32(), _DAY_US)
     if not swapped:
@@ -177,7 +177,7 @@ def _plus_months(node: Node) -> Reading:
     months = f.PlusMonths(operand.type(), integer_of(constant))
     if operand.type() != _INSTANT:
         return operand, [months]
-    zone = zone_at(node)
+    zone = _zone_at(node)
     return operand, [f.LocalTime(_WALL, zone), f.PlusMonths(_WALL, months.months), f.InstantOf(_INSTANT, zone)]
 
 
@@ -187,7 +187,7 @@ def _plus_interval(node: Node) -> Reading:
     kind, micros = operand.type(), integer_of(constant)
     days_us = int(math.copysign(abs(micros) // _DAY_US, micros)) * _DAY_US
     if kind == _INSTANT and days_us:
-        zone = zone_at(node)
+        zone = _zone_at(node)
         by_days = [f.LocalTime(_WALL, zone), f.Plus(_WALL, days_us), f.InstantOf(_INSTANT, zone)]
         return operand, [*by_days, f.Plus(_INSTANT, micros - days_us)]
     return operand, [f.Plus(kind, micros)]
@@ -196,7 +196,7 @@ def _plus_interval(node: Node) -> Reading:
 def _unit(node: Node) -> TimeUnit:
     unit = _UNITS.get(str(node.raw.get("value")).upper()) if node.is_literal else None
     if unit is None:
-        raise NotUnderstoodError("the unit is no constant that Spark knows")
+        raise NotUnderstoodError("the unit is not a constant that Spark knows")
     return unit
 
 
@@ -211,14 +211,14 @@ def _trunc_timestamp(node: Node) -> Reading:
     unit, operand = _unit(node.children[0]), node.children[1]
     if operand.type() != _INSTANT:
         return operand, [f.Truncated(operand.type(), unit)]
-    zone = zone_at(node)
+    zone = _zone_at(node)
     return operand, [f.LocalTime(_WALL, zone), f.Truncated(_WALL, unit), f.InstantOf(_INSTANT, zone)]
 
 
 def _unix_timestamp(node: Node) -> Reading:
     operand, seconds = node.children[0], f.Ticks(_LONG, _SECOND_US, toward_zero=True)
     if operand.type() == _DATE:
-        return operand, [f.Convert(_WALL), f.InstantOf(_INSTANT, zone_at(node)), seconds]
+        return operand, [f.Convert(_WALL), f.InstantOf(_INSTANT, _zone_at(node)), seconds]
     if operand.type() in (_WALL, _INSTANT):
         return operand, [seconds]
     raise NotUnderstoodError("texts are not read as times")
@@ -237,10 +237,10 @@ def _date_format(node: Node) -> Reading:
     length = _DATE_FORMATS.get(str(pattern.raw.get("value"))) if pattern.is_literal else None
     if length is None or operand.type() != _INSTANT:
         raise NotUnderstoodError(f"only the formats {', '.join(_DATE_FORMATS)} keep the order")
-    return operand, [f.LocalTime(_WALL, zone_at(node)), f.Convert(_DATE), f.Convert(_TEXT), f.Prefix(_TEXT, length)]
+    return operand, [f.LocalTime(_WALL, _zone_at(node)), f.Convert(_DATE), f.Convert(_TEXT), f.Prefix(_TEXT, length)]
 
 
-TIME_FUNCTIONS: Mapping[str, Callable[[Node], Reading]] = {
+_TIME_FUNCTIONS: Mapping[str, Callable[[Node], Reading]] = {
     "AddMonths": _plus_months,
     "DateAdd": _date_add(1),
     "DateAddYMInterval": _plus_months,
@@ -252,7 +252,7 @@ TIME_FUNCTIONS: Mapping[str, Callable[[Node], Reading]] = {
     "DayOfWeek": _part(CalendarPart.DAY_OF_WEEK),
     "DayOfYear": _part(CalendarPart.DAY_OF_YEAR),
     "Hour": _part(CalendarPart.HOUR, of_time=True),
-    "LastDay": unary(f.LastDay),
+    "LastDay": _unary(f.LastDay),
     "MicrosToTimestamp": _from_ticks(1),
     "MillisToTimestamp": _from_ticks(1_000),
     "Minute": _part(CalendarPart.MINUTE, of_time=True),
@@ -279,15 +279,15 @@ TIME_FUNCTIONS: Mapping[str, Callable[[Node], Reading]] = {
 def _cast(node: Node) -> Reading:
     child = node.children[0]
     source, target = child.type(), node.type()
-    return child, _conversion(source, target, lambda: zone_at(node))
+    return child, _conversion(source, target, lambda: _zone_at(node))
 
 
 def _conversion(source: pa.DataType, target: pa.DataType, zone: Callable[[], Zone]) -> Chain:
     kinds = pa.types
     if source == _INSTANT:
-        return from_instant(target, zone)
+        return _from_instant(target, zone)
     if target == _INSTANT:
-        return to_instant(source, zone)
+        return _to_instant(source, zone)
     from_text = kinds.is_string(source) and not kinds.is_binary(target)
     if kinds.is_boolean(target) or from_text or (kinds.is_string(target) and source != _DATE):
         raise NotUnderstoodError(f"casting {f.type_name(source)} to {f.type_name(target)} does not keep an order")
@@ -297,7 +297,7 @@ def _conversion(source: pa.DataType, target: pa.DataType, zone: Callable[[], Zon
 def _number(node: Node) -> f.Number:
     value: object = scalar_of(node, node.type()).as_py()
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise NotUnderstoodError(f"`{node.kind}` is no constant number")
+        raise NotUnderstoodError("a constant that is not a number has no rule")
     if isinstance(value, float) and not math.isfinite(value):
         raise NotUnderstoodError("arithmetic with infinity or NaN has no rule")
     return value
@@ -311,12 +311,12 @@ def _factor(node: Node) -> f.Number:
 
 
 def _add(node: Node) -> Reading:
-    operand, constant, _ = sides_of(node)
+    operand, constant, _ = _sides_of(node)
     return operand, [f.Plus(node.type(), _number(constant))]
 
 
 def _subtract(node: Node) -> Reading:
-    operand, constant, swapped = sides_of(node)
+    operand, constant, swapped = _sides_of(node)
     amount = _number(constant)
     if swapped:
         return operand, [f.Negate(operand.type()), f.Plus(node.type(), amount)]
@@ -324,22 +324,22 @@ def _subtract(node: Node) -> Reading:
 
 
 def _multiply(node: Node) -> Reading:
-    operand, constant, _ = sides_of(node)
+    operand, constant, _ = _sides_of(node)
     return operand, [f.Times(node.type(), _factor(constant))]
 
 
 def _divide(node: Node) -> Reading:
-    operand, constant, swapped = sides_of(node)
+    operand, constant, swapped = _sides_of(node)
     if swapped:
-        raise NotUnderstoodError("a quotient by a column goes two ways at 0")
+        raise NotUnderstoodError("a quotient by a column does not keep an order")
     return operand, [f.Over(node.type(), _factor(constant))]
 
 
 def _modulo(node: Node) -> Reading:
-    operand, constant, swapped = sides_of(node)
+    operand, constant, swapped = _sides_of(node)
     divisor = 0 if swapped else integer_of(constant)
     if divisor <= 0:
-        raise NotUnderstoodError("a remainder by a column, or by no positive number, has no rule")
+        raise NotUnderstoodError("a remainder by a column, or by a number that is not positive, has no rule")
     return operand, [f.Remainder(node.type(), divisor, node.kind == "Pmod")]
 
 
@@ -372,8 +372,8 @@ def _concat(node: Node) -> Reading:
 
 
 FUNCTIONS: Mapping[str, Callable[[Node], Reading]] = {
-    **TIME_FUNCTIONS,
-    "Abs": unary(f.Absolute),
+    **_TIME_FUNCTIONS,
+    "Abs": _unary(f.Absolute),
     "Add": _add,
     "BRound": _rounded(Rounding.HALF_EVEN),
     "Cast": _cast,
@@ -391,6 +391,6 @@ FUNCTIONS: Mapping[str, Callable[[Node], Reading]] = {
     "RoundFloor": _rounded(Rounding.FLOOR),
     "Substring": _substring,
     "Subtract": _subtract,
-    "UnaryMinus": unary(f.Negate),
+    "UnaryMinus": _unary(f.Negate),
     "Upper": _case(upper=True),
 }

@@ -83,9 +83,9 @@ def to_predicate(
     """
     budget = Budget()
     fields = fields_of(schema_json)
-    understood = [_read(jvm, each, fields, budget) for each in filters]
-    told = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
-    return bounded(And((*understood, *told)), file_count)
+    read = [_read(jvm, each, fields, budget) for each in filters]
+    unread = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
+    return bounded(And((*read, *unread)), file_count)
 
 
 def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], budget: Budget) -> Expr:
@@ -106,7 +106,7 @@ def _text(jvm: Jvm, expression: Any, budget: Budget) -> str:
 
 class _Converter:
     def __init__(self, fields: tuple[SparkField, ...], budget: Budget) -> None:
-        self._terms = TermReader(fields, self.expr, budget)
+        self._terms = _TermReader(fields, self.expr, budget)
         self._budget = budget
         self._level = 0
         self._rules: Mapping[str, Callable[[Node], Expr]] = {
@@ -191,7 +191,7 @@ class _Converter:
         begins = _literal_beginning(str(pattern.raw["value"]), str(node.jvm().escapeChar()))
         if not begins:
             raise NotUnderstoodError("the pattern begins with a wildcard")
-        rest = Unknown(node.text(), "beyond its beginning a pattern says nothing about files")
+        rest = Unknown(node.text(), "a pattern says nothing about files beyond its beginning")
         return And((self._each(operand, lambda term: StartsWith(term, pa.scalar(begins, term.type))), rest))
 
     def _in(self, node: Node) -> Expr:
@@ -205,13 +205,13 @@ class _Converter:
         if node.raw["value"] is None:
             return Constant(None)
         if node.raw["dataType"] != "boolean":
-            raise NotUnderstoodError("a constant that is no condition")
+            raise NotUnderstoodError("the constant is not a condition")
         return Constant(str(node.raw["value"]).lower() == "true")
 
     def _boolean_column(self, node: Node) -> Expr:
         column = self._terms.column(node)
         if not pa.types.is_boolean(column.type):
-            raise NotUnderstoodError("a column that is no condition")
+            raise NotUnderstoodError("the column is not a condition")
         return Compare(Op.EQ, column, pa.scalar(True))
 
     def _is_not_zero(self, node: Node) -> Expr:
@@ -285,7 +285,7 @@ def _literal_beginning(pattern: str, escape: str) -> str:
 
 
 @dataclass(frozen=True)
-class Branch:
+class _Branch:
     """One of the values that an expression may have.
 
     Attributes:
@@ -297,7 +297,7 @@ class Branch:
     term: Term | NotUnderstoodError
 
 
-class TermReader:
+class _TermReader:
     """Reads the operands of conditions.
 
     Args:
@@ -312,7 +312,7 @@ class TermReader:
         self._budget = budget
         self._level = 0
         self._by_name: dict[str, SparkField] = {}
-        self._branching: Mapping[str, Callable[[Node], list[Branch]]] = {
+        self._branching: Mapping[str, Callable[[Node], list[_Branch]]] = {
             "If": self._if,
             "CaseWhen": self._case,
             "Coalesce": self._coalesce,
@@ -321,7 +321,7 @@ class TermReader:
             "NaNvl": self._nanvl,
         }
 
-    def branches(self, node: Node) -> list[Branch]:
+    def branches(self, node: Node) -> list[_Branch]:
         """Returns the values that a node may have; the last one has no guard.
 
         Raises:
@@ -335,18 +335,18 @@ class TermReader:
         finally:
             self._level -= 1
 
-    def _branches(self, node: Node) -> list[Branch]:
+    def _branches(self, node: Node) -> list[_Branch]:
         if node.kind in self._branching:
             found = self._branching[node.kind](node)
         elif node.kind in _TRANSPARENT:
             found = self.branches(node.children[0])
         elif node.is_literal:
-            found = [Branch(None, Value(scalar_of(node, node.type())))]
+            found = [_Branch(None, Value(scalar_of(node, node.type())))]
         elif node.kind in ("AttributeReference", "GetStructField"):
-            found = [Branch(None, self.column(node))]
+            found = [_Branch(None, self.column(node))]
         elif node.kind in FUNCTIONS:
             argument, chain = FUNCTIONS[node.kind](node)
-            found = [Branch(each.guard, _called(chain, each.term)) for each in self.branches(argument)]
+            found = [_Branch(each.guard, _called(chain, each.term)) for each in self.branches(argument)]
         else:
             raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
         _check_count(len(found))
@@ -393,49 +393,49 @@ class TermReader:
             return (*parent_path, child.name), child
         raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
 
-    def _tried(self, node: Node) -> list[Branch]:
+    def _tried(self, node: Node) -> list[_Branch]:
         """Returns the branches of a part. If it is not understood, the other parts still are."""
         try:
             return self.branches(node)
         except NotUnderstoodError as error:
-            return [Branch(None, error)]
+            return [_Branch(None, error)]
 
-    def _if(self, node: Node) -> list[Branch]:
+    def _if(self, node: Node) -> list[_Branch]:
         return _guarded(self._condition(node.children[0]), self._tried(node.children[1])) + self._tried(
             node.children[2]
         )
 
-    def _case(self, node: Node) -> list[Branch]:
+    def _case(self, node: Node) -> list[_Branch]:
         pairs, otherwise = divmod(len(node.children), 2)
         _check_count(pairs)
-        found: list[Branch] = []
+        found: list[_Branch] = []
         for number in range(pairs):
             condition, value = node.children[2 * number : 2 * number + 2]
             found += _guarded(self._condition(condition), self._tried(value))
         if otherwise:
             return found + self._tried(node.children[-1])
-        return [*found, Branch(None, Value(pa.scalar(None, node.type())))]
+        return [*found, _Branch(None, Value(pa.scalar(None, node.type())))]
 
-    def _coalesce(self, node: Node) -> list[Branch]:
+    def _coalesce(self, node: Node) -> list[_Branch]:
         _check_count(len(node.children))
-        found: list[Branch] = []
+        found: list[_Branch] = []
         for child in node.children[:-1]:
             term = self.only(child)
-            found.append(Branch(IsNotNull(term), term))
+            found.append(_Branch(IsNotNull(term), term))
         return found + self._tried(node.children[-1])
 
-    def _extreme(self, node: Node, op: Op) -> list[Branch]:
+    def _extreme(self, node: Node, op: Op) -> list[_Branch]:
         """Reads greatest and least, which ignore nulls: where the column is null, the value is the constant."""
         if len(node.children) != 2 or sum(child.is_literal for child in node.children) != 1:
             raise NotUnderstoodError("more than a column and a constant")
         constant, other = sorted(node.children, key=lambda child: not child.is_literal)
         term, value = self.only(other), scalar_of(constant, constant.type())
-        return [Branch(Compare(op, term, value), term), Branch(None, Value(value))]
+        return [_Branch(Compare(op, term, value), term), _Branch(None, Value(value))]
 
-    def _nanvl(self, node: Node) -> list[Branch]:
+    def _nanvl(self, node: Node) -> list[_Branch]:
         term = self.only(node.children[0])
         is_number = Not(Compare(Op.EQ_NULL_SAFE, term, pa.scalar(float("nan"), term.type)))
-        return [Branch(is_number, term), *self._tried(node.children[1])]
+        return [_Branch(is_number, term), *self._tried(node.children[1])]
 
 
 def _check_count(branches: int) -> None:
@@ -443,8 +443,8 @@ def _check_count(branches: int) -> None:
         raise NotUnderstoodError(f"it has more than {_MOST_BRANCHES} branches")
 
 
-def _guarded(guard: Expr, branches: Sequence[Branch]) -> list[Branch]:
-    return [Branch(guard if each.guard is None else And((guard, each.guard)), each.term) for each in branches]
+def _guarded(guard: Expr, branches: Sequence[_Branch]) -> list[_Branch]:
+    return [_Branch(guard if each.guard is None else And((guard, each.guard)), each.term) for each in branches]
 
 
 def _called(chain: Sequence[object], term: Term | NotUnderstoodError) -> Term | NotUnderstoodError:
@@ -459,5 +459,5 @@ def _by_name(fields: Sequence[SparkField], name: str) -> SparkField:
     exact = [each for each in fields if each.name == name]
     matches = exact or [each for each in fields if each.name.lower() == name.lower()]
     if len(matches) != 1:
-        raise NotUnderstoodError(f"`{name}` is no column of the table")
+        raise NotUnderstoodError(f"`{name}` is not a column of the table")
     return matches[0]

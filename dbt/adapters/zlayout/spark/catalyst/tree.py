@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -81,7 +80,7 @@ class Budget:
             NotUnderstoodError: No call is left.
         """
         if not self._calls:
-            raise NotUnderstoodError(f"it takes more than {self._most_calls:,} looks at Spark's plan")
+            raise NotUnderstoodError(f"it takes more than {self._most_calls:,} calls to Spark's plan")
         self._calls -= 1
 
     def check_time(self) -> None:
@@ -144,7 +143,7 @@ class _Handles:
         self._lines: Any = jvm.root.java.util.stream.Collectors.joining("\n")
 
     def nodes(self, expression: Any, most: int) -> Any:
-        """Returns the nodes of an expression as a Java collection, parents first; None if there are more than most."""
+        """Returns an expression's nodes as a Java collection, parents first; None if there are more than ``most``."""
         queue = self._queue(max(most, 1))
         # `find` offers each node to the queue, and stops at the first node that the full queue rejects.
         full = self._jvm.then(self._offer.bindTo(queue), self._not)
@@ -156,7 +155,6 @@ class _Handles:
 
 
 _OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
-_HANDLES: WeakKeyDictionary[Jvm, _Handles] = WeakKeyDictionary()
 
 
 class _Tree:
@@ -260,9 +258,7 @@ def tree_of(jvm: Jvm, expression: Any, budget: Budget) -> Node:
     Raises:
         OverBudgetError: The expression has more nodes than the budget has left.
     """
-    if jvm not in _HANDLES:
-        _HANDLES[jvm] = _Handles(jvm)
-    handles = _HANDLES[jvm]
+    handles: _Handles = jvm.once(_Handles)
     nodes = handles.nodes(expression, budget.nodes)
     if nodes is None:
         raise budget.too_large
@@ -304,9 +300,9 @@ def scalar_of(node: Node, kind: pa.DataType) -> pa.Scalar:
         raise NotUnderstoodError(f"the constant has type {type_word(spark_type)}")
     if pa.types.is_string(kind):
         return pa.scalar(str(text), kind)
-    if pa.types.is_temporal(kind) or pa.types.is_binary(kind):
-        if pa.types.is_binary(kind):
-            return pa.scalar(bytes(node.jvm().value()), kind)
+    if pa.types.is_binary(kind):
+        return pa.scalar(bytes(node.jvm().value()), kind)
+    if pa.types.is_temporal(kind):
         return _of_integer(node.tree.integer(node.position), kind)
     return pa.scalar(_internal(str(text), kind), kind)
 
@@ -317,10 +313,12 @@ def integer_of(node: Node) -> int:
     Raises:
         NotUnderstoodError: The node is not such a literal, or is null.
     """
-    whole = str(node.raw.get("dataType")) in ("byte", "short", "integer", "long")
-    interval = str(node.raw.get("dataType")).startswith("interval ")
-    if not node.is_literal or not (whole or interval) or node.raw["value"] is None:
-        raise NotUnderstoodError(f"`{node.kind}` is no constant number")
+    if not node.is_literal:
+        raise NotUnderstoodError(f"`{node.kind}` is not a constant")
+    kind = str(node.raw["dataType"])
+    whole = kind in ("byte", "short", "integer", "long") or kind.startswith("interval ")
+    if not whole or node.raw["value"] is None:
+        raise NotUnderstoodError("a constant that is not a whole number has no rule")
     return int(node.raw["value"])
 
 

@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter

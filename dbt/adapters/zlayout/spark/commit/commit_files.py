@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.files.written_file import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation

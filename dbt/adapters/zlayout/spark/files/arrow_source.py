@@ -24,8 +24,8 @@ _UNIT_BYTES = 48 << 20
 _SMALL_DICTIONARY_BYTES = 8 << 10
 _MOST_BYTES_A_VALUE = 2.0
 
-Piece = tuple[str, tuple[int, ...]]
-Units = tuple[tuple[Piece, ...], ...]
+_Piece = tuple[str, tuple[int, ...]]
+_Units = tuple[tuple[_Piece, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ArrowSource:
     """
 
     root_uri: str
-    units: Units
+    units: _Units
     schema: pa.Schema
     partition: PartitionKey
 
@@ -189,7 +189,7 @@ def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
     return bool(chunk.total_uncompressed_size <= most_bytes)
 
 
-def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, whole_files: bool) -> Units:
+def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, whole_files: bool) -> _Units:
     """Combines row groups into units that are large enough for a task.
 
     Args:
@@ -197,7 +197,7 @@ def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, whole_fi
         footers: Footers of the files.
         whole_files: Whether to keep the row groups of a file together, because reading any of them reads the file.
     """
-    units: list[list[Piece]] = []
+    units: list[list[_Piece]] = []
     held = _UNIT_BYTES
     for path, footer in zip(paths, footers, strict=True):
         sizes = [footer.row_group(group).total_byte_size for group in range(footer.num_row_groups)]

@@ -1,6 +1,6 @@
 """Writes one Parquet file with Arrow, row group by row group, so that every Spark version reads it as its own.
 
-A column has a dictionary unless some rows, measured, take clearly less space in another encoding.
+A column has a dictionary unless a sample of its rows takes clearly less space in another encoding.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class FloatFacts:
     null_count: int = 0
     nan_count: int = 0
 
-    def and_of(self, column: pa.ChunkedArray | pa.Array) -> FloatFacts:
+    def plus(self, column: pa.ChunkedArray | pa.Array) -> FloatFacts:
         """Returns the statistics with those of more rows added."""
         nan = pc.is_nan(column)
         bounds = pc.min_max(column.filter(pc.invert(pc.fill_null(nan, True)))).as_py()
@@ -206,7 +206,7 @@ class ParquetFile:
         if not rows.num_rows:
             return
         for path, facts in self._floats.items():
-            self._floats[path] = facts.and_of(at_path(rows, path))
+            self._floats[path] = facts.plus(at_path(rows, path))
         for name in self._nulls:
             self._nulls[name] += rows.column(name).null_count
         self._writer.write_table(rows.select(self._schema.names), row_group_size=rows.num_rows)

@@ -26,8 +26,8 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
-from dbt.adapters.zlayout.spark.files.written_file import depth_of
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
@@ -77,7 +77,7 @@ def adopt_table(
     location = str(entry.location)
     store = open_store(location)
     table_file = read_table_file(store)
-    # An interrupted adoption leaves a catalog that does not know of it yet. In that case the adoption is repeated.
+    # After an interrupted adoption, the catalog does not know of it yet. The adoption is then repeated.
     timeline = Timeline(store)
     if (
         table_file is not None
@@ -85,7 +85,7 @@ def adopt_table(
         and entry.table_id == table_file.table_id
         and timeline.latest_version() is not None
     ):
-        raise UnsupportedError(f"{name} is managed already; there is nothing to adopt")
+        raise UnsupportedError(f"{name} is already managed; there is nothing to adopt")
     check_not_inside_a_table(location)
     if managed:
         check_removable(location)
@@ -104,8 +104,8 @@ def adopt_table(
     collected = collect(store, files, columns, examining(spark, store, entry.schema_json, entry.partition_by))
     if managed and collected.unreadable:
         raise UnsupportedError(
-            f"{name}: {collected.unreadable[0]} is no Parquet file, or cannot be read; remove it from the folder, or "
-            "adopt the table with managed=False"
+            f"{name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; remove it from the folder,"
+            " or adopt the table with managed=False"
         )
     if not managed:
         collected = collected.only(same_files(collected.files, listed_files(store, entry.partition_by)))
@@ -162,7 +162,7 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
         )
     if OP in {each.name for each in fields_of(entry.schema_json)}:
         raise UnsupportedError(
-            f"{name} holds the files of a merge_on_read table, which cannot be adopted; build it anew (--full-refresh)"
+            f"{name} holds the files of a merge_on_read table, which cannot be adopted; rebuild it (--full-refresh)"
         )
     return entry
 
@@ -173,7 +173,7 @@ def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
     if gone:
         raise CorruptError(
             f"{store.root_uri}: the manifest lists {counted(len(gone), 'file')} not in the folder, such as {min(gone)};"
-            " restore them, or build the table anew (--full-refresh)"
+            " restore them, or rebuild the table (--full-refresh)"
         )
     return files.filter(pc.is_in(files["path"], value_set=pa.array(shown, pa.string())))
 
@@ -211,5 +211,5 @@ def _claim(store: Store, name: TableName, level: Level, known: TableFile | None)
     try:
         create_table_file(store, claimed)
     except AlreadyExistsError as error:
-        raise UnsupportedError(f"{name} is being adopted by another session just now; look again") from error
+        raise UnsupportedError(f"another session is adopting {name}; try again later") from error
     return claimed

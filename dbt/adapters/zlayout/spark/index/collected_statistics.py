@@ -67,7 +67,7 @@ class Collected:
         files: The files that could be read, with their row counts.
         column_stats: One row per file, as the index stores it.
         unreadable: Paths of the other files, which are gone or are not Parquet files.
-        data_files: Number of files of which more than the footer was read.
+        data_files: Number of files whose data was read, not only the footer.
     """
 
     files: DataFiles
@@ -121,15 +121,21 @@ def collect(
     live = _counted(files.filter(readable), counts)
     paths = live["path"].to_pylist()
     entries = [footer_statistics(each, columns) for each in footers]
-    keep = _kept(known, live, columns)
+    stored = _known_statistics(known, live, columns)
+    keep = {path: complete_cells(stats) for path, stats in stored.items()}
     wanted = {}
     for number, (path, footer, entry) in enumerate(zip(paths, footers, entries, strict=True)):
         left_open = open_columns(footer, columns, entry)
-        if asked := tuple(each for each in left_open if not keep[each.path][number].as_py()):
+        if asked := tuple(each for each in left_open if each.path not in keep or not keep[each.path][number].as_py()):
             wanted[path] = asked
     examined, entries = _examined(live, columns, footers, entries, wanted, examine)
     fresh = footer_table(paths, entries, columns)
-    return Collected(live, _overlaid(fresh, known, columns, keep, examined), unreadable, len(wanted))
+    structs = {each.path: contiguous(fresh.column(f"c{number}")) for number, each in enumerate(columns)}
+    structs |= {path: pc.if_else(keep[path], stats, structs[path]) for path, stats in stored.items()}
+    table = column_stats_table(
+        contiguous(fresh.column("path")), list(structs), list(map(cut_bounds, structs.values())), examined
+    )
+    return Collected(live, table, unreadable, len(wanted))
 
 
 def _counted(files: DataFiles, row_counts: pa.Array) -> DataFiles:
@@ -172,37 +178,19 @@ def _seen(files: DataFiles, wanted: Mapping[str, Sequence[TrackedColumn]], exami
     return seen
 
 
-def _kept(known: pa.Table | None, files: DataFiles, columns: Sequence[TrackedColumn]) -> dict[ColumnPath, pa.Array]:
-    """Returns, for each column and file, whether the known statistics are kept."""
-    nothing = pa.repeat(False, len(files))
-    kept = {each.path: nothing for each in columns}
-    if known is not None:
-        names = column_paths(known.schema)
-        rows = pc.index_in(contiguous(files["path"]), value_set=contiguous(known.column("path")))
-        for each in columns:
-            if each.path in names:
-                stats = cast_stats(contiguous(known.column(names[each.path])), each.type)
-                kept[each.path] = pc.fill_null(complete_cells(stats).take(rows), False)
-    return kept
-
-
-def _overlaid(
-    fresh: pa.Table,
-    known: pa.Table | None,
-    columns: Sequence[TrackedColumn],
-    keep: Mapping[ColumnPath, pa.Array],
-    examined: pa.Array,
-) -> pa.Table:
-    paths = contiguous(fresh.column("path"))
-    structs = [contiguous(fresh.column(f"c{number}")) for number in range(len(columns))]
-    if known is not None:
-        names = column_paths(known.schema)
-        rows = pc.index_in(paths, value_set=contiguous(known.column("path")))
-        for number, each in enumerate(columns):
-            if each.path in names:
-                stats = cast_stats(contiguous(known.column(names[each.path])), each.type).take(rows)
-                structs[number] = pc.if_else(keep[each.path], stats, structs[number])
-    return column_stats_table(paths, [each.path for each in columns], list(map(cut_bounds, structs)), examined)
+def _known_statistics(
+    known: pa.Table | None, files: DataFiles, columns: Sequence[TrackedColumn]
+) -> dict[ColumnPath, pa.StructArray]:
+    """Returns the known statistics by column, one row per file; null for files without any."""
+    if known is None:
+        return {}
+    names = column_paths(known.schema)
+    rows = pc.index_in(contiguous(files["path"]), value_set=contiguous(known.column("path")))
+    return {
+        each.path: cast_stats(contiguous(known.column(names[each.path])), each.type).take(rows)
+        for each in columns
+        if each.path in names
+    }
 
 
 def examining(

@@ -1,4 +1,4 @@
-"""Takes in what others did in the folder of a managed table: files that they deleted, and files that they added.
+"""Takes over what others did in the folder of a managed table: files that they deleted or added.
 
 Missing files, which the table lists and the folder lacks, are dropped from it. Orphans, which another tool wrote into
 the folder, are appended. Each happens only if asked for.
@@ -40,7 +40,7 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NEXT = "move it out of the folder, or bring its rows in with a query"
+_NEXT = "move it out of the folder, or insert its rows with a query"
 _NULLABILITY = {"nullable", "containsNull", "valueContainsNull", "metadata"}
 
 
@@ -96,14 +96,14 @@ def drop_missing(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
 def _check_may_drop(name: TableName, files: DataFiles, missing: tuple[str, ...], *, merges: bool) -> None:
     if merges:
         raise UnsupportedError(
-            f"{name} is merge_on_read, where other files count on {missing[0]}: roll back to a version "
+            f"{name} is merge_on_read, where other files depend on {missing[0]}: roll back to a version "
             "without it, or rebuild the table (--full-refresh)"
         )
     if len(missing) == len(files):
         raise UnsupportedError(
             f"{name}: none of its {counted(len(files), 'file')} is in "
-            f"{missing[0].rpartition('/')[0] or 'its folder'}; that is a storage that cannot be"
-            " reached, or a table to be rebuilt (--full-refresh). Nothing was dropped"
+            f"{missing[0].rpartition('/')[0] or 'its folder'}; either the storage cannot be reached, or the table has"
+            " to be rebuilt (--full-refresh). Nothing was dropped"
         )
 
 
@@ -121,10 +121,10 @@ def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
     """
     if not opened.managed:
         raise UnsupportedError(
-            f"{name} is only indexed: every file of its folder is its own already; refresh it without take_orphans"
+            f"{name} is only indexed: every file in its folder already belongs to it; refresh it without take_orphans"
         )
     timeline = opened.timeline
-    if not _strangers(timeline):
+    if not _foreign_orphans(timeline):
         return 0
     catalog = Catalog(spark)
     with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
@@ -133,7 +133,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
             raise TableNotFoundError(f"{name} has no version yet; build its model first")
         if merges_on_read(base.layout):
             raise UnsupportedError(
-                f"{name} takes rows by their key and not by the file: read the files and upsert them"
+                f"{name} is merge_on_read, which takes rows by key and not by file: read the files and upsert them"
             )
         collected = _collected_orphans(spark, name, timeline, base, progress)
         files = collected.files
@@ -153,7 +153,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
     return len(files)
 
 
-def _strangers(timeline: Timeline) -> list[str]:
+def _foreign_orphans(timeline: Timeline) -> list[str]:
     return [file.path for file in orphans(timeline) if not is_own_name(file.path)]
 
 
@@ -161,19 +161,19 @@ def _collected_orphans(
     spark: SparkSession, name: TableName, timeline: Timeline, base: Snapshot, progress: Progress | None
 ) -> Collected:
     store = timeline.store
-    paths = pa.array(_strangers(timeline), pa.string())
+    paths = pa.array(_foreign_orphans(timeline), pa.string())
     listed = listed_files(store, base.partition_by)
     files = listed.filter(pc.is_in(listed["path"], value_set=paths))
     if misplaced := sorted(set(paths.to_pylist()) - set(files["path"].to_pylist())):
         folders = "/".join(f"{each}=…" for each in base.partition_by) or "the table's folder itself"
-        raise UnsupportedError(f"{name}: {misplaced[0]} lies elsewhere than in {folders}; {_NEXT}")
+        raise UnsupportedError(f"{name}: {misplaced[0]} is outside of {folders}; {_NEXT}")
     _check_partitions(name, files, base)
     wait_a_tick(store, files)
     tracked = tracked_of(config_of(base), base.schema_json, base.partition_by)
     examine = examining(spark, store, base.schema_json, base.partition_by, progress)
     collected = collect(store, files, tracked, examine)
     if collected.unreadable:
-        raise UnsupportedError(f"{name}: {collected.unreadable[0]} is no Parquet file, or cannot be read; {_NEXT}")
+        raise UnsupportedError(f"{name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; {_NEXT}")
     for path in files["path"].to_pylist():
         _check_columns(spark, name, path, qualified(store.root_uri, path), base)
     if not pc.all(same_files(collected.files, listed_files(store, base.partition_by)), min_count=0).as_py():
@@ -191,7 +191,8 @@ def _check_partitions(name: TableName, files: DataFiles, base: Snapshot) -> None
         if not pc.all(known, min_count=0).as_py():
             position = known.to_pylist().index(False)
             raise UnsupportedError(
-                f"{name}: {files[position].path}: {column}={texts[position].as_py()} is no value of {kind}; {_NEXT}"
+                f"{name}: {files[position].path}: {column}={texts[position].as_py()} is not a value of type {kind};"
+                f" {_NEXT}"
             )
 
 

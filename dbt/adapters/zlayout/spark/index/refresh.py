@@ -90,7 +90,7 @@ def refresh_table(
     taken = take_orphans(spark, name, opened, progress) if orphans else 0
     snapshot = timeline.snapshot()
     if not opened.managed and entry.partition_by != snapshot.partition_by:
-        return _indexed_anew(spark, name, snapshot)
+        return _index_again(spark, name, snapshot)
     lost = missing_files(opened.store, snapshot.files) if opened.managed else ()
     done = Refresh(timeline, _goal(opened, entry), _examine(spark, opened, entry, progress)).run()
     after = AfterCommit(done.version, progress)
@@ -121,8 +121,8 @@ def _examine(spark: SparkSession, opened: TableSnapshot, entry: Entry, progress:
     return examining(spark, opened.store, schema_json, opened.partition_columns, progress)
 
 
-def _indexed_anew(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
-    """Indexes a table again that was recreated with other partitions. None of the old index fits its files."""
+def _index_again(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
+    """Indexes a table again that was recreated with other partitions. No part of the old index fits its files."""
     wanted = config_of(before).statistics
     # Columns that the settings name may no longer exist.
     config = TableConfig(statistics=wanted if isinstance(wanted.columns, int) else StatisticsConfig())
@@ -155,7 +155,7 @@ class Refreshed:
         files_removed: Number of files that it listed but that are gone.
         files_changed: Number of files whose size or time differs.
         files_rebuilt: Number of other files whose statistics were missing, damaged or incomplete.
-        data_files: Number of files of which more than the footer was read.
+        data_files: Number of files whose data was read, not only the footer.
         repaired: Whether index slices were damaged or missing, so that all were rewritten.
         unreadable: Files that are not Parquet files or could not be read. Queries always read them.
         missing: Files that a managed table lists but that are gone from its folder. Queries that need them fail.
@@ -288,11 +288,11 @@ class Refresh:
     def _check_not_taken_over(self) -> None:
         table_file = read_table_file(self.timeline.store)
         if self.goal.listed is not None and table_file is not None and table_file.level is Level.MANAGED:
-            raise ConflictError(f"{table_file.name} was taken under management meanwhile; open it again")
+            raise ConflictError(f"{table_file.name} was taken under management in the meantime; open it again")
 
-    def _index(self, looked_at: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
+    def _index(self, planned_on: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
         # Another session may refresh too, or adopt the table. The folder must then be listed again.
-        if self.goal.listed is not None and head is not None and head.version != looked_at:
+        if self.goal.listed is not None and head is not None and head.version != planned_on:
             raise ConflictError("another session refreshed the index at the same time; run it again")
         return update(head)
 

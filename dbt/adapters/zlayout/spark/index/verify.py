@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ALL_COLUMNS = TableConfig(statistics=StatisticsConfig(1 << 30))
-Stats = Mapping[ColumnPath, pa.StructArray]
+_Stats = Mapping[ColumnPath, pa.StructArray]
 _OTHER_MANIFEST = "Spark's manifest is missing, or lists other files than the newest version"
 
 
@@ -104,7 +104,7 @@ def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:
     paths, gone = contiguous(unread["path"]), contiguous(gone)
     return [
         lost_files(paths.filter(gone), f"not in the folder; {LOST_FILE_ADVICE}"),
-        lost_files(paths.filter(pc.invert(gone)), f"no Parquet file that can be read; {LOST_FILE_ADVICE}"),
+        lost_files(paths.filter(pc.invert(gone)), f"not a readable Parquet file; {LOST_FILE_ADVICE}"),
     ]
 
 
@@ -115,7 +115,7 @@ def _columns(opened: TableSnapshot, known: pa.Table) -> Sequence[TrackedColumn]:
     return [each for each in every if each.path in names]
 
 
-def _wrong_partitions(opened: TableSnapshot, columns: Sequence[TrackedColumn], found: Stats) -> pa.Table:
+def _wrong_partitions(opened: TableSnapshot, columns: Sequence[TrackedColumn], found: _Stats) -> pa.Table:
     files = opened.snapshot.files
     stated = opened.index.partition_statistics(files, [each.path for each in columns])
     partition, count = stated.partition_of_file, len(stated.statistics.row_count)

@@ -52,12 +52,12 @@ def writing_session(spark: SparkSession) -> SparkSession:
     return session
 
 
-def a_task_each(session: SparkSession, count: int) -> DataFrame:
+def numbered_tasks(session: SparkSession, count: int) -> DataFrame:
     """Returns the numbers from 0 to ``count`` - 1, each in its own task."""
     return session.range(0, count, 1, count)
 
 
-def handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     """Returns the same rows as a DataFrame of another session, whose settings apply to all later steps.
 
     The query does not run yet, and runs only once.
@@ -93,11 +93,11 @@ def run(spark: SparkSession, phase: str, progress: Progress | None, action: Call
 
 
 def short_message(error: BaseException, *, innermost: bool = False) -> str:
-    """Returns Spark's error message without stack traces, query plans and the text that wraps a failed task.
+    """Returns Spark's error message without stack traces, query plans and the text around a failed task.
 
     Args:
         error: Any error; a Java error has causes.
-        innermost: Whether the innermost cause speaks for a Java error. Otherwise it does so only for a failed job.
+        innermost: Whether to return the message of a Java error's innermost cause. A failed job always returns it.
     """
     causes = _texts(error)
     if (problem := failed_worker_problem("\n".join([*causes, str(error)]))) is not None:

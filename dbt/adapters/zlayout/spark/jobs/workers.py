@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _VARIABLE = "PYSPARK_PYTHON"
-_SAYS = (
+_DESCRIBE = (
     "import sys, numpy, pyarrow, dbt.adapters.zlayout.spark.jobs.workers as found\nprint(*found.described(), sep='\\n')"
 )
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
@@ -53,7 +53,7 @@ def worker_line(spark: SparkSession) -> str:
         program, version, package = spark.sparkContext.parallelize([0], 1).map(_described_to_spark).first()
     except Exception as error:
         raise UnsupportedError(failed_worker_problem(str(error)) or f"Spark's Python workers fail: {error}") from error
-    if (problem := _unlike(program, version, package)) is not None:
+    if (problem := _mismatch(program, version, package)) is not None:
         raise UnsupportedError(problem)
     return f"Python of the workers: {program} ({version}, dbt-zlayout {package})"
 
@@ -92,15 +92,15 @@ def _chosen_problem(chosen: str) -> str | None:
     # Workers get Spark's own modules from Spark, so the check adds them to the path.
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(pyspark.__file__).parents[1])]))
     asked = subprocess.run(
-        [found, "-c", _SAYS], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+        [found, "-c", _DESCRIBE], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
     if asked.returncode:
-        why = (asked.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        why = (asked.stderr.strip().splitlines() or ["it prints nothing"])[-1]
         return f"{_VARIABLE} is {chosen!r}, a Python that cannot run Spark's workers ({why}); {_advice()}"
-    return _unlike(*asked.stdout.split("\n")[:3])
+    return _mismatch(*asked.stdout.split("\n")[:3])
 
 
-def _unlike(program: str, version: str, package: str) -> str | None:
+def _mismatch(program: str, version: str, package: str) -> str | None:
     _, driver_version, driver_package = described()
     if version.split(".")[:2] != driver_version.split(".")[:2]:
         return f"Spark's workers run on Python {version} ({program}), and dbt on {driver_version}; {_advice()}"

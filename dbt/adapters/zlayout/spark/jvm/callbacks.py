@@ -35,7 +35,7 @@ def skipping_status(spark: SparkSession) -> tuple[bool, str]:
     """
     context = getattr(spark, "_sc", None)
     if context is None or getattr(context, "_gateway", None) is None:
-        return False, "this is a Spark Connect session, which has no JVM at hand; tables are read in full"
+        return False, "this is a Spark Connect session, which has no access to a JVM; tables are read in full"
     try:
         with _LOCK:
             _ensure_token(context._gateway)
@@ -62,7 +62,7 @@ def _ensure_token(gateway: Any) -> None:
         _with_token(gateway, start)
     elif gateway.callback_server_parameters.auth_token is None:
         raise UnsupportedError(
-            "its callback server asks for no token, so that any user of this machine could answer for a table; "
+            "its callback server asks for no token, so any user of this machine could answer for a table; "
             "let PySpark start the JVM itself"
         )
     else:
@@ -102,29 +102,29 @@ def _with_token(gateway: Any, start: Callable[[object], None]) -> None:
     gateway.python_parameters.auth_token = token
     field.set(java_gateway, client)
     if started_before:
-        _close_strangers(gateway._callback_server)
+        _close_foreign_connections(gateway._callback_server)
     else:
         old.shutdown()
 
 
-def _close_strangers(server: Any) -> None:
+def _close_foreign_connections(server: Any) -> None:
     """Closes connections that other users opened before the server asked for a token.
 
     Connections of this user stay open, because this JVM may be using them.
 
     Raises:
-        UnsupportedError: The system does not tell who owns the open connections.
+        UnsupportedError: The system does not say who owns the open connections.
     """
     with server.lock:
         opened = [connection.socket for connection in server.connections if connection.socket is not None]
     owners = {peer: uid for table in _SOCKET_TABLES for peer, uid in _owners(table)}
     for each in opened:
-        with contextlib.suppress(OSError):  # closed meanwhile
+        with contextlib.suppress(OSError):  # closed in the meantime
             host, port = each.getpeername()[:2]
             if not owners:
                 raise UnsupportedError(
                     "PySpark's callback server was started before, without a token, and has open connections, and "
-                    "this system does not tell whose they are; call enable(spark) before anything that calls back "
+                    "this system does not say who owns them; call enable(spark) before anything that calls back "
                     "into Python, such as foreachBatch, starts"
                 )
             if owners.get(_peer(host, port)) != os.getuid():

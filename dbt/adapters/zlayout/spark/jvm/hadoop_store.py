@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -25,10 +25,6 @@ from dbt.adapters.zlayout.store.opening import no_jvm, open_hadoop_with
 from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, LocalScratch, check_inside, too_large
 from dbt.adapters.zlayout.store.uri import escaped
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
 _FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 # On HDFS the name node executes a rename under its lock.
 _RENAME_IS_ATOMIC = frozenset({"hdfs"})
@@ -38,7 +34,7 @@ _MISSING = frozenset({"java.io.FileNotFoundException", "org.apache.hadoop.fs.Par
 
 
 @dataclass(frozen=True)
-class Listed:
+class _Listed:
     """One entry of a folder. The folder's path and the entry's name are unescaped."""
 
     folder: str
@@ -48,7 +44,7 @@ class Listed:
     is_file: bool
 
 
-class HadoopJvm:
+class _HadoopJvm:
     """Hadoop's classes, and one ``FileContext`` for each file system. It lives as long as the Spark context."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -64,7 +60,7 @@ class HadoopJvm:
         self.default_permission: Any = self.fs.FileContext.DIR_DEFAULT_PERM
 
     @classmethod
-    def of(cls, spark: SparkSession) -> HadoopJvm:
+    def of(cls, spark: SparkSession) -> _HadoopJvm:
         """Returns the instance of a session's application."""
         context = spark.sparkContext
         if context not in _KNOWN:
@@ -84,7 +80,7 @@ class HadoopJvm:
         """Returns Hadoop's ``Path`` for an escaped URI. In plain text, Hadoop would take a colon for a scheme's end."""
         return self.fs.Path(self.root.java.net.URI.create(uri))
 
-    def entries(self, statuses: Any) -> list[Listed]:
+    def entries(self, statuses: Any) -> list[_Listed]:
         """Returns the entries of an array of ``FileStatus``."""
         found = self._as_list.apply(statuses)
         if not found.size():
@@ -92,7 +88,7 @@ class HadoopJvm:
         joining = self.root.java.util.stream.Collectors.joining("\n")
         columns = [str(found.stream().map(text).collect(joining)).split("\n") for text in self._texts]
         return [
-            Listed(unquote(folder), unquote(name), int(size), int(time), is_file == "true")
+            _Listed(unquote(folder), unquote(name), int(size), int(time), is_file == "true")
             for (folder, _, name), size, time, is_file in zip(
                 (path.rpartition("/") for path in columns[0]), *columns[1:], strict=True
             )
@@ -127,7 +123,7 @@ class HadoopJvm:
         return options
 
 
-_KNOWN: WeakKeyDictionary[SparkContext, HadoopJvm] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[SparkContext, _HadoopJvm] = WeakKeyDictionary()
 
 
 def serve_hadoop_stores() -> None:
@@ -171,7 +167,7 @@ class HadoopStore:
     """
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        self._hadoop = HadoopJvm.of(spark)
+        self._hadoop = _HadoopJvm.of(spark)
         with _errors(location):
             self._files: Any = self._hadoop.file_context(location)
             root = self._files.makeQualified(self._hadoop.path(location)).toUri()
@@ -246,7 +242,7 @@ class HadoopStore:
         with _errors(path):
             status = self._files.getFileStatus(self._path(path))
             if not status.isFile():
-                raise FileMissingError(f"{path}: a folder, no file")
+                raise FileMissingError(f"{path} is a folder, not a file")
             return StoredFile(path, int(status.getLen()), int(status.getModificationTime()))
 
     def delete(self, paths: Iterable[str]) -> None:

@@ -12,6 +12,8 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.java_gateway import JavaPackage
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 _OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
 
 
-class JavaNames:
+class _JavaNames:
     """Cache of packages and classes by name: each is looked up once.
 
     Py4J asks the JVM at every dot, and the JVM searches every jar on its path before it answers that
@@ -38,7 +40,7 @@ class JavaNames:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._looked_up, name)
         if isinstance(found, JavaPackage):
-            found = JavaNames(found)
+            found = _JavaNames(found)
         setattr(self, name, found)
         return found
 
@@ -53,7 +55,7 @@ class Jvm:
     def __init__(self, spark: SparkSession) -> None:
         context: Any = spark.sparkContext
         self.gateway: Any = context._gateway
-        self.root: Any = JavaNames(context._jvm)
+        self.root: Any = _JavaNames(context._jvm)
         self.lang: Any = self.root.java.lang
         self.catalyst: Any = self.root.org.apache.spark.sql.catalyst
         self.datasources: Any = self.root.org.apache.spark.sql.execution.datasources
@@ -77,7 +79,7 @@ class Jvm:
         return _KNOWN[context]
 
     def once(self, make: Callable[[Jvm], Any]) -> Any:
-        """Returns what a function makes of this JVM. It is called once, so the result must hold for every use."""
+        """Returns what a function or class makes of this JVM. It is called once; later calls return the same object."""
         return self._cached(lambda: make(self), make.__module__, make.__qualname__)
 
     def type(self, name: str) -> Any:
@@ -237,9 +239,9 @@ class Jvm:
         whole = pc.binary_join(pa.ListArray.from_arrays([0, len(items)], items), "\n")[0].as_py()
         return self.root.java.util.regex.Pattern.compile("\n").splitAsStream(whole)
 
-    def pick(self, items: Any, bits: bytes) -> Any:
-        """Returns, in order, the elements of a ``java.util.List`` at the set bits (least significant bit first)."""
-        bit_set = self.root.java.util.BitSet.valueOf(bytearray(bits))
+    def pick(self, items: Any, mask: npt.NDArray[np.bool_]) -> Any:
+        """Returns, in order, the elements of a ``java.util.List`` where the mask is True."""
+        bit_set = self.root.java.util.BitSet.valueOf(bytearray(np.packbits(mask, bitorder="little").tobytes()))
         getter = self.virtual("java.util.List", "get", "(I)Ljava/lang/Object;").bindTo(items)
         mapper = self.function(getter, "java.util.function.IntFunction", "(I)Ljava/lang/Object;")
         return bit_set.stream().mapToObj(mapper).toList()
@@ -247,15 +249,8 @@ class Jvm:
     @cached_property
     def seq_type(self) -> str:
         """Type descriptor of ``Seq`` in this Spark's Scala: the general one in 2.12, the immutable one since 2.13."""
-        return (
-            "Lscala/collection/Seq;"
-            if ".".join(self._scala_version[:2]) == "2.12"
-            else "Lscala/collection/immutable/Seq;"
-        )
-
-    @property
-    def _scala_version(self) -> list[str]:
-        return str(self.root.scala.util.Properties.versionNumberString()).split(".")
+        version = str(self.root.scala.util.Properties.versionNumberString())
+        return "Lscala/collection/Seq;" if version.startswith("2.12.") else "Lscala/collection/immutable/Seq;"
 
     def _method_type(self, signature: str) -> Any:
         return self._cached(

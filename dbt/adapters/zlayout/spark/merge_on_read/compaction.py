@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter, deletes_since
 from dbt.adapters.zlayout.spark.read.explain import files_that_may_match

@@ -22,12 +22,12 @@ from dbt.adapters.zlayout.layout.plans.compaction_plan import CompactionOperatio
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource, in_schema
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.parquet_file import ordered_by
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import (
     Progress,
-    a_task_each,
     failing_as_write_error,
+    numbered_tasks,
     rewrite_session,
 )
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
@@ -283,7 +283,7 @@ class SliceWriter:
             slices=tuple(slices),
             tasks=tasks,
         )
-        numbers = a_task_each(rewrite_session(self.spark), tasks)
+        numbers = numbered_tasks(rewrite_session(self.spark), tasks)
         return list(written_files(self.spark, "compaction", self.progress, numbers, merge.__call__))
 
     def _bases(

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish, publish_newest
-from dbt.adapters.zlayout.spark.files.written_file import statistics_of
+from dbt.adapters.zlayout.spark.files.file_report import statistics_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, physical_name, rows_of, table_type_of
 from dbt.adapters.zlayout.spark.read.session import open_managed

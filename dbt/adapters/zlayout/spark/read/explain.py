@@ -122,7 +122,7 @@ def files_that_may_match(spark: SparkSession, name: TableName, where: str) -> pa
     return rows.opened.files.filter(rows.filters.plan.candidates)["path"].combine_chunks()
 
 
-def nothing_matches(name: TableName, opened: TableSnapshot) -> ExplainedScan:
+def empty_scan(name: TableName, opened: TableSnapshot) -> ExplainedScan:
     """Returns the explanation of a query that the optimizer answers without a scan."""
     never = Constant(False)
     plan = opened.scan(never)
@@ -214,9 +214,7 @@ def _values_as_filter(jvm: Jvm, session: Any, side: _JoinSide, column: Any) -> t
     query = jvm.case_class(
         "org.apache.spark.sql.catalyst.plans.logical.Aggregate", [jvm.seq([]), jvm.seq([named]), side.plan]
     )
-    state = session.sessionState()
-    plan = state.executePlan(query, getattr(state, "executePlan$default$2")()).executedPlan()
-    array = plan.executeCollect()[0].getArray(0)
+    array = _execution(session, query).executedPlan().executeCollect()[0].getArray(0)
     found = jvm.root.java.util.Arrays.asList(array.toObjectArray(side.key.dataType()))
     return int(array.numElements()), expressions.InSet(column, jvm.seq_of(found).toSet())
 
@@ -255,10 +253,14 @@ def _scans(catalog: Catalog, logical: Any) -> Iterator[tuple[Any, Any]]:
     This includes the scans of subqueries, which Spark plans separately.
     """
     session: Any = catalog.spark._jsparkSession
-    state = session.sessionState()
     for plan in _plans(logical):
-        physical = state.executePlan(plan, getattr(state, "executePlan$default$2")()).sparkPlan()
-        yield from _scans_below(physical, None)
+        yield from _scans_below(_execution(session, plan).sparkPlan(), None)
+
+
+def _execution(session: Any, logical: Any) -> Any:
+    """Returns Spark's ``QueryExecution`` of a logical plan."""
+    state = session.sessionState()
+    return state.executePlan(logical, getattr(state, "executePlan$default$2")())
 
 
 def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:

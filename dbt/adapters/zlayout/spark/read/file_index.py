@@ -4,7 +4,8 @@ A managed table's log lists its files. Spark lists the files of an indexed table
 
 Source: ``org.apache.spark.sql.execution.datasources.FileIndex``. Spark calls ``listFiles`` once for each scan during
 planning, from whichever thread does the planning. Spark does not apply partition filters again, so the answer here is
-final and comes from Spark's own evaluator. Data filters only choose candidates; Spark still filters the rows.
+final and comes from Spark's own evaluator. Data filters only choose candidates; Spark still filters the rows. The
+functions at the end list files and partitions with a few JVM calls, however many files there are.
 """
 
 from __future__ import annotations
@@ -28,22 +29,13 @@ from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
-from dbt.adapters.zlayout.spark.read.file_listing import (
-    file_statuses,
-    partition_directories,
-    partition_rows,
-    rows_that_match,
-)
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
-_NOT_HANDED_OVER = (
-    "Spark hands no condition to a file index that mixes partition columns with others, or has a subquery"
-)
+_NOT_PASSED = "Spark does not pass it to a file index: it mixes partition columns with others, or has a subquery"
 _STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
-_NONE = pa.table(
-    {"uri": pa.array([], pa.string()), "size_bytes": pa.array([], pa.int64()), "modified_ms": pa.array([], pa.int64())}
-)
+_DIGITS = 19
+_SUBSTRING = "(II)Ljava/lang/String;"
 
 
 @dataclass(frozen=True)
@@ -90,8 +82,8 @@ class ZlayoutFileIndex(ABC):
         Args:
             partition_filters: As for ``listFiles``.
             data_filters: As for ``listFiles``.
-            others: Conditions of the query that Spark does not hand over. Rows must meet them, but they do not choose
-                files.
+            others: Conditions of the query that Spark does not pass to a file index. Rows must meet them, but they do
+                not choose files.
         """
 
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
@@ -113,8 +105,8 @@ class ZlayoutFileIndex(ABC):
     def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
         """Returns the conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; others skip no files."""
         every = [each for group in filters for each in members(group)]
-        told = [(each, _NOT_HANDED_OVER) for each in others]
-        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), told)
+        not_passed = [(each, _NOT_PASSED) for each in others]
+        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed)
 
     class Java:
         """Tells Py4J which Java interface this class implements."""
@@ -210,7 +202,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
             condition = expressions.And(condition, filters.apply(position))
         bound = expressions.BindReferences.bindReference(condition, self._attributes(condition), False)
         evaluator = self._jvm.companion("org.apache.spark.sql.catalyst.expressions.Predicate").createInterpreted(bound)
-        return rows_that_match(self._jvm, self._rows(), evaluator)[self.opened.partition_of_file]
+        return _rows_that_match(self._jvm, self._rows(), evaluator)[self.opened.partition_of_file]
 
     def _partition_texts(self) -> pa.Array:
         """Returns ``column=value, …`` for each file, as in its folder names but unescaped."""
@@ -235,19 +227,19 @@ class SnapshotFileIndex(ZlayoutFileIndex):
     def _directories(self, candidates: npt.NDArray[np.bool_]) -> Any:
         chosen = self._all_statuses()
         if not candidates.all():
-            chosen = self._jvm.pick(chosen, np.packbits(candidates, bitorder="little").tobytes())
-        return partition_directories(self._jvm, chosen, self.opened.partition_of_file[candidates], self._rows())
+            chosen = self._jvm.pick(chosen, candidates)
+        return _partition_directories(self._jvm, chosen, self.opened.partition_of_file[candidates], self._rows())
 
     def _all_statuses(self) -> Any:
         with self._lock:
             if self._statuses is None:
-                self._statuses = file_statuses(self._jvm, self.opened)
+                self._statuses = _file_statuses(self._jvm, self.opened)
             return self._statuses
 
     def _rows(self) -> Any:
         with self._lock:
             if self._partition_rows is None:
-                self._partition_rows = partition_rows(self._jvm, self._partition_schema, self.opened.partition_keys)
+                self._partition_rows = _typed_rows(self._jvm, self._partition_schema, self.opened.partition_keys)
             return self._partition_rows
 
 
@@ -273,11 +265,11 @@ class IndexedFileIndex(ZlayoutFileIndex):
 
     def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str, base: Any) -> None:
         super().__init__(jvm, opened, schema_json)
-        self.base = base
+        self._base = base
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
         """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
-        directories = self.base.listFiles(partition_filters, data_filters)
+        directories = self._base.listFiles(partition_filters, data_filters)
         if data_filters.isEmpty():
             return directories
         try:
@@ -294,38 +286,33 @@ class IndexedFileIndex(ZlayoutFileIndex):
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self.base.rootPaths()
+        return self._base.rootPaths()
 
     def inputFiles(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self.base.inputFiles()
+        return self._base.inputFiles()
 
     def sizeInBytes(self) -> int:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return int(self.base.sizeInBytes())
+        return int(self._base.sizeInBytes())
 
     def partitionSchema(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self.base.partitionSchema()
+        return self._base.partitionSchema()
 
     def refresh(self) -> None:
         """Makes Spark list the files again."""
-        self.base.refresh()
+        self._base.refresh()
 
     def equals(self, other: object) -> bool:
         """Whether both have the same listing and the same version of the index."""
         return (
             isinstance(other, IndexedFileIndex)
             and other.opened.identity == self.opened.identity
-            and bool(self.base.equals(other.base))
+            and bool(self._base.equals(other._base))
         )
 
-    def listed(self) -> pa.Table:
-        """Returns Spark's listing with the columns ``uri`` (unescaped), ``size_bytes`` and ``modified_ms``."""
-        directories = self.base.listFiles(self._jvm.seq([]), self._jvm.seq([]))
-        return pa.concat_tables([_statuses(directories.apply(i)) for i in range(directories.size())] or [_NONE])
-
-    def known(self, listed: pa.Table) -> pa.Array:
+    def _positions(self, listed: pa.Table) -> pa.Array:
         """Returns the position of each listed file in the index; null if the file is unknown or has changed."""
         files = self.opened.files
         root = self.opened.root_path()
@@ -351,13 +338,13 @@ class IndexedFileIndex(ZlayoutFileIndex):
                 kept.append(directory)
             elif keep.any():
                 files = self._jvm.java_list(directory.files())
-                chosen = self._jvm.pick(files, np.packbits(keep, bitorder="little").tobytes())
+                chosen = self._jvm.pick(files, keep)
                 kept.append(make(directory.values(), self._jvm.seq_of(chosen)))
         self.last_scan = (left, total)
         return self._jvm.seq(kept)
 
     def _keep(self, listed: pa.Table, candidates: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        position = self.known(listed)
+        position = self._positions(listed)
         keep = np.ones(len(position), dtype=bool)
         certain = np.flatnonzero(position.is_valid().to_numpy(zero_copy_only=False))
         keep[certain] = candidates[position.drop_null().to_numpy()]
@@ -377,3 +364,148 @@ def _statuses(directory: Any) -> pa.Table:
             "modified_ms": pa.array([int(each) for each in times], pa.int64()),
         }
     )
+
+
+def _file_statuses(jvm: Jvm, opened: TableSnapshot) -> Any:
+    """Returns a ``java.util.List<FileStatusWithMetadata>`` of a table's files, in their order."""
+    if not len(opened.files):
+        return jvm.array_list([])
+    size, modified = (_digits(opened.files.column(name).combine_chunks()) for name in ("size_bytes", "modified_ms"))
+    lines = pc.binary_join_element_wise(size, modified, opened.uris(), "")
+    return jvm.lines(lines).map(jvm.once(_line_to_status)).toList()
+
+
+def _line_to_status(jvm: Jvm) -> Any:
+    """Returns the function that turns size, modification time and URI, in one line, into a file status."""
+    cut = jvm.virtual("java.lang.String", "substring", _SUBSTRING)
+    number = jvm.static("java.lang.Long", "parseLong", "(Ljava/lang/String;)J")
+    length = jvm.then(jvm.fixed(cut, 1, 0, _DIGITS), number)
+    changed = jvm.then(jvm.fixed(cut, 1, _DIGITS, 2 * _DIGITS), number)
+    path = jvm.then(
+        jvm.fixed(jvm.virtual("java.lang.String", "substring", "(I)Ljava/lang/String;"), 1, 2 * _DIGITS),
+        jvm.static("java.net.URI", "create", "(Ljava/lang/String;)Ljava/net/URI;"),
+        jvm.constructor("org.apache.hadoop.fs.Path", "(Ljava/net/URI;)V"),
+    )
+    status = jvm.constructor("org.apache.hadoop.fs.FileStatus", "(JZIJJLorg/apache/hadoop/fs/Path;)V")
+    status = jvm.fixed(status, 1, False, 1)
+    # The length is also the block size.
+    one = jvm.of_one_argument(
+        status, [length, length, changed, path], "(Ljava/lang/String;)Lorg/apache/hadoop/fs/FileStatus;"
+    )
+    with_metadata = jvm.constructor(
+        "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata",
+        "(Lorg/apache/hadoop/fs/FileStatus;Lscala/collection/immutable/Map;)V",
+    )
+    one = jvm.then(one, jvm.fixed(with_metadata, 1, jvm.scala_map({})))
+    return jvm.function(one)
+
+
+def _partition_directories(jvm: Jvm, files: Any, partition_of_file: npt.NDArray[np.int64], partition_rows: Any) -> Any:
+    """Groups files by partition and returns a ``Seq[PartitionDirectory]``.
+
+    Args:
+        jvm: The driver's JVM.
+        files: ``java.util.List`` of file statuses, ordered by partition.
+        partition_of_file: The partition number of each file, in ascending order.
+        partition_rows: ``java.util.List`` with the values of every partition.
+    """
+    if not len(partition_of_file):
+        return jvm.seq([])
+    starts = np.flatnonzero(np.r_[True, partition_of_file[1:] != partition_of_file[:-1]])
+    ends = np.r_[starts[1:], len(partition_of_file)]
+    lines = [_digits(pa.array(each)) for each in (partition_of_file[starts], starts, ends)]
+    to_directory = jvm.function(jvm.fixed(jvm.once(_line_to_directory), 0, files, partition_rows))
+    return jvm.seq_of(jvm.lines(pc.binary_join_element_wise(*lines, "")).map(to_directory).toList())
+
+
+def _line_to_directory(jvm: Jvm) -> Any:
+    """Returns the method handle that turns files, partition rows and a line into a ``PartitionDirectory``.
+
+    The line holds the number of the partition, and the positions of its first file and of the file after its last.
+    """
+    cut = jvm.virtual("java.lang.String", "substring", _SUBSTRING)
+    number = jvm.static("java.lang.Integer", "parseInt", "(Ljava/lang/String;)I")
+    partition, start, end = (
+        jvm.then(jvm.fixed(cut, 1, position * _DIGITS, (position + 1) * _DIGITS), number) for position in range(3)
+    )
+    sub_list = jvm.with_filters(jvm.virtual("java.util.List", "subList", "(II)Ljava/util/List;"), 1, [start, end])
+    sub_list = jvm.reordered(sub_list, [0, 1, 1], "(Ljava/util/List;Ljava/lang/String;)Ljava/util/List;")
+    files = jvm.as_object(jvm.then(sub_list, *jvm.to_seq()), "(Ljava/util/List;Ljava/lang/String;)Ljava/lang/Object;")
+    get = jvm.virtual("java.util.List", "get", "(I)Ljava/lang/Object;")
+    row = jvm.with_filters(get, 1, [partition])
+    make = jvm.as_object(
+        jvm.any_constructor("org.apache.spark.sql.execution.datasources.PartitionDirectory"),
+        "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;",
+    )
+    made = jvm.with_result(jvm.with_result(make, 1, files), 0, row)
+    return jvm.reordered(made, [1, 2, 0, 2], "(Ljava/util/List;Ljava/util/List;Ljava/lang/String;)Ljava/lang/Object;")
+
+
+def _typed_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -> Any:
+    """Returns the partition values as typed rows. Spark casts them from the text in the folder names.
+
+    Args:
+        jvm: The driver's JVM.
+        schema: ``StructType`` of the partition columns.
+        keys: The raw values of each partition.
+
+    Returns:
+        ``java.util.List[InternalRow]`` with one row for each partition.
+    """
+    expressions, types = jvm.catalyst.expressions, jvm.root.org.apache.spark.sql.types.DataTypes
+    if not keys or not keys[0]:
+        return jvm.array_list([jvm.catalyst.InternalRow.empty() for _ in keys])
+    zone = jvm.some(jvm.root.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone())
+    legacy = expressions.EvalMode.LEGACY()
+    line = expressions.BoundReference(0, types.StringType, False)
+    parts = expressions.StringSplit(
+        line, expressions.Literal.create(",", types.StringType), expressions.Literal.create(-1, types.IntegerType)
+    )
+    named: list[Any] = []
+    for position in range(schema.size()):
+        at = expressions.Literal.create(position, types.IntegerType)
+        # Unhex returns null for text that is not hexadecimal, such as the "-" that stands for null.
+        text = expressions.Cast(
+            expressions.Unhex(expressions.GetArrayItem(parts, at, False)), types.StringType, zone, legacy
+        )
+        value = expressions.Cast(text, schema.apply(position).dataType(), zone, legacy)
+        named += [expressions.Literal.create(f"c{position}", types.StringType), value]
+    to_row = jvm.function(jvm.fixed(jvm.once(_line_to_row), 0, expressions.CreateNamedStruct(jvm.seq(named))))
+    lines = [",".join("-" if text is None else text.encode().hex() for text in key) for key in keys]
+    return jvm.lines(pa.array(lines, pa.string())).map(to_row).toList()
+
+
+def _line_to_row(jvm: Jvm) -> Any:
+    """Returns the method handle that evaluates a Catalyst expression on a line, which is the only column of its row."""
+    to_text = jvm.static(
+        "org.apache.spark.unsafe.types.UTF8String",
+        "fromString",
+        "(Ljava/lang/String;)Lorg/apache/spark/unsafe/types/UTF8String;",
+    )
+    to_row = jvm.collecting(
+        jvm.constructor("org.apache.spark.sql.catalyst.expressions.GenericInternalRow", "([Ljava/lang/Object;)V"),
+        1,
+        "(Lorg/apache/spark/unsafe/types/UTF8String;)Lorg/apache/spark/sql/catalyst/InternalRow;",
+    )
+    evaluate = jvm.virtual(
+        "org.apache.spark.sql.catalyst.expressions.Expression",
+        "eval",
+        "(Lorg/apache/spark/sql/catalyst/InternalRow;)Ljava/lang/Object;",
+    )
+    return jvm.with_filters(evaluate, 1, [jvm.then(to_text, to_row)])
+
+
+def _rows_that_match(jvm: Jvm, rows: Any, predicate: Any) -> npt.NDArray[np.bool_]:
+    """Returns a mask of the rows in a ``java.util.List[InternalRow]`` that make a Catalyst ``BasePredicate`` TRUE."""
+    evaluate = jvm.virtual(
+        "org.apache.spark.sql.catalyst.expressions.BasePredicate",
+        "eval",
+        "(Lorg/apache/spark/sql/catalyst/InternalRow;)Z",
+    ).bindTo(predicate)
+    answers = str(rows.stream().map(jvm.function(evaluate)).toList().toString())
+    return np.array([each == "true" for each in answers[1:-1].split(", ")] if len(answers) > 2 else [], dtype=np.bool_)
+
+
+def _digits(numbers: pa.Array) -> pa.Array:
+    """Returns non-negative integers as text, padded with zeros to one length."""
+    return pc.utf8_lpad(numbers.cast(pa.string()), _DIGITS, "0")

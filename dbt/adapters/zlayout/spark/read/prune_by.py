@@ -74,7 +74,7 @@ def values_predicate(spark: SparkSession, column_sql: str, query: str, most_valu
     if len(frame.columns) != 1:
         raise UnsupportedError(
             f"zlayout_prune_by: the query has {len(frame.columns)} columns ({', '.join(frame.columns)}); select the "
-            f"one whose values {column_sql} shall have"
+            f"one whose values {column_sql} must have"
         )
     return values_condition(frame, column_sql, most_values, most_ranges)
 
@@ -173,7 +173,7 @@ def spelling_of(kind: t.DataType, name: str) -> Spelling:
         if isinstance(kind, tuple(types)):
             return spelling
     raise UnsupportedError(
-        f"zlayout_prune_by: column {name} has type {kind.simpleString()}, of which there are no constants; select a "
+        f"zlayout_prune_by: column {name} has type {kind.simpleString()}, which SQL has no constants for; select a "
         "number, text, binary, boolean, date or timestamp"
     )
 

@@ -69,7 +69,7 @@ def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collectio
         entry = catalog.find(each)
         if entry is not None and entry.all_properties().get(key) not in {*table_ids} - {None}:
             why = f"a merge_on_read table needs the name {each}, which another {entry.kind.lower()} relation has"
-            raise ConfigError([f"table_type: {why}; rename or drop that, or give this table another name"], str(name))
+            raise ConfigError([f"table_type: {why}; rename or drop it, or give this table another name"], str(name))
 
 
 def table_entry(catalog: Catalog, name: TableName) -> Entry | None:
@@ -116,7 +116,7 @@ class RecordView:
         return f"{self._latest(files, _listed(self.columns, 'f.'))} where f.{OP} is null or f.{OP} = '{UPSERT}'"
 
     def newest(self, files: str) -> str:
-        """Returns the query for the newest log record of each key, be it an upsert or a delete."""
+        """Returns the query for the newest log record of each key, whether an upsert or a delete."""
         return f"{self._latest(files, 'f.*')} where f.{OP} is not null"
 
     def kept_deletes(self, files: str, ordering: str, since: str, *further: str) -> str:
@@ -128,10 +128,10 @@ class RecordView:
             since: Deletes from this instant on are kept.
             further: More columns of the files to select.
         """
-        told = dict.fromkeys([*self.within, ordering])
-        # The other columns are not needed any more: null in the type of the column.
+        kept = {*self.within, ordering}
+        # The other columns become null, in their type.
         columns = [
-            f"f.{backquoted(name)}" if name in told else f"if(false, f.{backquoted(name)}, null) {backquoted(name)}"
+            f"f.{backquoted(name)}" if name in kept else f"if(false, f.{backquoted(name)}, null) {backquoted(name)}"
             for name in self.columns
         ]
         columns += [f"'{TOMBSTONE}' {OP}", f"f.{INSTANT}", f"f.{SEQ}", *(f"f.{each}" for each in further)]
@@ -200,11 +200,11 @@ def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> Dat
         opened: The version that lists the files.
         rows: Rows with the URI of their file in the column `FILE`.
     """
-    paths, groups_told = (opened.files[name].to_pylist() for name in ("path", "group"))
-    if all(group_in_name(path) == group for path, group in zip(paths, groups_told, strict=True)):
+    paths, group_ids = (opened.files[name].to_pylist() for name in ("path", "group"))
+    if all(group_in_name(path) == group for path, group in zip(paths, group_ids, strict=True)):
         return rows.withColumn(GROUP, functions.regexp_extract(FILE, GROUP_IN_NAME, 1)).drop(FILE)
     # The names of adopted files do not contain their file group.
-    pairs = list(zip(map(unescaped, opened.file_uris()), groups_told, strict=True))
+    pairs = list(zip(map(unescaped, opened.file_uris()), group_ids, strict=True))
     groups = functions.broadcast(catalog.spark.createDataFrame(pairs, f"{FILE} string, {GROUP} string"))
     # Same result as `unescaped`; `url_decode` alone would turn a plus sign into a blank.
     decoded = f"url_decode(replace({FILE}, '+', '%2B'))"
@@ -217,16 +217,10 @@ def put_views(
 ) -> None:
     """Creates the two views of a merge-on-read table, or updates them to the columns of a version."""
     view, files = record_view(opened), files_name(name).sql
-    found = {**properties, TABLE_ID_PROPERTY: opened.table_id}
-    _put_view(catalog, name, opened, view.merged(files), comment, found)
-    _put_view(
-        catalog,
-        read_optimized_name(name),
-        opened,
-        view.base_rows(files),
-        comment,
-        {BASE_ROWS_PROPERTY: opened.table_id},
-    )
+    with_id = {**properties, TABLE_ID_PROPERTY: opened.table_id}
+    _put_view(catalog, name, opened, view.merged(files), comment, with_id)
+    base_rows_of = {BASE_ROWS_PROPERTY: opened.table_id}
+    _put_view(catalog, read_optimized_name(name), opened, view.base_rows(files), comment, base_rows_of)
 
 
 def remove_views(catalog: Catalog, name: TableName) -> None:
@@ -249,33 +243,31 @@ def _put_view(
     entry = catalog.find(name)
     fields = json.loads(opened.row_schema_json)["fields"]
     if entry is not None and entry.kind != "VIEW":
-        # The name was a table until now; its files stay and live on below the view.
+        # The name was a table until now. Its files stay, and the view reads them.
         uninstall(catalog, name)
         catalog.remove(name)
     elif entry is not None and _same(catalog, entry, query, fields, comment, properties):
         return
-    listed = ", ".join(
+    columns = ", ".join(
         backquoted(each["name"]) + _comment((each.get("metadata") or {}).get("comment")) for each in fields
     )
-    told = ", ".join(f"{string_literal(key)} = {string_literal(value)}" for key, value in properties.items())
+    tags = ", ".join(f"{string_literal(key)} = {string_literal(value)}" for key, value in properties.items())
     catalog.spark.sql(
-        f"create or replace view {name.sql} ({listed}){_comment(comment)}"
-        + (f" tblproperties ({told})" if told else "")
-        + f" as {query}"
+        f"create or replace view {name.sql} ({columns}){_comment(comment)} tblproperties ({tags}) as {query}"
     )
 
 
 def _same(
     catalog: Catalog, entry: Entry, query: str, fields: list[Any], comment: str | None, properties: Mapping[str, str]
 ) -> bool:
-    have = json.loads(entry.schema_json)["fields"]
-    then = entry.native.comment()
-    known = entry.all_properties()
+    current_fields = json.loads(entry.schema_json)["fields"]
+    current_comment = entry.native.comment()
+    current_properties = entry.all_properties()
     return (
         catalog.view_text(entry) == query
-        and [_shown(each) for each in have] == [_shown(each) for each in fields]
-        and (str(then.get()) if then.isDefined() else None) == comment
-        and all(known.get(key) == value for key, value in properties.items())
+        and [_shown(each) for each in current_fields] == [_shown(each) for each in fields]
+        and (str(current_comment.get()) if current_comment.isDefined() else None) == comment
+        and all(current_properties.get(key) == value for key, value in properties.items())
     )
 
 

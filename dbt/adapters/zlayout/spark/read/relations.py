@@ -45,7 +45,7 @@ def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFil
 
 
 def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFileIndex:
-    """Does the same for an indexed table: caches Spark's own relation with its file index wrapped."""
+    """Caches a relation for an indexed table: Spark's own relation, with its file index wrapped in ours."""
     catalog.forget_relation(entry.name)
     relation = spark_relation(catalog, entry.name)
     index = IndexedFileIndex(catalog.jvm, opened, entry.schema_json, relation.location())
@@ -117,7 +117,7 @@ def _cache(catalog: Catalog, entry: Entry, index: ZlayoutFileIndex, partition_sc
     _INSTALLED[key] = index
     # The set holds the session from the start, because another thread removes empty sets.
     _SESSIONS.setdefault(key[0], (WeakSet([catalog.spark]), catalog.relation_cache()))[0].add(catalog.spark)
-    _let_go_of_others()
+    _drop_unreferenced()
 
 
 def installed(catalog: Catalog, name: TableName) -> ZlayoutFileIndex | None:
@@ -135,11 +135,10 @@ def uninstall(catalog: Catalog, name: TableName) -> None:
     catalog.forget_relation(name)
 
 
-def _let_go_of_others() -> None:
-    """Drops the relations of sessions that nothing in this process references any more: the JVM never evicts them.
+def _drop_unreferenced() -> None:
+    """Drops the relations of sessions that no Python object references any more: the JVM never evicts them.
 
-    Python objects keep a session referenced. If a dropped session is used again, it skips no files until its next
-    query.
+    If such a session is used again, it skips no files until its next query.
     """
     for session in [each for each, (holders, _) in list(_SESSIONS.items()) if not holders]:
         gone = _SESSIONS.pop(session, None)

@@ -58,7 +58,7 @@ def prepare(spark: SparkSession, sql: str) -> None:
 
 
 def prepare_table(spark: SparkSession, name: str) -> None:
-    """Does the same for one table or view by its name. Never raises."""
+    """Installs the file indexes of one table or view, like `prepare` for a statement. Never raises."""
     _quietly(spark, lambda catalog: _refresh_all(catalog, iter([name]), _DEEPEST_VIEW))
 
 
@@ -122,16 +122,16 @@ def open_entry(spark: SparkSession, entry: Entry) -> TableSnapshot | None:
 
 
 def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnapshot]:
-    """Returns the catalog entry of a table that is to be written, and its newest version.
+    """Returns the catalog entry and the newest version of a table that will be written.
 
     Raises:
-        TableNotFoundError: There is no such table.
+        TableNotFoundError: The table does not exist, or is not a z-table.
         UnsupportedError: The table is not managed.
     """
     entry = table_entry(Catalog(spark), name)
     opened = open_entry(spark, entry) if entry is not None else None
     if entry is None or opened is None:
-        raise TableNotFoundError(f"{name} is no table of dbt-zlayout; build its model first")
+        raise TableNotFoundError(f"{name} is not a table of dbt-zlayout; build its model first")
     if not opened.managed:
         raise UnsupportedError(
             f"{name} is only indexed: others write it; take it over with ZTable.adopt(spark, '{name}', managed=True)"

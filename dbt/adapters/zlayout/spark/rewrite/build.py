@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.file_report import REPORT_SCHEMA, FileReport, Tracking
 from dbt.adapters.zlayout.spark.files.parquet_file import (
     Encodings,
     ParquetFile,
@@ -25,7 +26,6 @@ from dbt.adapters.zlayout.spark.files.parquet_file import (
     ordered_by,
     with_nan,
 )
-from dbt.adapters.zlayout.spark.files.written_file import REPORT_SCHEMA, FileReport, Tracking
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store

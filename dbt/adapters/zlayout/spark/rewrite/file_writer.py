@@ -15,8 +15,8 @@ from dbt.adapters.zlayout.index.statistics.partitions import NULL_FOLDER
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, Tracking
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.files.written_file import FileReport, Tracking
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask

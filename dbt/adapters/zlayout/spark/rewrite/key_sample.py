@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, rewrite_session, run
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, numbered_tasks, rewrite_session, run
 from dbt.adapters.zlayout.spark.rewrite.stage import RESULT_SCHEMA, Staged, StageTask, sample_rows
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def key_sample_of_files(
     # All tasks but the last have one size. Each samples twice the rows needed, because the smallest share decides.
     tasks = max(2, len(source.units) // 2)
     sample = partial(_stage(schema, keys, (), settings, tasks, target_file_bytes).sample_files, source)
-    numbers = a_task_each(rewrite_session(spark), len(source.units))
+    numbers = numbered_tasks(rewrite_session(spark), len(source.units))
     return Staged.of(run(spark, "layout", progress, numbers.mapInArrow(sample, RESULT_SCHEMA).collect))
 
 

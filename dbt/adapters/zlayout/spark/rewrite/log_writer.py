@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetFile, ParquetSettings, float_paths, with_nan
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns

@@ -13,9 +13,9 @@ import pyarrow as pa
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, a_task_each, handed_over, rewrite_session, run
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_session, numbered_tasks, rewrite_session, run
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
 from dbt.adapters.zlayout.spark.rewrite.route import (
     ROUTED_SCHEMA,
@@ -101,7 +101,7 @@ class RowWriter:
                 model = model_of(staged, self.build, self.curve, self.row_group_rows, along)
             route = self._route(model, staged.rows_by_partition)
             read = partial(route.staged, self.build.root_uri, staged.paths)
-            routed = a_task_each(rewrite_session(self.spark), len(staged.paths)).mapInArrow(read, ROUTED_SCHEMA)
+            routed = numbered_tasks(rewrite_session(self.spark), len(staged.paths)).mapInArrow(read, ROUTED_SCHEMA)
             files = self._rewrite(routed, model, len(route.slots))
             return self._complete(Written(files, model.to_bytes(), 2, self._phases), staged)
         finally:
@@ -115,7 +115,7 @@ class RowWriter:
             cuts: A curve with cuts for their rows.
         """
         route = replace(self._route(cuts, {}), schema=source.schema)
-        routed = a_task_each(rewrite_session(self.spark), len(source.units))
+        routed = numbered_tasks(rewrite_session(self.spark), len(source.units))
         files = self._rewrite(routed.mapInArrow(partial(route.read, source), ROUTED_SCHEMA), cuts, len(route.slots))
         return Written(files, cuts.to_bytes(), 1, self._phases)
 
@@ -188,7 +188,7 @@ class RowWriter:
         }
         slot_of, slots = _slots([(text, file, 0) for text, count in files.items() for file in range(count)])
         order = InOrder(self.schema, build.root_uri, staged.paths, staged.starts, build.partition_by, files, slot_of)
-        numbers = a_task_each(rewrite_session(self.spark), len(staged.paths))
+        numbers = numbered_tasks(rewrite_session(self.spark), len(staged.paths))
         return self._rewrite(numbers.mapInArrow(order.__call__, ROUTED_SCHEMA), None, len(slots))
 
     def _route(self, model: CurveModel, rows_by_partition: Mapping[PartitionKey, int]) -> RouteTask:
@@ -215,7 +215,7 @@ class RowWriter:
         build = self.build if model is None else self._with_model(model)
         with self._phase("write"):
             session = rewrite_session(self.spark)
-            blobs = handed_over(routed, session).repartition(slots, "slot")
+            blobs = in_session(routed, session).repartition(slots, "slot")
             blobs = blobs.sortWithinPartitions("part", "file", "share", "leaf")
             return written_files(session, "write", self.progress, blobs, build.__call__)
 

@@ -24,9 +24,9 @@ from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_fol
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB, read_footers
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, handed_over, run, writing_session
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_session, run, writing_session
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
@@ -79,7 +79,7 @@ class SparkRowWriter:
         staged_path, output_path = (f"{unquote(staging_uri)}/{name}" for name in ("rows", "out"))
         try:
             session = writing_session(self.spark)
-            query = handed_over(frame, session)
+            query = in_session(frame, session)
             with Timed(self._phases, "query"):
                 run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_path))
             rows = session.read.schema(frame.schema).option(GLOB, False).parquet(staged_path)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
+from dbt.adapters.zlayout.spark.schema.types import schema_json_of
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 
 # Temporary columns: the file of a row, and the file group of that file.
@@ -31,4 +32,4 @@ def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> st
     data = [each for each in fields if each["name"] not in partition_by]
     folders = [each for each in fields if each["name"] in partition_by]
     log_fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _LOG_COLUMNS.items()]
-    return json.dumps({"type": "struct", "fields": [*data, *log_fields, *folders]}, ensure_ascii=False)
+    return schema_json_of([*data, *log_fields, *folders])

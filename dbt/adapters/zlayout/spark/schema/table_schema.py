@@ -1,4 +1,4 @@
-"""Checks, documents and joins the Spark schemas of a table, and quotes names and strings for SQL."""
+"""Checks, documents and joins the Spark schemas of a table, and writes string literals for Spark SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.schema.types import fields_of
+from dbt.adapters.zlayout.spark.schema.types import fields_of, schema_json_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
 def checked_schema(schema_json: str) -> pa.Schema:
     """Returns the columns as an Arrow schema, against which settings are checked.
 
-    A type that Arrow lacks becomes a list, because neither can be a clustering key.
+    A type that Arrow lacks becomes a list, which cannot be a clustering key either.
 
     Raises:
         UnsupportedError: A column has a type that Parquet files cannot hold.
@@ -52,9 +52,9 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
     for name in names:
         by_name.setdefault(name if exact else name.lower(), []).append(name)
     problems = [
-        f"the query has {len(alike)} columns of one name: {', '.join(map(backquoted, alike))}; a table has each name"
-        " once,"
-        + (" whether in upper or lower case" if len(set(alike)) > 1 else "")
+        f"the query has {len(alike)} columns with the same name: {', '.join(map(backquoted, alike))}; column names must"
+        " be unique"
+        + (" even if case is ignored" if len(set(alike)) > 1 else "")
         + "; list the columns instead of *, or rename one with `as`"
         for alike in by_name.values()
         if len(alike) > 1
@@ -91,7 +91,7 @@ def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
 def joined(data_json: str, partition_json: str) -> str:
     """Joins the columns of the files and the partition columns into one schema, partition columns last."""
     fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
-    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
+    return schema_json_of(fields)
 
 
 def string_literal(text: str) -> str:

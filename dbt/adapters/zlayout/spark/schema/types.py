@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 _PRIMITIVES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -92,7 +90,10 @@ def arrow_type(spark_type: Any) -> pa.DataType | None:
 
 
 def type_word(spark_type: Any) -> str:
-    """Returns a type as Spark's SQL writes it, such as ``array<bigint>``.
+    """Returns a type as Spark's SQL writes it.
+
+    >>> type_word({"type": "array", "elementType": "long", "containsNull": True})
+    'array<bigint>'
 
     Args:
         spark_type: Spark's JSON for the type.
@@ -138,17 +139,6 @@ def arrow_carries(schema_json: str, spark_version: str) -> bool:
     return len(known) == len(kinds) and not overrun
 
 
-def leaves(fields: tuple[SparkField, ...], prefix: ColumnPath = ()) -> Iterator[tuple[ColumnPath, SparkField]]:
-    """Yields every leaf column with its path, depth first: a struct yields its fields instead of itself."""
-    for each in fields:
-        path = (*prefix, each.name)
-        nested = each.fields
-        if nested:
-            yield from leaves(nested, path)
-        else:
-            yield path, each
-
-
 def _field(raw: Mapping[str, Any]) -> SparkField:
     spark_type = raw["type"]
     metadata = raw.get("metadata") or {}
@@ -157,9 +147,13 @@ def _field(raw: Mapping[str, Any]) -> SparkField:
 
 
 def split_partition_columns(schema_json: str, partition_by: tuple[str, ...]) -> tuple[str, str]:
-    """Returns the schemas of the files and of the partition columns (in the order of ``partition_by``) as JSON."""
+    """Returns the schemas of the files and of the partition columns, the latter in the order of ``partition_by``."""
     fields = json.loads(schema_json)["fields"]
     by_name = {each["name"]: each for each in fields}
     data = [each for each in fields if each["name"] not in partition_by]
-    partition = [by_name[name] for name in partition_by]
-    return tuple(json.dumps({"type": "struct", "fields": each}) for each in (data, partition))  # type: ignore[return-value] # two
+    return schema_json_of(data), schema_json_of([by_name[name] for name in partition_by])
+
+
+def schema_json_of(fields: Sequence[Any]) -> str:
+    """Returns Spark's JSON of a schema with these fields, each as Spark's JSON has it."""
+    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, unescaped
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot

@@ -22,8 +22,8 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
-from dbt.adapters.zlayout.spark.files.written_file import depth_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter

@@ -29,8 +29,8 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, drift_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
-from dbt.adapters.zlayout.spark.files.written_file import FileReport, depth_of, drift_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, rows_of, table_entry
 from dbt.adapters.zlayout.spark.rewrite.build import written_files

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
-from dbt.adapters.zlayout.spark.files.written_file import FileReport
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.schema.log_columns import FILE
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target, nothing_removed
 from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered, verdict_of_files

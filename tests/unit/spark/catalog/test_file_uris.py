@@ -16,9 +16,9 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import unescaped
         ("s3a://bucket/p=a%252Fb/1.parquet", "s3a://bucket/p=a%252Fb/1.parquet"),
     ],
 )
-def test_spark_s_metadata_column_and_the_table_mean_the_same_file(metadata_column: str, ours: str) -> None:
+def test_the_uris_of_the_metadata_column_and_of_the_table_have_one_spelling(metadata_column: str, ours: str) -> None:
     assert unescaped(metadata_column) == unescaped(ours)
 
 
-def test_an_escape_in_a_name_is_not_taken_for_the_character_that_it_means() -> None:
+def test_an_escape_in_a_file_name_is_not_decoded() -> None:
     assert unescaped("file:/w/p=a%2520b/1.parquet") != unescaped("file:/w/p=a%20b/1.parquet")
