@@ -90,6 +90,11 @@ class Entry:
         """Returns every property of the entry."""
         return _as_dict(self.native.properties())
 
+    def comment(self) -> str | None:
+        """Returns the comment of the entry."""
+        comment = self.native.comment()
+        return str(comment.get()) if comment.isDefined() else None
+
 
 # Separates keys, and values, of properties. It occurs in none of them.
 _BETWEEN = "\0zlayout\0"
@@ -156,9 +161,9 @@ class Catalog:
 
     def put(self, definition: Definition, old: Entry | None) -> Entry:
         """Creates the entry, or replaces ``old`` with it if they differ. Never touches files."""
-        native = self._catalog_table(definition)
-        if old is not None and self._same(old, native):
+        if old is not None and _is_already(definition, old):
             return old
+        native = self._catalog_table(definition)
         if old is not None:
             if old.kind == "MANAGED" and old.location == canonical(definition.location):
                 # Dropping a table that the catalog owns would delete its folder, but this table still needs its files.
@@ -239,18 +244,6 @@ class Catalog:
         """Returns the Spark ``DataType`` for a JSON text; a ``StructType`` for a schema."""
         return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(type_json)
 
-    def _same(self, old: Entry, new: Any) -> bool:
-        then = old.native
-        return bool(
-            old.kind == "EXTERNAL"
-            and old.provider == "parquet"
-            and then.storage().locationUri().equals(new.storage().locationUri())
-            and then.schema().equals(new.schema())
-            and then.partitionColumnNames().equals(new.partitionColumnNames())
-            and then.comment().equals(new.comment())
-            and all(then.properties().get(key).equals(new.properties().get(key)) for key in _as_dict(new.properties()))
-        )
-
     def _catalog_table(self, definition: Definition) -> Any:
         uri = self.jvm.root.java.net.URI.create(definition.location)
         storage = self.jvm.copied(self.jvm.companion(_CATALOG + "CatalogStorageFormat").empty(), p1=self.jvm.some(uri))
@@ -309,6 +302,17 @@ def unescaped(uri: str) -> str:
     'file:///warehouse/t/p=ü/1.parquet'
     """
     return unquote(canonical(uri))
+
+
+def _is_already(definition: Definition, entry: Entry) -> bool:
+    """Whether an entry says what the definition wants. The entry may have further properties."""
+    return (
+        (entry.kind, entry.provider, entry.location) == ("EXTERNAL", "parquet", canonical(definition.location))
+        and json.loads(entry.schema_json) == json.loads(definition.schema_json)
+        and entry.partition_by == tuple(definition.partition_by)
+        and (entry.comment() or None) == (definition.comment or None)
+        and definition.properties.items() <= entry.all_properties().items()
+    )
 
 
 def _as_dict(scala_map: Any) -> dict[str, str]:
@@ -388,10 +392,9 @@ def documented(spark: SparkSession, schema: str, identifier: str) -> Documented:
     entry = Catalog(spark).find(TableName(schema, identifier))
     if entry is None:
         return Documented(None, {})
-    comment = entry.native.comment()
     fields = StructType.fromJson(json.loads(entry.schema_json)).fields
     return Documented(
-        comment=(str(comment.get()) or None) if comment.isDefined() else None,
+        comment=entry.comment() or None,
         columns={
             field.name: DocumentedColumn(
                 type_text=field.metadata.get(_DECLARED_TYPE) or field.dataType.simpleString(),
