@@ -28,6 +28,7 @@ TABLE_ID_PROPERTY = "zlayout.table_id"
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ALLOWED_NAME = re.compile(r"\w+", re.ASCII)
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
+_CATALOG_TABLE = f"{_CATALOG}CatalogTable"
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 # Spark keeps the declared type of a char or varchar column here, because its values are strings.
 _DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
@@ -168,7 +169,7 @@ class Catalog:
             if old.kind == "MANAGED" and old.location == canonical(definition.location):
                 # Dropping a table that the catalog owns would delete its folder, but this table still needs its files.
                 external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
-                self._native.alterTable(self.jvm.copied(old.native, p2=external))
+                self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, old.native, 2, external))
             self._native.dropTable(self._identifier(old.name), True, False)
         self._native.createTable(native, False, False)
         found = self.find(definition.name)
@@ -179,7 +180,7 @@ class Catalog:
     def set_property(self, entry: Entry, key: str, value: str) -> None:
         """Adds a property to an entry and changes nothing else."""
         properties = self.jvm.scala_map({**_as_dict(entry.native.properties()), key: value})
-        self._native.alterTable(self.jvm.copied(entry.native, p12=properties))
+        self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 12, properties))
 
     def remove(self, name: TableName) -> None:
         """Drops the entry of a table or view. Spark deletes the files of its managed tables, not of external ones."""
@@ -215,7 +216,7 @@ class Catalog:
         """
         statistics = self.jvm.some(self.jvm.once(_StatisticsBuilder).table(size_bytes, row_count, columns))
         self._native.alterTableStats(self._identifier(entry.name), statistics)
-        return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
+        return replace(entry, native=self.jvm.copied(_CATALOG_TABLE, entry.native, 13, statistics))
 
     def refresh(self, name: TableName) -> None:
         """Drops everything that the session has cached of the table, including its rows."""
@@ -246,10 +247,11 @@ class Catalog:
 
     def _catalog_table(self, definition: Definition) -> Any:
         uri = self.jvm.root.java.net.URI.create(definition.location)
-        storage = self.jvm.copied(self.jvm.companion(_CATALOG + "CatalogStorageFormat").empty(), p1=self.jvm.some(uri))
+        no_storage = self.jvm.companion(_CATALOG + "CatalogStorageFormat").empty()
+        storage = self.jvm.copied(_CATALOG + "CatalogStorageFormat", no_storage, 1, self.jvm.some(uri))
         external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
         return self.jvm.case_class(
-            _CATALOG + "CatalogTable",
+            _CATALOG_TABLE,
             [self._identifier(definition.name), external, storage, self.data_type(definition.schema_json)],
             p5=self.jvm.some("parquet"),
             p6=self.jvm.seq(definition.partition_by),
