@@ -1,4 +1,4 @@
-"""What the queries of a block read, from the metrics that Spark keeps of its scans."""
+"""What the queries of a block read, from the metrics that Spark keeps of its scans; and the calls to the JVM."""
 
 from dataclasses import dataclass
 
@@ -63,3 +63,21 @@ class Scans:
                     if name.startswith("number of ") and text.isDefined()
                 }
                 yield Scan(found.get("number of files read", 0), found.get("number of partitions read"))
+
+
+class Calls:
+    """Counts what goes over the gateway to the JVM."""
+
+    def __init__(self, spark, monkeypatch):
+        self.count = self.characters = 0
+        client = spark.sparkContext._gateway._gateway_client
+        original = client.send_command
+
+        def counted(command, *args, **kwargs):
+            # Calls of methods and constructors; what the garbage collector lets go comes whenever it likes.
+            self.count += command.startswith(("c\n", "i\n"))
+            answer = original(command, *args, **kwargs)
+            self.characters += len(answer)
+            return answer
+
+        monkeypatch.setattr(client, "send_command", counted)

@@ -2,6 +2,7 @@
 
 import pytest
 from comparing import same_checksum
+from scanned import Calls
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
@@ -17,24 +18,6 @@ def tables(spark):
             f"select id, id % {partitions} as part, cast(id % {partitions} as string) as text from range(3000)"
         )
         ZTable.write(spark, name, frame, zorder=["id"], partition_by=["part", "text"])
-
-
-class Calls:
-    """Counts what goes over the gateway to the JVM."""
-
-    def __init__(self, spark, monkeypatch):
-        self.count = self.characters = 0
-        client = spark.sparkContext._gateway._gateway_client
-        original = client.send_command
-
-        def counted(command, *args, **kwargs):
-            # Calls of methods and constructors; what the garbage collector lets go comes whenever it likes.
-            self.count += command.startswith(("c\n", "i\n"))
-            answer = original(command, *args, **kwargs)
-            self.characters += len(answer)
-            return answer
-
-        monkeypatch.setattr(client, "send_command", counted)
 
 
 def calls_of(spark, monkeypatch, name, condition):

@@ -28,6 +28,7 @@ TABLE_ID_PROPERTY = "zlayout.table_id"
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ALLOWED_NAME = re.compile(r"\w+", re.ASCII)
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
+_CATALOG_TABLE = f"{_CATALOG}CatalogTable"
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 # Spark keeps the declared type of a char or varchar column here, because its values are strings.
 _DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
@@ -89,6 +90,11 @@ class Entry:
     def all_properties(self) -> dict[str, str]:
         """Returns every property of the entry."""
         return _as_dict(self.native.properties())
+
+    def comment(self) -> str | None:
+        """Returns the comment of the entry."""
+        comment = self.native.comment()
+        return str(comment.get()) if comment.isDefined() else None
 
 
 # Separates keys, and values, of properties. It occurs in none of them.
@@ -156,14 +162,14 @@ class Catalog:
 
     def put(self, definition: Definition, old: Entry | None) -> Entry:
         """Creates the entry, or replaces ``old`` with it if they differ. Never touches files."""
-        native = self._catalog_table(definition)
-        if old is not None and self._same(old, native):
+        if old is not None and _is_already(definition, old):
             return old
+        native = self._catalog_table(definition)
         if old is not None:
             if old.kind == "MANAGED" and old.location == canonical(definition.location):
                 # Dropping a table that the catalog owns would delete its folder, but this table still needs its files.
                 external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
-                self._native.alterTable(self.jvm.copied(old.native, p2=external))
+                self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, old.native, 2, external))
             self._native.dropTable(self._identifier(old.name), True, False)
         self._native.createTable(native, False, False)
         found = self.find(definition.name)
@@ -174,7 +180,7 @@ class Catalog:
     def set_property(self, entry: Entry, key: str, value: str) -> None:
         """Adds a property to an entry and changes nothing else."""
         properties = self.jvm.scala_map({**_as_dict(entry.native.properties()), key: value})
-        self._native.alterTable(self.jvm.copied(entry.native, p12=properties))
+        self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 12, properties))
 
     def remove(self, name: TableName) -> None:
         """Drops the entry of a table or view. Spark deletes the files of its managed tables, not of external ones."""
@@ -210,7 +216,7 @@ class Catalog:
         """
         statistics = self.jvm.some(self.jvm.once(_StatisticsBuilder).table(size_bytes, row_count, columns))
         self._native.alterTableStats(self._identifier(entry.name), statistics)
-        return replace(entry, native=self.jvm.copied(entry.native, p13=statistics))
+        return replace(entry, native=self.jvm.copied(_CATALOG_TABLE, entry.native, 13, statistics))
 
     def refresh(self, name: TableName) -> None:
         """Drops everything that the session has cached of the table, including its rows."""
@@ -239,24 +245,13 @@ class Catalog:
         """Returns the Spark ``DataType`` for a JSON text; a ``StructType`` for a schema."""
         return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(type_json)
 
-    def _same(self, old: Entry, new: Any) -> bool:
-        then = old.native
-        return bool(
-            old.kind == "EXTERNAL"
-            and old.provider == "parquet"
-            and then.storage().locationUri().equals(new.storage().locationUri())
-            and then.schema().equals(new.schema())
-            and then.partitionColumnNames().equals(new.partitionColumnNames())
-            and then.comment().equals(new.comment())
-            and all(then.properties().get(key).equals(new.properties().get(key)) for key in _as_dict(new.properties()))
-        )
-
     def _catalog_table(self, definition: Definition) -> Any:
         uri = self.jvm.root.java.net.URI.create(definition.location)
-        storage = self.jvm.copied(self.jvm.companion(_CATALOG + "CatalogStorageFormat").empty(), p1=self.jvm.some(uri))
+        no_storage = self.jvm.companion(_CATALOG + "CatalogStorageFormat").empty()
+        storage = self.jvm.copied(_CATALOG + "CatalogStorageFormat", no_storage, 1, self.jvm.some(uri))
         external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
         return self.jvm.case_class(
-            _CATALOG + "CatalogTable",
+            _CATALOG_TABLE,
             [self._identifier(definition.name), external, storage, self.data_type(definition.schema_json)],
             p5=self.jvm.some("parquet"),
             p6=self.jvm.seq(definition.partition_by),
@@ -309,6 +304,17 @@ def unescaped(uri: str) -> str:
     'file:///warehouse/t/p=ü/1.parquet'
     """
     return unquote(canonical(uri))
+
+
+def _is_already(definition: Definition, entry: Entry) -> bool:
+    """Whether an entry says what the definition wants. The entry may have further properties."""
+    return (
+        (entry.kind, entry.provider, entry.location) == ("EXTERNAL", "parquet", canonical(definition.location))
+        and json.loads(entry.schema_json) == json.loads(definition.schema_json)
+        and entry.partition_by == tuple(definition.partition_by)
+        and (entry.comment() or None) == (definition.comment or None)
+        and definition.properties.items() <= entry.all_properties().items()
+    )
 
 
 def _as_dict(scala_map: Any) -> dict[str, str]:
@@ -388,10 +394,9 @@ def documented(spark: SparkSession, schema: str, identifier: str) -> Documented:
     entry = Catalog(spark).find(TableName(schema, identifier))
     if entry is None:
         return Documented(None, {})
-    comment = entry.native.comment()
     fields = StructType.fromJson(json.loads(entry.schema_json)).fields
     return Documented(
-        comment=(str(comment.get()) or None) if comment.isDefined() else None,
+        comment=entry.comment() or None,
         columns={
             field.name: DocumentedColumn(
                 type_text=field.metadata.get(_DECLARED_TYPE) or field.dataType.simpleString(),

@@ -42,10 +42,9 @@ class Description:
     @classmethod
     def of(cls, entry: Entry) -> Description:
         """Returns the current description in the catalog."""
-        comment = entry.native.comment()
         hidden = {TABLE_ID_PROPERTY, _CHANGED_PROPERTY}
         properties = {key: value for key, value in entry.all_properties().items() if key not in hidden}
-        return cls(str(comment.get()) if comment.isDefined() else None, properties)
+        return cls(entry.comment(), properties)
 
 
 def publish(

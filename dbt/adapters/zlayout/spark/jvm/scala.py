@@ -105,13 +105,25 @@ class Jvm:
             arguments.append(later[key] if key in later else getattr(companion, f"apply$default${number}")())
         return companion.apply(*arguments)
 
-    def copied(self, value: Any, **changes: Any) -> Any:
-        """Returns a copy of a case class instance with some parameters replaced, given as ``p<number>`` (from 1)."""
-        arguments = [
-            changes[f"p{number}"] if f"p{number}" in changes else getattr(value, f"copy$default${number}")()
-            for number in range(1, value.productArity() + 1)
+    def copied(self, type_name: str, value: Any, position: int, replacement: Any) -> Any:
+        """Returns a copy of a case class instance with one parameter replaced, given by its position from 1."""
+        copy = self._cached(lambda: self._copier(type_name, position), "copier", type_name, str(position))
+        return copy.apply(value, replacement)
+
+    def _copier(self, type_name: str, position: int) -> Any:
+        """Returns a ``BiFunction`` of the instance and the replacement. ``copy`` takes a call for each parameter."""
+        kind = self.type(type_name)
+        types = kind.getConstructors()[0].getParameterTypes()
+        none = self.gateway.new_array(self.lang.Class, 0)
+        kept = [
+            None if number == position else self._lookup.unreflect(kind.getMethod(f"copy$default${number}", none))
+            for number in range(1, len(types) + 1)
         ]
-        return value.copy(*arguments)
+        copy = self.with_filters(self._lookup.unreflect(kind.getMethod("copy", types)), 1, kept)
+        signature = f"({_descriptor(type_name)}{_descriptor(types[position - 1].getName())}){_descriptor(type_name)}"
+        positions = [int(number == position) for number in range(len(types) + 1)]
+        both = "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"
+        return self.function(self.reordered(copy, positions, signature), "java.util.function.BiFunction", both)
 
     def seq(self, items: Sequence[Any]) -> Any:
         """Returns a Scala immutable ``Seq`` of the items."""
@@ -262,6 +274,10 @@ class Jvm:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+
+def _descriptor(type_name: str) -> str:
+    return f"L{type_name.replace('.', '/')};"
 
 
 _KNOWN: WeakKeyDictionary[Any, Jvm] = WeakKeyDictionary()

@@ -261,12 +261,11 @@ def _same(
     catalog: Catalog, entry: Entry, query: str, fields: list[Any], comment: str | None, properties: Mapping[str, str]
 ) -> bool:
     current_fields = json.loads(entry.schema_json)["fields"]
-    current_comment = entry.native.comment()
     current_properties = entry.all_properties()
     return (
         catalog.view_text(entry) == query
         and [_shown(each) for each in current_fields] == [_shown(each) for each in fields]
-        and (str(current_comment.get()) if current_comment.isDefined() else None) == comment
+        and entry.comment() == comment
         and all(current_properties.get(key) == value for key, value in properties.items())
     )
 

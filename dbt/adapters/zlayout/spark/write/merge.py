@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _HIT = "__zl_hit"
 _KEY = "__zl_key"
+_COUNTED = "__zl_counted"
 _KEYS_TAKEN = "it wrote rows with keys that come here too"
 
 
@@ -108,8 +109,9 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
     if source.exact_condition is None:
         return None
     matching = target.rows_with_file().where(source.exact_condition)
-    by_key = matching.groupBy(*map(backquoted, source.keys)).agg(functions.expr("count(*)"), functions.min(FILE))
-    found = by_key.select(*by_key.columns[-2:]).collect()
+    counted = functions.expr(f"struct(count(*), min({FILE})) {_COUNTED}")
+    by_key = matching.groupBy(*map(backquoted, source.keys)).agg(counted)
+    found = [row[0] for row in by_key.select(_COUNTED).collect()]
     if any(rows > 1 for rows, _ in found):
         return None
     return Counter(target.file_number(file) for _, file in found)
