@@ -65,6 +65,10 @@ def _is_committing(timeline: Timeline, instant: str) -> bool:
         if pending.instant == instant:
             continue
         plan = pending.plan(timeline.store)
-        if plan is not None and plan.committing:
-            return liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE
+        if (
+            plan is not None
+            and plan.committing
+            and liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE
+        ):
+            return True
     return False
