@@ -8,7 +8,6 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
@@ -17,9 +16,7 @@ from dbt.adapters.zlayout.timeline.files.instant import is_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
-
-if TYPE_CHECKING:
-    from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned|scheduled)")
 # Transactions that are open in this process, by holder: two may briefly hold the same instant, until one of them sees

@@ -7,15 +7,11 @@ user write waits the short time that the commit takes and starts from its versio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness
-
-if TYPE_CHECKING:
-    from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _WAIT_SECONDS = 0.05
 _WAITS = 200
