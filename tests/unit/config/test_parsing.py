@@ -157,7 +157,7 @@ def test_a_location_root_is_a_full_path_or_a_uri(root: str) -> None:
 
 def test_login_details_in_a_location_root_are_a_problem_that_does_not_repeat_them() -> None:
     (problem,) = problems_of(location_root="s3://key:secret@bucket/x")
-    assert problem.startswith("location_root: 's3://…@bucket/x' holds login details")
+    assert problem.startswith("location_root: 's3://…@bucket/x' contains login details")
 
 
 def test_words_may_be_in_any_case_and_numbers_may_be_strings() -> None:

@@ -15,8 +15,8 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^:@]*)(:\d*)?")
 _ESCAPED = re.compile(r"[^A-Za-z0-9/:@!$&'()*+,;=\-._~]")
 
 NO_LOGIN = (
-    "holds login details, which would get into catalogs and logs; give them to Spark's configuration "
-    "(spark.hadoop.fs.s3a.access.key, say) and to the environment, and write only the place"
+    "contains login details, which would end up in catalogs and logs; put them into Spark's configuration (such as "
+    "spark.hadoop.fs.s3a.access.key) and into the environment, and write only the location"
 )
 
 

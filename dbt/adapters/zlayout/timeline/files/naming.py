@@ -199,7 +199,7 @@ def check_data_paths(paths: pa.Array | pa.ChunkedArray, where: str) -> None:
     for path in paths.filter(reduce(pc.or_, odd)).to_pylist():
         if path is not None and not (is_inside(path) and _is_data(path)):
             raise CorruptError(
-                f"{where}: {path!r} is no path of a data file below the table's folder; the file was damaged or "
+                f"{where}: {path!r} is not the path of a data file below the table's folder; the file was damaged or "
                 "written by other software"
             )
 
@@ -227,7 +227,7 @@ def own_path(path: object, folder: str, where: str) -> str:
     """
     if not isinstance(path, str) or not path.startswith(f"{folder}/") or not is_inside(path):
         raise CorruptError(
-            f"{where}: {path!r} is no path below {folder}; the file was damaged or written by other software"
+            f"{where}: {path!r} is not a path below {folder}; the file was damaged or written by other software"
         )
     return path
 

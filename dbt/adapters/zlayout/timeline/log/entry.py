@@ -111,7 +111,7 @@ def _read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     times = found["instant"], found["last_instant"]
     if found["version"] < 0 or not all(map(is_instant, times)) or not 0 <= found["committed_ms"] <= LAST_MS:
         raise CorruptError(
-            f"{path}: version {found['version']} of {' and '.join(times)} at {found['committed_ms']} cannot be; "
+            f"{path}: version {found['version']} of {' and '.join(times)} at {found['committed_ms']} is impossible; "
             f"the file was damaged or written by other software; {RESTORE}"
         )
     return {**found, "action": Action(found["action"])}
@@ -138,7 +138,7 @@ def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     if not all(isinstance(name, str) for name in partition_by) or not all(
         isinstance(slices, list) for slices in index.values()
     ):
-        raise CorruptError(f"{path}: its partition columns or its index are no names; {RESTORE}")
+        raise CorruptError(f"{path}: its partition columns or its index slices are not lists of names; {RESTORE}")
     return {
         **step,
         "schema_json": schema_json,

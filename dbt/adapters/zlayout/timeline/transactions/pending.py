@@ -80,7 +80,7 @@ class Plan:
         )
         host, machine, pid, started = read_fields(writer, path, host=str, machine=str, pid=int, started=str)
         if not 0 < pid < 2**31 or (base_version is not None and base_version < 0):
-            raise CorruptError(f"{path}: process {pid} and version {base_version} cannot be")
+            raise CorruptError(f"{path}: process {pid} or version {base_version} is impossible")
         return cls(operation, base_version, Writer(host, machine, pid, started), heartbeat_ms, committing)
 
 
@@ -147,7 +147,7 @@ def list_state_files(store: Store) -> list[StateFile]:
 
 
 def _is_scheduled(store: Store, path: str) -> bool:
-    """Return whether a requested compaction is a waiting plan of an earlier release, not a begun transaction."""
+    """Return whether a requested compaction is a pending plan of an earlier release, not a started transaction."""
     try:
         return "operations" in from_json_bytes(store.read(path), path)
     except (FileMissingError, CorruptError):

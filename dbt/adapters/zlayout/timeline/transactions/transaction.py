@@ -232,7 +232,7 @@ class Transaction:
             if winner.aborts == self.instant:
                 self._fate_unknown = False
                 raise ConflictError(
-                    f"{self.operation} {self.instant}: another writer took this one for dead and rolled it back in "
+                    f"{self.operation} {self.instant}: another writer considered it dead and rolled it back in "
                     f"version {winner.version}; nothing of it is visible; run it again"
                 )
             try:

@@ -38,8 +38,8 @@ def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
             continue  # it only adds files, and compaction keeps rows in their file groups
         if liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE:
             raise ConflictError(
-                f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is under "
-                f"way on {plan.writer.host} (process {plan.writer.pid}); run it again when that has ended"
+                f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is "
+                f"running on {plan.writer.host} (process {plan.writer.pid}); run it again when that has ended"
             )
 
 
