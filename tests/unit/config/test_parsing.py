@@ -203,7 +203,7 @@ def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
 
 def test_a_key_with_our_name_that_is_none_is_told_with_those_that_there_are() -> None:
     (problem,) = problems_of(zlayout_bloom=["a"])
-    assert problem.startswith("`zlayout_bloom`: no such key; take it out, or take one of bucket_buffer_size, ")
+    assert problem.startswith("`zlayout_bloom`: no such key; remove it, or use one of bucket_buffer_size, ")
 
 
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:

@@ -1,4 +1,4 @@
-"""Unknown keys: what they were probably meant to be, and the keys of dbt and dbt-spark, which are never reported."""
+"""Unknown keys: suggestions for misspelled keys, and the keys of dbt and dbt-spark, which are never reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str
         sentence
         for key in given
         if key not in allowed
-        for sentence in near_misses([key], ()) or [f"`{key}` is no setting; there are {', '.join(sorted(allowed))}"]
+        for sentence in near_misses([key], ())
+        or [f"`{key}` is not a setting; allowed are {', '.join(sorted(allowed))}"]
     ]
 
 
@@ -57,5 +58,5 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
         if near:
             sentences.append(f"`{key}`: did you mean `{near[0]}`?")
         elif folded.startswith(_PREFIX):
-            sentences.append(f"`{key}`: no such key; take it out, or take one of {', '.join(sorted(OWN_KEYS))}")
+            sentences.append(f"`{key}`: no such key; remove it, or use one of {', '.join(sorted(OWN_KEYS))}")
     return sentences
