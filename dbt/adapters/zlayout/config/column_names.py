@@ -47,12 +47,20 @@ def parse_column_path(text: str) -> ColumnPath:
 
 
 def format_column_path(path: ColumnPath) -> str:
-    """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes."""
+    """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes.
+
+    >>> format_column_path(("address", "zip.code"))
+    'address.`zip.code`'
+    """
     return ".".join(name if _PLAIN_NAME.fullmatch(name) else backquoted(name) for name in path)
 
 
 def split_column_list(text: str) -> list[str]:
-    """Splits a comma-separated list of columns; commas inside backquotes belong to the name."""
+    """Splits a comma-separated list of columns; commas inside backquotes belong to the name.
+
+    >>> split_column_list("a, `b,c`.d")
+    ['a', '`b,c`.d']
+    """
     return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,])+", text)]
 
 

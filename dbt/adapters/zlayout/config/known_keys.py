@@ -47,7 +47,11 @@ def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str
 
 
 def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[str]:
-    """Returns a sentence for each unknown key that resembles one of ours; other unknown keys are ignored."""
+    """Returns a sentence for each unknown key that resembles a setting of this package; ignores all others.
+
+    >>> near_misses(["zorder_by", "retain_version", "tags"], DBT_KEYS)
+    ['`zorder_by`: did you mean `zorder`?', '`retain_version`: did you mean `retain_versions`?']
+    """
     sentences = []
     for key in keys:
         if key in OWN_KEYS or key in known_other_keys:

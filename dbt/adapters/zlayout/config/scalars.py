@@ -87,7 +87,11 @@ def parse_ratio(key: str, value: object, problems: list[str]) -> float | None:
 
 
 def parse_size(key: str, value: object, problems: list[str]) -> int | None:
-    """Reads a size such as ``'128mb'``, or a number of bytes, as bytes."""
+    """Reads a size such as ``'128mb'``, or a number of bytes, as bytes.
+
+    >>> parse_size("target_file_size", "1.5kb", problems=[])
+    1536
+    """
     size_bytes = as_integer(value)
     if size_bytes is None and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         size = float(match[1]) * _UNITS.get(match[2].lower(), math.inf)

@@ -141,7 +141,11 @@ class Store(Protocol):
 
 
 def is_inside(path: str) -> bool:
-    """Return whether a path is the canonical path of a file below the root."""
+    """Return whether a path is the canonical path of a file below the root.
+
+    >>> is_inside("k=1/a.parquet"), is_inside("k=1/../../a.parquet"), is_inside("/a.parquet")
+    (True, False, False)
+    """
     return _LEADS_OUT.search(path) is None
 
 
