@@ -13,7 +13,7 @@ TABLE_TYPE_KEYS = (settings.TABLE_TYPE.key, *settings.keys_of(settings.Scope.MER
 # Columns that log files have in addition to those of the table.
 OP, INSTANT, SEQ = "_zl_op", "_zl_instant", "_zl_seq"
 UPSERT, DELETE = "upsert", "delete"
-# What a compaction keeps of a deleted row: readers skip it, writers compare its ordering value.
+# The operation of a kept delete: readers skip it, writers compare its ordering value.
 TOMBSTONE = "tombstone"
 
 
