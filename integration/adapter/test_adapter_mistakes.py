@@ -30,7 +30,7 @@ def first(dbt, lake):
             "relative_root",
             "location_root: 'data/lake' is not absolute; write the full path, such as '/data/lake', or a URI",
         ),
-        ("unknown_root", "location_root: 'foo://data/lake' has the scheme 'foo' (nothing is known that promises"),
+        ("unknown_root", "location_root: 'foo://data/lake' has the scheme 'foo' (it is not known to create"),
         ("root_is_a_file", "a file is a file, not a folder; set location_root to a folder that can be written"),
     ],
 )

@@ -25,10 +25,10 @@ def test_a_table_inside_of_another_is_refused_and_the_outer_one_stays(spark, tmp
     outer = ZTable.write(spark, "z.outer_place", spark.range(3), location_root=str(tmp_path))
     folder = tmp_path / "outer_place"
     before = sorted(folder.rglob("*"))
-    with pytest.raises(UnsupportedError, match="lies inside of the table at"):
+    with pytest.raises(UnsupportedError, match="is inside the folder of the table at"):
         ZTable.write(spark, "z.inner_place", spark.range(3), location_root=str(folder))
     spark.range(2).write.option("path", str(folder / "plain")).saveAsTable("z.plain_inside")
-    with pytest.raises(UnsupportedError, match="lies inside of the table at"):
+    with pytest.raises(UnsupportedError, match="is inside the folder of the table at"):
         ZTable.adopt(spark, "z.plain_inside")
     spark.sql("drop table z.plain_inside")
     assert [path for path in sorted(folder.rglob("*")) if "plain" not in path.parts] == before

@@ -100,6 +100,6 @@ def test_a_service_that_ignores_the_condition_is_refused(tmp_path, monkeypatch):
         for name, value in servers.s3_environment(address).items():
             monkeypatch.setenv(name, value)
         store = CloudStore(f"s3://{servers.BUCKET}/ignoring")
-        with pytest.raises(UnsupportedError, match="overwrites a file that was to be created only if absent"):
+        with pytest.raises(UnsupportedError, match="overwrites a file that should be created only if it is absent"):
             check_create_if_absent(store)
         assert store.list("", recursive=True) == []

@@ -44,7 +44,7 @@ def test_a_merge_on_read_table_takes_rows_by_their_key() -> None:
     assert parsed(table_type="merge_on_read").strategy == "merge"
     assert parsed(table_type="merge_on_read", incremental_strategy="default").strategy == "merge"
     assert parsed(table_type="copy_on_write").strategy == "append"
-    assert "'append' knows no keys" in problems_of(table_type="merge_on_read", incremental_strategy="append")
+    assert "'append' uses no key" in problems_of(table_type="merge_on_read", incremental_strategy="append")
 
 
 @pytest.mark.parametrize("spelled", ["a", ["a"], "`a`"])
@@ -80,7 +80,7 @@ def test_a_field_of_a_struct_is_no_key() -> None:
             {"incremental_strategy": "merge", "unique_key": "k", "deleted_when": True},
             "deleted_when: True is not a condition (write \"op = 'D'\")",
         ),
-        ({"deleted_when": "op = 'D'"}, "incremental_strategy 'append' has no place for deletes"),
+        ({"deleted_when": "op = 'D'"}, "incremental_strategy 'append' does not support deletes"),
         (
             {"incremental_strategy": "delete+insert", "unique_key": "k", "deleted_when": "op = 'D'"},
             "set incremental_strategy to 'merge'",
@@ -93,7 +93,7 @@ def test_a_field_of_a_struct_is_no_key() -> None:
                 "deleted_when": "op = 'D'",
                 "skip_matched_step": True,
             },
-            "skip_matched_step leaves rows that match alone",
+            "skip_matched_step leaves matching rows unchanged",
         ),
         ({"skip_matched_step": "perhaps"}, "'perhaps' is not true or false"),
         ({"source_alias": "a b"}, "source_alias: 'a b' is not a plain name"),

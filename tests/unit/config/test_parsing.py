@@ -88,7 +88,7 @@ def test_file_sizes_have_units_or_are_bytes(spelled: object, size_bytes: int) ->
     assert parse_table_config({"target_file_size": spelled}).file_sizing.target_file_bytes == size_bytes
 
 
-@pytest.mark.parametrize("spelled", ["big", "12tb", "", "-1mb", True, 1.5, [1], 0, "10b", "65gb"])
+@pytest.mark.parametrize("spelled", ["big", "12tb", "", "-1mb", "9" * 400 + "mb", True, 1.5, [1], 0, "10b", "65gb"])
 def test_a_wrong_file_size_is_named_with_what_is_allowed(spelled: object) -> None:
     (problem,) = problems_of(target_file_size=spelled)
     assert problem.startswith(f"target_file_size: {spelled!r} is ")
@@ -105,6 +105,8 @@ def test_a_wrong_file_size_is_named_with_what_is_allowed(spelled: object) -> Non
         ("stats_columns", True, "stats_columns: True is not a whole number from 0 to 100,000"),
         ("retain_versions", 0, "retain_versions: 0 is not a whole number from 1 to 1,000,000"),
         ("retain_hours", -1, "retain_hours: -1 is not a number of hours from 0 to 1,000,000"),
+        ("retain_versions", "1_", "retain_versions: '1_' is not a whole number from 1 to 1,000,000"),
+        ("retain_hours", 10**400, f"retain_hours: {10**400} is not a number of hours from 0 to 1,000,000"),
         ("retain_hours", "nan", "retain_hours: 'nan' is not a number of hours from 0 to 1,000,000"),
         ("retain_hours", True, "retain_hours: True is not a number of hours from 0 to 1,000,000"),
         ("writer", "java", "writer: 'java' is not one of arrow, spark"),
@@ -155,7 +157,7 @@ def test_a_location_root_is_a_full_path_or_a_uri(root: str) -> None:
 
 def test_login_details_in_a_location_root_are_a_problem_that_does_not_repeat_them() -> None:
     (problem,) = problems_of(location_root="s3://key:secret@bucket/x")
-    assert problem.startswith("location_root: 's3://…@bucket/x' holds login details")
+    assert problem.startswith("location_root: 's3://…@bucket/x' contains login details")
 
 
 def test_words_may_be_in_any_case_and_numbers_may_be_strings() -> None:
@@ -201,7 +203,7 @@ def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
 
 def test_a_key_with_our_name_that_is_none_is_told_with_those_that_there_are() -> None:
     (problem,) = problems_of(zlayout_bloom=["a"])
-    assert problem.startswith("`zlayout_bloom`: no such key; take it out, or take one of bucket_buffer_size, ")
+    assert problem.startswith("`zlayout_bloom`: no such key; remove it, or use one of bucket_buffer_size, ")
 
 
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:

@@ -61,10 +61,13 @@ def test_what_is_set_is_read():
     ("settings", "problem"),
     [
         ({"table_type": "mor"}, "table_type: 'mor' is not one of copy_on_write, merge_on_read"),
-        ({"table_type": "merge_on_read"}, "unique_key: table_type 'merge_on_read' needs one"),
+        (
+            {"table_type": "merge_on_read"},
+            "unique_key: table_type 'merge_on_read' needs the columns that identify a row",
+        ),
         ({**MERGING, "unique_key": "a.b"}, "unique_key: 'a.b' is a field of a struct; name a top-level column"),
         ({**MERGING, "ordering": ["a", "b"]}, "ordering: ['a', 'b'] names 2 columns"),
-        ({**MERGING, "writer": "spark"}, "writer: 'spark' cannot write logs"),
+        ({**MERGING, "writer": "spark"}, "writer: 'spark' cannot write log files"),
         ({**MERGING, "compaction": "always"}, "compaction: 'always' is not one of inline, deferred, off"),
         ({**MERGING, "compact_every": 0}, "compact_every: 0 is not a whole number from 1"),
         ({**MERGING, "compaction_min_log_ratio": -1}, "compaction_min_log_ratio: -1 is not a number from 0 on"),
@@ -92,5 +95,5 @@ def test_columns_are_spelled_as_the_model_spells_them_and_log_columns_are_taken(
     assert (bound.unique_key, bound.ordering) == (("K",), "Seen")
     with pytest.raises(ConfigError, match="unique_key: column 'tags' has type"):
         check_against_schema(parse_table_config({**MERGING, "unique_key": "tags"}), schema)
-    with pytest.raises(ConfigError, match="_zl_seq: log files call a column of theirs so"):
+    with pytest.raises(ConfigError, match="_zl_seq: log files have a column of this name"):
         check_against_schema(parse_table_config(MERGING), schema.append(pa.field("_zl_seq", pa.int64())))

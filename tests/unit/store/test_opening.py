@@ -125,7 +125,7 @@ def test_a_qualified_path_escapes_what_a_uri_may_not_hold(path: str, uri: str) -
     ],
 )
 def test_login_details_in_a_location_are_refused_and_not_repeated(location: str) -> None:
-    with pytest.raises(UnsupportedError, match="holds login details") as caught:
+    with pytest.raises(UnsupportedError, match="contains login details") as caught:
         open_store(location)
     shown = str(caught.value)
     assert not re.search("secret|cret@|key[@:]|user[@:]", shown)

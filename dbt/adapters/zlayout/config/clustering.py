@@ -23,7 +23,7 @@ class ClusteringConfig:
 
     Attributes:
         columns: The keys, most important first; empty for a table that is not clustered.
-        curve: The order of the cells that the keys span.
+        curve: The curve that orders the rows.
     """
 
     columns: tuple[ColumnPath, ...] = settings.ZORDER.default_value

@@ -47,12 +47,20 @@ def parse_column_path(text: str) -> ColumnPath:
 
 
 def format_column_path(path: ColumnPath) -> str:
-    """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes."""
+    """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes.
+
+    >>> format_column_path(("address", "zip.code"))
+    'address.`zip.code`'
+    """
     return ".".join(name if _PLAIN_NAME.fullmatch(name) else backquoted(name) for name in path)
 
 
 def split_column_list(text: str) -> list[str]:
-    """Splits a comma-separated list of columns; commas inside backquotes belong to the name."""
+    """Splits a comma-separated list of columns; commas inside backquotes belong to the name.
+
+    >>> split_column_list("a, `b,c`.d")
+    ['a', '`b,c`.d']
+    """
     return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,])+", text)]
 
 
@@ -104,7 +112,7 @@ def parse_top_level(
         key: The setting, for messages.
         value: The columns.
         problems: Receives one sentence for each wrong entry.
-        why: What is said of a field; ``{}`` stands for its path without backquotes.
+        why: The message for a field of a struct; ``{}`` stands for its path without backquotes.
         repeats: Whether a column may be listed more than once.
     """
     names = []
@@ -121,7 +129,7 @@ def parse_one_column(key: str, value: object, problems: list[str]) -> str | None
     """Reads the name of one top-level column."""
     columns = parse_top_level(key, value, problems)
     if len(columns) > 1:
-        problems.append(f"{key}: {value!r} names {len(columns)} columns; rows are ordered by one")
+        problems.append(f"{key}: {value!r} names {len(columns)} columns; name exactly one")
     return columns[0] if columns else None
 
 
@@ -134,7 +142,7 @@ def parse_no_expressions(key: str, value: object, problems: list[str]) -> tuple[
             " and compute the expression as a column of the model"
         )
         return ()
-    return parse_top_level(key, value, problems, "only whole columns can serve", repeats=True)
+    return parse_top_level(key, value, problems, repeats=True)
 
 
 def _is_expression(text: str) -> bool:

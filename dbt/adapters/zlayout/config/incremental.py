@@ -68,8 +68,8 @@ def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> Increme
     )
     if config.deleted_when is not None and strategy != "merge":
         problems.append(
-            f"deleted_when: incremental_strategy {strategy!r} has no place for deletes; set incremental_strategy to"
-            " 'merge' and a unique_key, or leave deleted_when out"
+            f"deleted_when: incremental_strategy {strategy!r} does not support deletes; set incremental_strategy to"
+            " 'merge' and a unique_key, or remove deleted_when"
         )
     else:
         problems += config.delete_problems()
@@ -81,19 +81,21 @@ def _strategy(raw: Mapping[str, object], problems: list[str]) -> StrategyName:
     allowed = get_args(StrategyName)
     by_key = asks_for_merge_on_read(raw)
     default: StrategyName = "merge" if by_key else settings.INCREMENTAL_STRATEGY.default_value
-    word = default if value in (None, "default") else str(value).strip().lower().replace("delete_insert", allowed[1])
+    word = (
+        default if value in (None, "default") else str(value).strip().lower().replace("delete_insert", "delete+insert")
+    )
     if word not in allowed:
         problems.append(f"incremental_strategy: {value!r} is not one of {', '.join(_BY_KEY if by_key else allowed)}")
         return default
     if by_key and word not in _BY_KEY:
         problems.append(
-            f"incremental_strategy: {value!r} knows no keys, and a table with table_type 'merge_on_read' has one row a"
-            f" key; take one of {', '.join(_BY_KEY)} (merge is the default), or leave table_type out"
+            f"incremental_strategy: {value!r} uses no key, but a table with table_type 'merge_on_read' has one row per"
+            f" key; use one of {', '.join(_BY_KEY)} (merge is the default), or remove table_type"
         )
     if word == "microbatch" and raw.get("materialized") == "zordered_table":
         problems.append(
-            "incremental_strategy: dbt makes batches only of materialized='incremental'; set that and keep zorder,"
-            " the table is clustered all the same"
+            "incremental_strategy: dbt makes batches only for materialized='incremental'; set that and keep zorder:"
+            " the table is still clustered"
         )
     return cast(StrategyName, word)
 
@@ -101,7 +103,9 @@ def _strategy(raw: Mapping[str, object], problems: list[str]) -> StrategyName:
 def _event_time(strategy: StrategyName, raw: Mapping[str, object], problems: list[str]) -> str | None:
     value = raw.get("event_time")
     if strategy == "microbatch" and not (isinstance(value, str) and value.strip()):
-        problems.append(f"event_time: {value!r} is not the column that says to which batch a row belongs")
+        problems.append(
+            f"event_time: {value!r} is not a column; microbatch needs the one that assigns a row to a batch"
+        )
     return value if isinstance(value, str) else None
 
 
@@ -114,7 +118,7 @@ def _predicates(raw: Mapping[str, object], problems: list[str]) -> tuple[str, ..
         return ()
     if listed and asks_for_merge_on_read(raw):
         problems.append(
-            f"{key}: a table with table_type 'merge_on_read' has one row a key, whatever else a row meets; leave {key}"
-            " out, or table_type"
+            f"{key}: a table with table_type 'merge_on_read' has one row per key and matches rows by it alone; remove"
+            f" {key}, or table_type"
         )
     return tuple(listed)

@@ -1,4 +1,4 @@
-"""Unknown keys: what they were probably meant to be, and the keys of dbt and dbt-spark, which are never reported."""
+"""Unknown keys: suggestions for misspelled keys, and the keys of dbt and dbt-spark, which are never reported."""
 
 from __future__ import annotations
 
@@ -41,12 +41,17 @@ def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str
         sentence
         for key in given
         if key not in allowed
-        for sentence in near_misses([key], ()) or [f"`{key}` is no setting; there are {', '.join(sorted(allowed))}"]
+        for sentence in near_misses([key], ())
+        or [f"`{key}` is not a setting; allowed are {', '.join(sorted(allowed))}"]
     ]
 
 
 def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[str]:
-    """Returns a sentence for each unknown key that resembles one of ours; other unknown keys are ignored."""
+    """Returns a sentence for each unknown key that resembles a setting of this package; ignores all others.
+
+    >>> near_misses(["zorder_by", "retain_version", "tags"], DBT_KEYS)
+    ['`zorder_by`: did you mean `zorder`?', '`retain_version`: did you mean `retain_versions`?']
+    """
     sentences = []
     for key in keys:
         if key in OWN_KEYS or key in known_other_keys:
@@ -57,5 +62,5 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
         if near:
             sentences.append(f"`{key}`: did you mean `{near[0]}`?")
         elif folded.startswith(_PREFIX):
-            sentences.append(f"`{key}`: no such key; take it out, or take one of {', '.join(sorted(OWN_KEYS))}")
+            sentences.append(f"`{key}`: no such key; remove it, or use one of {', '.join(sorted(OWN_KEYS))}")
     return sentences

@@ -55,5 +55,5 @@ class MergeRules:
         if not self.unique_key:
             found.append("deleted_when: a delete finds its row by the key; set unique_key")
         if self.skip_matched_step:
-            found.append("deleted_when: skip_matched_step leaves rows that match alone; leave one of them out")
+            found.append("deleted_when: skip_matched_step leaves matching rows unchanged; remove one of the two")
         return found

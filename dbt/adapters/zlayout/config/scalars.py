@@ -14,7 +14,6 @@ T = TypeVar("T")
 # Takes the key for messages, a value that is not None, and the list of problems. A wrong value gives None.
 Parser: TypeAlias = Callable[[str, object, list[str]], T | None]
 
-_INTEGER = re.compile(r"[+-]?\d[\d_]*")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
 _UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 _MIN_BYTES = 1 << 10
@@ -29,8 +28,11 @@ def as_integer(value: object) -> int | None:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value)
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            pass
     return None
 
 
@@ -39,7 +41,7 @@ def as_number(value: object) -> float:
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
             return float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
     return math.nan
 
@@ -85,14 +87,18 @@ def parse_ratio(key: str, value: object, problems: list[str]) -> float | None:
 
 
 def parse_size(key: str, value: object, problems: list[str]) -> int | None:
-    """Reads a size such as ``'128mb'``, or a number of bytes, as bytes."""
+    """Reads a size such as ``'128mb'``, or a number of bytes, as bytes.
+
+    >>> parse_size("target_file_size", "1.5kb", problems=[])
+    1536
+    """
     size_bytes = as_integer(value)
     if size_bytes is None and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
-        unit = _UNITS.get(match[2].lower())
-        size_bytes = None if unit is None else int(float(match[1]) * unit)
+        size = float(match[1]) * _UNITS.get(match[2].lower(), math.inf)
+        size_bytes = int(size) if math.isfinite(size) else None
     if size_bytes is None:
         problems.append(f"{key}: {value!r} is not a size (write '128mb'; kb, mb, gb and tb, or bytes as a number)")
-    elif not size_bytes >= _MIN_BYTES:
+    elif size_bytes < _MIN_BYTES:
         problems.append(f"{key}: {value!r} is below 1kb")
         return None
     return size_bytes

@@ -62,13 +62,13 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     ordering_paths = _resolve("ordering", ordering, known, problems, _unfit_key)
     if table_type.merges_on_read:
         problems += [
-            f"{name}: log files call a column of theirs so; rename it"
+            f"{name}: log files have a column of this name; rename it"
             for name in (OP, INSTANT, SEQ)
             if (name,) in known
         ]
         # The view's query is text that is parsed on every read; backquotes do not prevent variable substitution.
         problems += [
-            f"column '{name}': Spark would take '${{' in the query of the table's view for a variable; rename it"
+            f"column '{name}': Spark would read '${{' in the query of the table's view as a variable; rename it"
             for name in schema.names
             if "${" in name
         ]
@@ -140,18 +140,18 @@ def _missing(path: ColumnPath, known: dict[ColumnPath, pa.DataType]) -> str:
 
 def _ambiguous(path: ColumnPath, matches: list[ColumnPath]) -> str:
     candidates = ", ".join(f"'{format_column_path(match)}'" for match in matches)
-    return f"column '{format_column_path(path)}' may be any of {candidates}; write it in their case"
+    return f"column '{format_column_path(path)}' matches {candidates}; write it in the case of one of them"
 
 
 def _unfit_key(column_type: pa.DataType) -> str | None:
-    return None if is_orderable(column_type) else f"rows can be clustered by {_ORDERABLE}"
+    return None if is_orderable(column_type) else f"allowed are {_ORDERABLE}"
 
 
 def _unfit_folder(column_type: pa.DataType) -> str | None:
     # Folder names are text: bytes that are not UTF-8 would not survive the round trip.
     if is_orderable(column_type) and not _is_binary(column_type):
         return None
-    return "folders can hold integers, floats, decimals, dates, timestamps, strings and booleans"
+    return "allowed are integers, floats, decimals, dates, timestamps, strings and booleans"
 
 
 def _is_binary(column_type: pa.DataType) -> bool:

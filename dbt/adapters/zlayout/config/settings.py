@@ -62,7 +62,7 @@ class Scope(Enum):
 
 @dataclass(frozen=True)
 class Setting(Generic[T]):
-    """One key and all that is said about it.
+    """One key with everything that is declared about it.
 
     Attributes:
         key: Its name.
@@ -70,7 +70,7 @@ class Setting(Generic[T]):
         parse: Reads a value that is set. It decides the unit and the values that are allowed.
         default: The default as a user writes it; None or an empty tuple if there is none.
         doc: The meaning, in Markdown, as the tables of the documentation have it.
-        absent: What these tables say in place of a default.
+        absent: What these tables show if there is no default.
     """
 
     key: str

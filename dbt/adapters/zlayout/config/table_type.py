@@ -13,7 +13,7 @@ TABLE_TYPE_KEYS = (settings.TABLE_TYPE.key, *settings.keys_of(settings.Scope.MER
 # Columns that log files have in addition to those of the table.
 OP, INSTANT, SEQ = "_zl_op", "_zl_instant", "_zl_seq"
 UPSERT, DELETE = "upsert", "delete"
-# What a compaction keeps of a deleted row: readers skip it, writers compare its ordering value.
+# The operation of a kept delete: readers skip it, writers compare its ordering value.
 TOMBSTONE = "tombstone"
 
 
@@ -52,17 +52,17 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
     kind = settings.TABLE_TYPE.read(raw, problems)
     if kind == "copy_on_write":
         problems += [
-            f"{key}: only a table with table_type 'merge_on_read' has it; set that, or leave {key} out"
+            f"{key}: only a table with table_type 'merge_on_read' has it; set that, or remove {key}"
             for key in TABLE_TYPE_KEYS[1:]
             if raw.get(key) is not None
         ]
         return TableTypeConfig()
     unique_key = parse_top_level("unique_key", raw.get("unique_key"), problems)
     if not unique_key and not raw.get("unique_key"):
-        problems.append("unique_key: table_type 'merge_on_read' needs one: the columns that tell rows apart")
+        problems.append("unique_key: table_type 'merge_on_read' needs the columns that identify a row")
     ordering = settings.ORDERING.read(raw, problems)
     if str(raw.get("writer") or "arrow").lower() != "arrow":
-        problems.append(f"writer: {raw['writer']!r} cannot write logs; a merge_on_read table is written with 'arrow'")
+        problems.append(f"writer: {raw['writer']!r} cannot write log files; a merge_on_read table needs 'arrow'")
     return TableTypeConfig(
         kind=kind,
         unique_key=unique_key,

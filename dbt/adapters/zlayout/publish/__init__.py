@@ -1,1 +1,1 @@
-"""Publishing: makes snapshots visible to readers, with one file per kind of reader."""
+"""Publishing: makes snapshots visible to readers, with one module for each kind of reader."""

@@ -96,7 +96,7 @@ def listed_paths(store: Store) -> tuple[int, list[str]] | None:
         header, *lines = store.read(path).decode().splitlines()
         uris = [unquote(json.loads(line)["path"]) for line in lines]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptError(f"{path} is no manifest of Spark ({error})") from error
+        raise CorruptError(f"{path} is not a Spark manifest ({error})") from error
     outside = [uri for uri in uris if not uri.startswith(root)]
     if header != _HEADER or outside:
         problem = f"lists {outside[0]}, which is not below {root}" if outside else f"begins with {header!r}, not 'v1'"

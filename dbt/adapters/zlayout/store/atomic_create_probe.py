@@ -43,8 +43,8 @@ def check_create_if_absent(store: Store) -> None:
         with suppress(StoreError):
             store.delete([path])
     raise UnsupportedError(
-        f"{store.root_uri}: this storage overwrites a file that was to be created only if absent (it ignores the "
-        "condition If-None-Match), so two writers could commit the same version and lose rows; set location_root to a "
-        "storage that keeps conditional puts (Amazon S3, MinIO, Google Cloud Storage, Azure Blob Storage), to HDFS or "
-        "to a local file system"
+        f"{store.root_uri}: this storage overwrites a file that should be created only if it is absent (it ignores "
+        "the condition If-None-Match), so two writers could commit the same version and lose rows; set location_root "
+        "to a storage that supports conditional puts (Amazon S3, MinIO, Google Cloud Storage, Azure Blob Storage), to "
+        "HDFS or to a local file system"
     )

@@ -158,7 +158,7 @@ def _errors(path: str) -> Iterator[None]:
     try:
         yield
     except (ObstoreAlreadyExistsError, FileExistsError) as error:
-        raise AlreadyExistsError(f"{path} is there already") from error
+        raise AlreadyExistsError(f"{path} already exists") from error
     except FileNotFoundError as error:
         raise FileMissingError(f"{path}: no such file") from error
     except (BaseError, OSError) as error:

@@ -140,7 +140,7 @@ class LocalStore:
         try:
             self._scratch.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            why = folder_problem(self._scratch) or f"no folder can be made there ({error.strerror})"
+            why = folder_problem(self._scratch) or f"its folder cannot be created ({error.strerror})"
             raise StoreError(
                 f"{self._root} cannot hold a table: {why}; set location_root to a folder that can be written"
             ) from error
@@ -210,7 +210,7 @@ def folder_problem(folder: Path) -> str | None:
     there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if not there.is_dir():
         return f"{there} is a file, not a folder"
-    return None if os.access(there, os.W_OK | os.X_OK) else f"this user may not write into {there}"
+    return None if os.access(there, os.W_OK | os.X_OK) else f"this user cannot write to {there}"
 
 
 def _files_below(folder: str, relative: str, recursive: bool) -> Iterator[StoredFile]:
@@ -258,7 +258,7 @@ def _errors(path: str) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise AlreadyExistsError(f"{path} is there already") from error
+        raise AlreadyExistsError(f"{path} already exists") from error
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise FileMissingError(f"{path}: no such file ({error})") from error
     except (OSError, ValueError) as error:  # names that no file can have raise ValueError

@@ -63,9 +63,9 @@ def place_problem(location: str) -> str | None:
     if scheme in _CLOUD_SCHEMES | _HADOOP_SCHEMES:
         return None
     allowed = ", ".join(["a local path", "file", *sorted(_CLOUD_SCHEMES | _HADOOP_SCHEMES)])
-    reason = _REASONS.get(scheme, "nothing is known that promises to create a file only if it is absent")
+    reason = _REASONS.get(scheme, "it is not known to create a file only if it is absent")
     return (
-        f"has the scheme {scheme!r} ({reason}), which cannot keep a table; allowed are {allowed}. "
+        f"has the scheme {scheme!r} ({reason}), which cannot hold a table; allowed are {allowed}. "
         "Set location_root to one of these, or build this model with file_format: delta or iceberg"
     )
 
@@ -134,9 +134,8 @@ def workers_can_write(store: Store) -> bool:
 def no_jvm(location: str) -> UnsupportedError:
     """Return the error for a process that would need a Spark driver's JVM."""
     return UnsupportedError(
-        f"location {location!r}: a Hadoop file system is reached through the JVM of a Spark driver, and this process "
-        "has none (Spark's Python workers never have); start a Spark session first, and write such tables with "
-        "writer: spark"
+        f"location {location!r}: a Hadoop file system needs the JVM of a Spark driver, and this process has none "
+        "(Spark's Python workers never have one); start a Spark session first, and write such tables with writer: spark"
     )
 
 

@@ -43,7 +43,7 @@ StoredFiles = list[StoredFile]
 def too_large(path: str, size_bytes: int) -> StoreError:
     """Return the error for a file that is too large to read into memory."""
     return StoreError(
-        f"{path} has {size_bytes:,} bytes; no file of a table's metadata has more than {MOST_BYTES_READ:,}"
+        f"{path} has {size_bytes:,} bytes; a metadata file has at most {MOST_BYTES_READ:,}, so this one is damaged"
     )
 
 
@@ -141,7 +141,11 @@ class Store(Protocol):
 
 
 def is_inside(path: str) -> bool:
-    """Return whether a path is the canonical path of a file below the root."""
+    """Return whether a path is the canonical path of a file below the root.
+
+    >>> is_inside("k=1/a.parquet"), is_inside("k=1/../../a.parquet"), is_inside("/a.parquet")
+    (True, False, False)
+    """
     return _LEADS_OUT.search(path) is None
 
 
@@ -152,7 +156,7 @@ def check_inside(path: str) -> None:
         StoreError: It is absolute, or has a segment that is empty, '.' or '..': it may lead out of the table's folder.
     """
     if not is_inside(path):
-        raise StoreError(f"{path!r} is no path of a file below the table's folder; nothing is done with it")
+        raise StoreError(f"{path!r} is not the path of a file below the table's folder; the store does not touch it")
 
 
 class LocalScratch:

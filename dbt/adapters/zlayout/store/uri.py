@@ -15,8 +15,8 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^:@]*)(:\d*)?")
 _ESCAPED = re.compile(r"[^A-Za-z0-9/:@!$&'()*+,;=\-._~]")
 
 NO_LOGIN = (
-    "holds login details, which would get into catalogs and logs; give them to Spark's configuration "
-    "(spark.hadoop.fs.s3a.access.key, say) and to the environment, and write only the place"
+    "contains login details, which would end up in catalogs and logs; put them into Spark's configuration (such as "
+    "spark.hadoop.fs.s3a.access.key) and into the environment, and write only the location"
 )
 
 
@@ -27,8 +27,8 @@ def qualified(root_uri: str, relative_path: str) -> str:
         root_uri: An escaped absolute URI (`Store.root_uri`).
         relative_path: The real name below the root, '/'-separated, unescaped.
 
-    Returns:
-        For example 'file:///warehouse/t/k=a%252Fb/part%201.parquet'.
+    >>> qualified("file:///warehouse/t", "k=a%2Fb/part 1.parquet")
+    'file:///warehouse/t/k=a%252Fb/part%201.parquet'
     """
     return f"{root_uri.rstrip('/')}/{escaped(relative_path)}"
 
@@ -43,7 +43,7 @@ def escaped(path: str) -> str:
 
 
 def has_login(location: str) -> bool:
-    """Return whether a location contains login details, as 's3://key:secret@bucket/x' does."""
+    """Return whether a location contains login details; see `without_login`."""
     match = _AUTHORITY.match(location)
     if match is None:
         return False
@@ -56,7 +56,11 @@ def has_login(location: str) -> bool:
 
 
 def without_login(location: str) -> str:
-    """Return a location without login details, safe to print."""
+    """Return a location without login details, safe to print.
+
+    >>> without_login("s3://key:secret@bucket/x"), without_login("abfss://container@account/x")
+    ('s3://…@bucket/x', 'abfss://container@account/x')
+    """
     if not has_login(location):
         return location
     scheme, _, rest = location.partition("://")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -155,9 +154,6 @@ class Timeline:
         Raises:
             CorruptError: One of them is damaged or missing.
         """
-        return list(self._entries(first, last))
-
-    def _entries(self, first: int, last: int) -> Sequence[Commit]:
         try:
             return [self.read(version) for version in range(first, last + 1)]
         except FileMissingError as error:
@@ -167,7 +163,7 @@ class Timeline:
 
     def _replayed(self, start: Snapshot | None, version: int) -> Snapshot:
         try:
-            return replay(start, self._entries(start.version + 1 if start else 0, version))
+            return replay(start, self.entries(start.version + 1 if start else 0, version))
         except (pa.ArrowException, ValueError) as error:
             raise CorruptError(
                 f"{log_path(version)}: it does not fit the entries of the log before it ({error}); {RESTORE}"

@@ -115,9 +115,9 @@ def test_rows_come_to_a_merge_on_read_model_by_merge_unless_it_says_otherwise() 
         ({"materialized": "table"}, "materialized='table'; set materialized to incremental or zordered_table"),
         ({"materialized": "snapshot"}, "materialized='snapshot'"),
         ({"materialized": "seed"}, "materialized='seed'"),
-        ({"materialized": "incremental", "incremental_strategy": "append"}, "'append' knows no keys"),
-        ({"incremental_strategy": "insert_overwrite"}, "take one of merge, delete+insert, microbatch"),
-        ({"incremental_strategy": "merge", "incremental_predicates": ["a > 1"]}, "has one row a key"),
+        ({"materialized": "incremental", "incremental_strategy": "append"}, "'append' uses no key"),
+        ({"incremental_strategy": "insert_overwrite"}, "use one of merge, delete+insert, microbatch"),
+        ({"incremental_strategy": "merge", "incremental_predicates": ["a > 1"]}, "has one row per key"),
         ({"incremental_strategy": "upsert"}, "'upsert' is not one of merge, delete+insert, microbatch"),
     ],
 )

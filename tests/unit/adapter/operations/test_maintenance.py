@@ -49,7 +49,7 @@ def test_arguments_of_the_operation_are_keywords_of_the_table(given: dict[str, A
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"shedule": True}, "`shedule` is no setting; there are execute, logs_only, max_bytes, plan"),
+        ({"shedule": True}, "`shedule` is not a setting; allowed are execute, logs_only, max_bytes, plan"),
         (
             {"schedule": True, "execute": True},
             "schedule: execute and plan run existing plans, schedule",

@@ -111,6 +111,6 @@ def test_debug_shows_no_spark_configuration_because_it_may_hold_secrets() -> Non
 
 
 def test_login_details_in_the_location_root_are_refused_and_not_repeated() -> None:
-    with pytest.raises(DbtRuntimeError, match=r"location_root: 's3://…@bucket/x' holds login details") as caught:
+    with pytest.raises(DbtRuntimeError, match=r"location_root: 's3://…@bucket/x' contains login details") as caught:
         credentials(location_root="s3://key:secret@bucket/x")
     assert "secret" not in str(caught.value)

@@ -46,7 +46,7 @@ def test_objects_become_vectors_and_objects_again(partition_by) -> None:
     assert (files[0], files[-1]) == (rows[0], rows[3])
     assert list(files[1:3]) == rows[1:3]
     assert files.partition_by == partition_by
-    assert (files.num_rows, files.total_rows, files.total_bytes) == (4, 6, 60)
+    assert (len(files), files.total_rows, files.total_bytes) == (4, 6, 60)
     assert files["path"].to_pylist() == ["f0", "f1", "f2", "f3"]
     assert files.to_pylist()[2]["partition"] == {name: f"{name}2" for name in partition_by}
     for name in partition_by:

@@ -74,7 +74,9 @@ def test_no_table_is_made_inside_of_another(tmp_path: Path, below: str) -> None:
     a_table(tmp_path / "t")
     (tmp_path / "link").symlink_to(tmp_path / "t" / "new")
     check_not_inside_a_table(str(tmp_path / "other" / "new"))
-    with pytest.raises(UnsupportedError, match=r"lies inside of the table at .*set another schema or location_root"):
+    with pytest.raises(
+        UnsupportedError, match=r"is inside the folder of the table at .*set another schema or location_root"
+    ):
         check_not_inside_a_table(str(tmp_path / below))
 
 
@@ -82,7 +84,7 @@ def test_a_folder_with_another_table_in_it_is_not_removed(tmp_path: Path) -> Non
     a_table(tmp_path / "t")
     check_removable(str(tmp_path / "t"))
     a_table(tmp_path / "t" / "k=1" / "inner")
-    with pytest.raises(UnsupportedError, match="holds another table, in its folder k=1/inner"):
+    with pytest.raises(UnsupportedError, match="contains another table in the folder k=1/inner"):
         check_removable(str(tmp_path / "t"))
 
 

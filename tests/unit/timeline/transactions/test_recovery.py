@@ -123,7 +123,7 @@ def test_a_writer_that_was_rolled_back_while_it_slept_cannot_commit(table) -> No
     (pending,) = list_pending(table.store)
     late = table.timeline(now_ms=lambda: pending.modified_ms + 601_000)
     assert recover(late).rolled_back == (sleeper.instant,)
-    with pytest.raises(ConflictError, match="took this one for dead"), sleeper:
+    with pytest.raises(ConflictError, match="considered it dead"), sleeper:
         sleeper.commit(Change(files))
     assert table.on_disk() == table.live()
     assert [header.operation for header in table.timeline().history()] == ["recovery", "overwrite"]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
-from dbt.adapters.zlayout.config.stored import stored_settings
+from dbt.adapters.zlayout.config.table_config import stored_settings
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.publish.spark_manifest import paths_to_adopt

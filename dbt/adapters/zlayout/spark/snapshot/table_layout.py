@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
-from dbt.adapters.zlayout.config.stored import read_stored, stored_settings
+from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import CorruptError, StoreError

@@ -22,7 +22,7 @@ class State(str, Enum):
     REQUESTED = "requested"
     INFLIGHT = "inflight"
     ABANDONED = "abandoned"
-    SCHEDULED = "scheduled"  # a plan that no transaction works on yet
+    SCHEDULED = "scheduled"  # a pending plan
 
 
 class Operation(str, Enum):

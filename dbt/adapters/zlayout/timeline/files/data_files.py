@@ -156,11 +156,6 @@ class DataFiles(Sequence[DataFile]):
         return f"DataFiles({len(self)} files, {self.total_rows} rows, {self.total_bytes} bytes)"
 
     @property
-    def num_rows(self) -> int:
-        """The number of files, under Arrow's name for it."""
-        return len(self)
-
-    @property
     def partition_by(self) -> tuple[str, ...]:
         """Names of the partition columns."""
         return tuple(field.name for field in self.arrow.schema.field("partition").type)
@@ -178,10 +173,6 @@ class DataFiles(Sequence[DataFile]):
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column of `files_schema`."""
         return self.arrow.column(name)
-
-    def to_arrow(self) -> pa.Table:
-        """Return the table of `files_schema`."""
-        return self.arrow
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Return one dictionary per file."""

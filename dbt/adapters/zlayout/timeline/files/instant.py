@@ -52,6 +52,9 @@ def next_instant(after: str | None, now_ms: int) -> str:
     Args:
         after: The highest instant already in use; the result is greater.
         now_ms: The current time, milliseconds since the epoch.
+
+    >>> next_instant("20240229235959999", now_ms=0)
+    '20240301000000000'
     """
     now = instant_of(now_ms)
     if after is None or now > after:

@@ -9,7 +9,7 @@ from typing import Any
 from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError
 
 FORMAT_VERSION = 1
-RESTORE = "restore it, or build the table anew (--full-refresh), which leaves what is there beside the new one"
+RESTORE = "restore it, or rebuild the table with --full-refresh, which keeps this folder and writes to a new one"
 
 
 def to_json_bytes(content: Mapping[str, Any]) -> bytes:

@@ -77,13 +77,19 @@ def log_file_path(partition_folder: str, group: str, instant: str, sequence: int
         group: The file group whose rows it changes.
         instant: The instant of the transaction that writes it.
         sequence: Its number among the logs of this group and instant, from 0.
+
+    >>> path = log_file_path("country=DE", "3f2a9c0d1e4b5f67", "20240229235959999", 1)
+    >>> path
+    'country=DE/3f2a9c0d1e4b5f67_20240229235959999_0001.log.parquet'
+    >>> parse_log_file_name(path)
+    ('3f2a9c0d1e4b5f67', '20240229235959999', 1)
     """
     name = f"{group}_{instant}_{sequence:04d}.log.parquet"
     return f"{partition_folder}/{name}" if partition_folder else name
 
 
 def deletes_file_path(partition_folder: str, group: str, instant: str, sequence: int) -> str:
-    """Return the path of a new file of deletes that are kept after their rows are gone; as `log_file_path`."""
+    """Return the path of a new file of kept deletes; the arguments are those of `log_file_path`."""
     name = f"{group}_{instant}_{sequence:04d}.deletes.parquet"
     return f"{partition_folder}/{name}" if partition_folder else name
 
@@ -165,7 +171,11 @@ def checkpoint_path(version: int) -> str:
 
 
 def version_in_name(path: str) -> int | None:
-    """Return the version in the name of a log entry or checkpoint, or None for any other name."""
+    """Return the version in the name of a log entry or checkpoint, or None for any other name.
+
+    >>> log_path(7), version_in_name(log_path(7))
+    ('.zlayout/timeline/log/00000000000000000007.json', 7)
+    """
     match = _VERSION_FILE.fullmatch(path.rpartition("/")[2])
     return int(match[1]) if match else None
 
@@ -175,6 +185,9 @@ def is_data_path(path: str) -> bool:
 
     Spark (`HadoopFSUtils.shouldFilterOutPathName`) hides names that start with '.' or '_', except that a folder like
     `_k=v` is a partition.
+
+    >>> is_data_path("_k=v/a.parquet"), is_data_path("_temporary/a.parquet"), is_data_path("k=v/.a.parquet")
+    (True, False, False)
     """
     *folders, name = path.split("/")
     hidden = name.startswith((".", "_")) or any(
@@ -199,7 +212,7 @@ def check_data_paths(paths: pa.Array | pa.ChunkedArray, where: str) -> None:
     for path in paths.filter(reduce(pc.or_, odd)).to_pylist():
         if path is not None and not (is_inside(path) and _is_data(path)):
             raise CorruptError(
-                f"{where}: {path!r} is no path of a data file below the table's folder; the file was damaged or "
+                f"{where}: {path!r} is not the path of a data file below the table's folder; the file was damaged or "
                 "written by other software"
             )
 
@@ -227,7 +240,7 @@ def own_path(path: object, folder: str, where: str) -> str:
     """
     if not isinstance(path, str) or not path.startswith(f"{folder}/") or not is_inside(path):
         raise CorruptError(
-            f"{where}: {path!r} is no path below {folder}; the file was damaged or written by other software"
+            f"{where}: {path!r} is not a path below {folder}; the file was damaged or written by other software"
         )
     return path
 

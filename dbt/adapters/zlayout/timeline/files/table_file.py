@@ -1,4 +1,4 @@
-"""`.zlayout/table.json`: marks a folder as a table of ours, with its identity and level; tables do not nest.
+"""`.zlayout/table.json`: marks a folder as a table of this package, with its identity and level; tables do not nest.
 
 No table is created inside another. Files of tables that are already nested are ignored.
 """
@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE
 
 
 class Level(str, Enum):
-    """What we manage: the whole table, or only an index beside files that others write."""
+    """What this package manages: the whole table, or only an index of files that others write."""
 
     MANAGED = "managed"
     INDEXED = "indexed"
@@ -68,7 +68,7 @@ class TableFile:
 
 
 def read_table_file(store: Store) -> TableFile | None:
-    """Return the identity of the table, or None if the folder is not a table of ours.
+    """Return the identity of the table, or None if the folder is not a table of this package.
 
     Raises:
         CorruptError: The file exists but cannot be understood.
@@ -120,8 +120,8 @@ def check_not_inside_a_table(location: str) -> None:
             continue  # the folder is not accessible, or is the root of a bucket
         if found:
             raise UnsupportedError(
-                f"{location} lies inside of the table at {above}, which cleans and drops all of its folder; "
-                "set another schema or location_root"
+                f"{location} is inside the folder of the table at {above}, and cleaning or dropping that table could "
+                "delete its files; set another schema or location_root"
             )
 
 
@@ -135,13 +135,13 @@ def check_removable(location: str) -> None:
     local = store.local_path("")
     if local is not None and local.is_symlink():
         raise UnsupportedError(
-            f"{location} is a link to {local.resolve()}, and it is not known what else lies there; replace it by the "
-            "folder itself, or remove the table with DROP TABLE in Spark, which leaves the files, and then the files"
+            f"{location} is a link to {local.resolve()}, which may hold other files; replace the link with the folder "
+            "itself, or run DROP TABLE in Spark, which keeps the files, and then delete the files"
         )
     nested = nested_tables(store.list("", recursive=True))
     if nested:
         raise UnsupportedError(
-            f"{location} holds another table, in its folder {nested[0]}; drop that one first, or move it elsewhere"
+            f"{location} contains another table in the folder {nested[0]}; drop that table first, or move it"
         )
 
 

@@ -47,7 +47,7 @@ def snapshot_from_checkpoint(data: bytes, path: str) -> Snapshot:
         content = from_json_bytes((table.schema.metadata or {})[_STATE_KEY], path)
         return _snapshot(table, content, path)
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, CorruptError) as error:
-        raise CorruptError(f"{path} is no checkpoint ({error}); it may be deleted, the log holds the same") from error
+        raise CorruptError(f"{path} is not a checkpoint ({error}); delete it: the log holds the same state") from error
 
 
 def _snapshot(table: pa.Table, content: dict[str, Any], path: str) -> Snapshot:

@@ -66,7 +66,7 @@ class TableState(Step):
         partition_by: Names of the partition columns.
         layout: How the files are clustered and sized; JSON.
         curve: Path of the curve model, or None.
-        index: All live slices of each partition of the metadata table, oldest first.
+        index: All live slices of each index partition, oldest first.
         properties: Table properties; JSON.
     """
 
@@ -94,7 +94,7 @@ class TableState(Step):
         }
 
 
-def read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Read the fields of a `Step` from parsed JSON.
 
     Raises:
@@ -111,7 +111,7 @@ def read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     times = found["instant"], found["last_instant"]
     if found["version"] < 0 or not all(map(is_instant, times)) or not 0 <= found["committed_ms"] <= LAST_MS:
         raise CorruptError(
-            f"{path}: version {found['version']} of {' and '.join(times)} at {found['committed_ms']} cannot be; "
+            f"{path}: version {found['version']} of {' and '.join(times)} at {found['committed_ms']} is impossible; "
             f"the file was damaged or written by other software; {RESTORE}"
         )
     return {**found, "action": Action(found["action"])}
@@ -124,7 +124,7 @@ def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
         CorruptError: One is missing or has another type.
     """
     # Comes first, because a file written by a newer release may look damaged.
-    step = read_step(content, path)
+    step = _read_step(content, path)
     schema_json, partition_by, layout, curve, index, properties = read_fields(
         content,
         path,
@@ -138,7 +138,7 @@ def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     if not all(isinstance(name, str) for name in partition_by) or not all(
         isinstance(slices, list) for slices in index.values()
     ):
-        raise CorruptError(f"{path}: its partition columns or its index are no names; {RESTORE}")
+        raise CorruptError(f"{path}: its partition columns or its index slices are not lists of names; {RESTORE}")
     return {
         **step,
         "schema_json": schema_json,
@@ -174,7 +174,7 @@ class Commit(TableState):
                 "aborts": self.aborts,
                 "summary": dict(self.summary),
                 "removes": list(self.removes),
-                "adds": files_to_columns(self.adds),
+                "adds": _files_to_columns(self.adds),
             }
         )
 
@@ -190,7 +190,7 @@ class Commit(TableState):
         summary, removes, adds, aborts = _read_change(content, path)
         return cls(
             **state,
-            adds=files_from_columns(adds, state["partition_by"], path),
+            adds=_files_from_columns(adds, state["partition_by"], path),
             removes=data_paths(removes, path),
             summary=summary,
             aborts=aborts,
@@ -224,7 +224,7 @@ class CommitHeader(Step):
         summary, removes, adds, aborts = _read_change(content, path)
         added = adds.get("path")
         return cls(
-            **read_step(content, path),
+            **_read_step(content, path),
             summary=summary,
             files_added=len(added) if isinstance(added, list) else 0,
             files_removed=len(removes),
@@ -236,7 +236,7 @@ def _read_change(content: Mapping[str, Any], path: str) -> tuple[Any, ...]:
     return read_fields(content, path, summary=dict, removes=list, adds=dict, aborts=(str, type(None)))
 
 
-def files_to_columns(files: DataFiles) -> dict[str, Any]:
+def _files_to_columns(files: DataFiles) -> dict[str, Any]:
     """Return a JSON-compatible object with one list per column; partition values have one list per partition column."""
     return {
         "path": files["path"].to_pylist(),
@@ -248,8 +248,8 @@ def files_to_columns(files: DataFiles) -> dict[str, Any]:
     }
 
 
-def files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], path: str) -> DataFiles:
-    """Parse the result of `files_to_columns`.
+def _files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], path: str) -> DataFiles:
+    """Parse the result of `_files_to_columns`.
 
     Args:
         columns: The object.

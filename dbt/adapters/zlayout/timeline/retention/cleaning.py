@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.store import Store, StoredFile
@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.timeline.retention.clean_record import (
     read_records,
     retire_records,
 )
-from dbt.adapters.zlayout.timeline.retention.orphans import orphans_of_ours
+from dbt.adapters.zlayout.timeline.retention.orphans import own_orphans
 from dbt.adapters.zlayout.timeline.retention.past import stored_files
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending, list_pending, liveness
@@ -60,8 +60,8 @@ class _Findings:
     unneeded: Sequence[StoredFile]
     retained_from: int
     record: CleanRecord
-    records_before: Sequence[str] = field(default=())
-    is_news: bool = False
+    records_before: Sequence[str]
+    is_news: bool
 
     @property
     def result(self) -> CleanResult:
@@ -169,7 +169,7 @@ def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms:
     known = newest_state(list(records.values())) or CleanRecord(0, 0)
     pending = list_pending(store)
     since_ms = now_ms - int(retain_hours * _HOUR_MS)
-    lost = [file for file in orphans_of_ours(timeline) if file.modified_ms < since_ms] if with_orphans else []
+    lost = [file for file in own_orphans(timeline) if file.modified_ms < since_ms] if with_orphans else []
     oldest_base = _oldest_base(timeline, pending)
     newest = timeline.latest_version() or 0
     oldest = min(_oldest_retained(timeline, newest, retain_versions, since_ms), oldest_base)
@@ -198,11 +198,10 @@ def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, sinc
     return oldest
 
 
-def _oldest_base(timeline: Timeline, pending: Sequence[Pending] | None = None) -> int:
+def _oldest_base(timeline: Timeline, pending: Sequence[Pending]) -> int:
     """Return the oldest version that a running transaction needs; the newest version if none is running."""
     store = timeline.store
-    found = list_pending(store) if pending is None else pending
-    living = [each for each in found if liveness(each, store, timeline.runtime) is not Liveness.GONE]
+    living = [each for each in pending if liveness(each, store, timeline.runtime) is not Liveness.GONE]
     plans = [plan for each in living if (plan := each.plan(store)) is not None]
     # Read after the plans: a transaction that ended meanwhile needs nothing any more.
     newest = timeline.latest_version() or 0

@@ -51,7 +51,7 @@ def _deleted_through(store: Store) -> int:
     return cleaned.deleted_through if cleaned is not None else 0
 
 
-def orphans_of_ours(timeline: Timeline) -> list[StoredFile]:
+def own_orphans(timeline: Timeline) -> list[StoredFile]:
     """Return data and staged files of this format that no version lists and no unfinished transaction wrote.
 
     A data file outside the folders of the table's partitions does not belong to the table.

@@ -83,7 +83,7 @@ def entry_after(
     kept = None if whole else head
     schema_json: str | None = _pick(change.schema_json, kept.schema_json if kept else None)
     if schema_json is None:
-        raise ValueError(f"{signature.operation}: the change must say the table's schema")
+        raise ValueError(f"{signature.operation}: the change must give the table's schema")
     adds, removes = _files(head, change, whole)
     last_instant = max(signature.instant, head.last_instant) if head else signature.instant
     return Commit(

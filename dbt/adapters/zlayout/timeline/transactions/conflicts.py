@@ -140,7 +140,7 @@ def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: boo
         raise conflict(attempt, winner, f"it added {twice[0]}{_more(twice)} too")
     decision = DECISIONS[attempt.kind, theirs]
     if decision is Decision.FAIL:
-        raise conflict(attempt, winner, "it changed rows that this commit would replace unseen")
+        raise conflict(attempt, winner, "it changed rows that this commit would overwrite without having read them")
     if decision is Decision.DISJOINT:
         gone = sorted(attempt.removes.intersection(winner.removes))
         if gone:
@@ -160,7 +160,7 @@ def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
     """Return the error of a commit that may not follow a version: names both, the reason and the next step."""
     began = "no version" if attempt.base_version is None else f"version {attempt.base_version}"
     if attempt.kind is Kind.MAINTENANCE:
-        again = f"run the {attempt.operation} again if it is still worth it"
+        again = f"run the {attempt.operation} again if it is still useful"
         then = f"the table stays as the other writer left it; {again}"
     else:
         then = "nothing of this commit is visible; run the model again, it will start from the new version"

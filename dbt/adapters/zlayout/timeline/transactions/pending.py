@@ -8,7 +8,6 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
@@ -17,9 +16,7 @@ from dbt.adapters.zlayout.timeline.files.instant import is_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
-
-if TYPE_CHECKING:
-    from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned|scheduled)")
 # Transactions that are open in this process, by holder: two may briefly hold the same instant, until one of them sees
@@ -83,7 +80,7 @@ class Plan:
         )
         host, machine, pid, started = read_fields(writer, path, host=str, machine=str, pid=int, started=str)
         if not 0 < pid < 2**31 or (base_version is not None and base_version < 0):
-            raise CorruptError(f"{path}: process {pid} and version {base_version} cannot be")
+            raise CorruptError(f"{path}: process {pid} or version {base_version} is impossible")
         return cls(operation, base_version, Writer(host, machine, pid, started), heartbeat_ms, committing)
 
 
@@ -150,7 +147,7 @@ def list_state_files(store: Store) -> list[StateFile]:
 
 
 def _is_scheduled(store: Store, path: str) -> bool:
-    """Return whether a requested compaction is a waiting plan of an earlier release, not a begun transaction."""
+    """Return whether a requested compaction is a pending plan of an earlier release, not a started transaction."""
     try:
         return "operations" in from_json_bytes(store.read(path), path)
     except (FileMissingError, CorruptError):

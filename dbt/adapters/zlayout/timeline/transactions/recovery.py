@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +24,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
 from dbt.adapters.zlayout.timeline.files.table_file import without_nested_tables
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import (
     Liveness,
     Pending,
@@ -33,9 +33,6 @@ from dbt.adapters.zlayout.timeline.transactions.pending import (
     list_state_files,
     liveness,
 )
-
-if TYPE_CHECKING:
-    from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,8 @@ def delete_written(timeline: Timeline, instants: Collection[str]) -> None:
     """Delete every file that carries one of these instants and is not listed by the table."""
     store = timeline.store
     stored = without_nested_tables(store.list("", recursive=True))
-    written = [file.path for file in stored if _written_under(file.path, frozenset(instants))]
+    dead = frozenset(instants)
+    written = [file.path for file in stored if _written_under(file.path, dead)]
     if not written:
         return
     if timeline.latest_version() is not None:

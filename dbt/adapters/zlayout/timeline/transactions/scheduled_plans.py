@@ -1,4 +1,4 @@
-"""Scheduled plans that wait on the timeline for a job. They are advice: stale parts of a plan are skipped."""
+"""Pending plans of clusterings and compactions. They are advice: whoever executes a plan skips its stale parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORDS = {Action.REPLACECOMMIT: "clustering", Action.COMPACTION: "compaction"}
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A plan that waits to be executed.
+    """A pending plan.
 
     Attributes:
         instant: The time at which it was made.
@@ -33,7 +33,7 @@ class Scheduled:
 
 
 def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: bool = False) -> Scheduled:
-    """Write a plan.
+    """Write a pending plan.
 
     Args:
         timeline: The table's timeline.
@@ -58,7 +58,7 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
 
 
 def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
-    """Return all waiting plans of an action, oldest first; a plan that cannot be read is empty."""
+    """Return all pending plans of an action, oldest first; a plan that cannot be read is empty."""
     found = []
     for file in list_state_files(store):
         if (file.action, file.state) == (action, State.SCHEDULED):
@@ -71,21 +71,21 @@ def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
 
 
 def plans_to_execute(store: Store, action: Action, instant: str | None, table: str) -> list[Scheduled]:
-    """Return the waiting plans of an action, or only the one of an instant.
+    """Return the pending plans of an action, or only the one of an instant.
 
     Raises:
-        ConfigError: No waiting plan has the instant.
+        ConfigError: No pending plan has the instant.
     """
-    waiting = list_scheduled(store, action)
+    pending = list_scheduled(store, action)
     if instant is None:
-        return waiting
-    chosen = [each for each in waiting if each.instant == instant]
+        return pending
+    chosen = [each for each in pending if each.instant == instant]
     if not chosen:
-        listed = ", ".join(each.instant for each in waiting) or "none"
+        listed = ", ".join(each.instant for each in pending) or "none"
         raise ConfigError([f"plan: {instant!r} is not a pending {_WORDS[action]}; there are: {listed}"], table)
     return chosen
 
 
 def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
-    """Delete plans that were executed, or are no longer worth it."""
+    """Delete plans that were executed or have become useless."""
     store.delete(each.path for each in plans)

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError, ZlayoutError
 from dbt.adapters.zlayout.timeline.files.action import Action, State
@@ -15,6 +14,7 @@ from dbt.adapters.zlayout.timeline.files.instant import next_instant
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions import recovery
 from dbt.adapters.zlayout.timeline.transactions.change import Change, IndexPlan, Signature, changes_shape, entry_after
 from dbt.adapters.zlayout.timeline.transactions.conflicts import (
@@ -34,9 +34,6 @@ from dbt.adapters.zlayout.timeline.transactions.pending import (
     state_path,
 )
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_maintenance, yield_to_writers
-
-if TYPE_CHECKING:
-    from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _COMMIT_TRIES = 20
 _BEGIN_TRIES = 50
@@ -68,7 +65,7 @@ class Transaction:
         self._fate_unknown = False
         self._plan: Plan | None = None
         self._abandoned: list[str] = []
-        self._heart: Heartbeat | None = None
+        self._heartbeat: Heartbeat | None = None
 
     @classmethod
     def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
@@ -136,7 +133,7 @@ class Transaction:
                     return self._finish(entry)
                 raise
             latest = self._timeline.snapshot()
-            landed = self._judge(change, head, latest)
+            landed = self._check_versions_since(change, head, latest)
             self._fate_unknown = False
             if landed is not None:
                 return self._finish(landed)
@@ -152,7 +149,7 @@ class Transaction:
         """Delete the files written under the instant, unless it turns out to be committed."""
         if self.committed is not None:
             return
-        self._stop_heart()
+        self._stop_heartbeat()
         try:
             pending = [found for found in list_pending(self._store) if found.instant == self.instant]
             landed = self._landed() if self._fate_unknown else False
@@ -210,10 +207,10 @@ class Transaction:
         self._plan = plan
         # This instant is higher than theirs: once it is in the log, they are no longer needed.
         self._abandoned = [file.path for file in others if file.state is State.ABANDONED]
-        self._start_heart()
+        self._start_heartbeat()
         return True
 
-    def _judge(self, change: Change, head: Snapshot | None, latest: Snapshot) -> Commit | None:
+    def _check_versions_since(self, change: Change, head: Snapshot | None, latest: Snapshot) -> Commit | None:
         # Returns this transaction's own entry if a request that was reported as failed had succeeded after all.
         before = head
         kind = kind_of(self.operation, bool(change.removes))
@@ -235,7 +232,7 @@ class Transaction:
             if winner.aborts == self.instant:
                 self._fate_unknown = False
                 raise ConflictError(
-                    f"{self.operation} {self.instant}: another writer took this one for dead and rolled it back in "
+                    f"{self.operation} {self.instant}: another writer considered it dead and rolled it back in "
                     f"version {winner.version}; nothing of it is visible; run it again"
                 )
             try:
@@ -261,14 +258,14 @@ class Transaction:
 
     def _write_plan(self, plan: Plan) -> None:
         # The heartbeat writes the same file, so it is stopped first.
-        self._stop_heart()
+        self._stop_heartbeat()
         self._plan = plan
         self._store.put(self.inflight_path, plan.to_json())
-        self._start_heart()
+        self._start_heartbeat()
 
     def _finish(self, entry: Commit) -> Commit:
         self.committed = entry
-        self._stop_heart()
+        self._stop_heartbeat()
         # The version is committed: the next writer cleans up whatever fails from here on.
         with suppress(StoreError):
             self._store.delete([self.inflight_path, state_path(self.instant, self.action, State.REQUESTED)])
@@ -277,18 +274,18 @@ class Transaction:
         self._close()
         return entry
 
-    def _start_heart(self) -> None:
+    def _start_heartbeat(self) -> None:
         every_seconds = self._timeline.runtime.heartbeat_seconds
         if every_seconds is not None and self._plan is not None:
-            self._heart = Heartbeat(self._timeline, self.inflight_path, self._plan, every_seconds)
+            self._heartbeat = Heartbeat(self._timeline, self.inflight_path, self._plan, every_seconds)
 
-    def _stop_heart(self) -> None:
-        if self._heart is not None:
-            self._heart.stop()
-            self._heart = None
+    def _stop_heartbeat(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+            self._heartbeat = None
 
     def _close(self, *, left_nothing: bool = False) -> None:
-        self._stop_heart()
+        self._stop_heartbeat()
         mark_closed(self, left_nothing=left_nothing)
 
 

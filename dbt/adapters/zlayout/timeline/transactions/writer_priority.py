@@ -7,15 +7,11 @@ user write waits the short time that the commit takes and starts from its versio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness
-
-if TYPE_CHECKING:
-    from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _WAIT_SECONDS = 0.05
 _WAITS = 200
@@ -42,8 +38,8 @@ def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
             continue  # it only adds files, and compaction keeps rows in their file groups
         if liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE:
             raise ConflictError(
-                f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is under "
-                f"way on {plan.writer.host} (process {plan.writer.pid}); run it again when that has ended"
+                f"{operation} {instant} gives way to {plan.operation} {pending.instant}, which is "
+                f"running on {plan.writer.host} (process {plan.writer.pid}); run it again when that has ended"
             )
 
 
@@ -65,6 +61,10 @@ def _is_committing(timeline: Timeline, instant: str) -> bool:
         if pending.instant == instant:
             continue
         plan = pending.plan(timeline.store)
-        if plan is not None and plan.committing:
-            return liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE
+        if (
+            plan is not None
+            and plan.committing
+            and liveness(pending, timeline.store, timeline.runtime) is Liveness.LIVE
+        ):
+            return True
     return False

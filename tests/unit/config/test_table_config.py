@@ -9,7 +9,7 @@ import pytest
 
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
-from dbt.adapters.zlayout.config.stored import read_stored, stored_settings
+from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
 
 CONFIGS = (
     {},
