@@ -40,7 +40,7 @@ from dbt.adapters.zlayout.predicate import (
 )
 from dbt.adapters.zlayout.predicate.expr import ColumnLeaf
 from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
-from dbt.adapters.zlayout.pruning.bounding import Limits, bounded, cost_of
+from dbt.adapters.zlayout.pruning.cost_limits import Limits, cost_of, limited
 
 NAN, INFINITY = float("nan"), float("inf")
 UTC_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -360,12 +360,12 @@ def test_bounded_predicates_stay_sound_and_what_fits_is_decided_as_before(data: 
     statistics = complete(types, files)
     most = data.draw(st.integers(1, 30))
     limits = Limits(parts=most, depth=data.draw(st.integers(1, 8)), calls=1, vectors=data.draw(st.integers(1, 60)))
-    found = bounded(expr, len(files), limits)
+    found = limited(expr, len(files), limits)
     decided = verdicts(found, statistics)
     assert_sound(decided.tolist(), files, expr)
     for exact, loose, rows in zip(verdicts(expr, statistics).tolist(), decided.tolist(), files, strict=True):
         assert loose in (exact, Verdict.READ) or not rows
-    assert verdicts(bounded(expr, len(files)), statistics).tolist() == verdicts(expr, statistics).tolist()
+    assert verdicts(limited(expr, len(files)), statistics).tolist() == verdicts(expr, statistics).tolist()
 
 
 @many

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbt.adapters.zlayout.curve.orders import concatenate, interleave, leading, shaved
+from dbt.adapters.zlayout.curve.orders import balanced_bits, concatenate, interleave, leading_bits
 
 
 def test_two_equal_columns_alternate_from_the_first_column_on() -> None:
@@ -29,9 +29,9 @@ def test_sixty_three_bits_fit_and_more_are_refused() -> None:
 
 
 def test_shaving_takes_from_the_widest_columns_only() -> None:
-    assert shaved([40, 30, 3]) == (30, 30, 3)
-    assert shaved([10] * 8) == (8, 8, 8, 8, 8, 8, 8, 7)
-    assert shaved([5, 6]) == (5, 6)
+    assert balanced_bits([40, 30, 3]) == (30, 30, 3)
+    assert balanced_bits([10] * 8) == (8, 8, 8, 8, 8, 8, 8, 7)
+    assert balanced_bits([5, 6]) == (5, 6)
 
 
 def test_linear_order_is_by_the_first_column_then_the_second() -> None:
@@ -40,5 +40,5 @@ def test_linear_order_is_by_the_first_column_then_the_second() -> None:
 
 
 def test_linear_order_gives_up_bits_of_the_last_columns_first() -> None:
-    assert leading([20, 20, 20, 20]) == (20, 20, 20, 3)
-    assert leading([20, 20, 23, 5]) == (20, 20, 23, 0)
+    assert leading_bits([20, 20, 20, 20]) == (20, 20, 20, 3)
+    assert leading_bits([20, 20, 23, 5]) == (20, 20, 23, 0)

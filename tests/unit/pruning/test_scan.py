@@ -218,6 +218,7 @@ def test_other_files_are_looked_up_by_themselves() -> None:
         ("not understood: p = 1 or c = 5 (it mixes partition columns with others)", "as two"),
         ("not understood: c < 0 … (it has more than 16,000 parts)", "shorter condition"),
         ("not understood: c < 0 … (it is nested more than 150 levels deep)", "shorter condition"),
+        ("no rule derives bounds of (c / 2) from those of its argument", "the expression's value"),
         ("no statistics for column `c`", "stats_columns"),
         ("statistics of column `c` are of type string, the column of int64", "--full-refresh"),
     ],

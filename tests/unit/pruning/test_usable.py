@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures" / "pruning"
 WHO = ("ours", "delta", "iceberg", "hudi")
-OF_NO_USE = re.compile("not understood|says nothing|no statistics|^reads all$")
+OF_NO_USE = re.compile("not understood|no rule derives|no statistics|^reads all$")
 BY_SPARK = "partition columns, alone or with others"
 
 

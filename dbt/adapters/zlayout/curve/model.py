@@ -18,7 +18,14 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.cuts import Sizing, Tree, build_tree
 from dbt.adapters.zlayout.curve.keys import comparable, is_orderable, key_type
-from dbt.adapters.zlayout.curve.orders import MAX_BITS, concatenate, hilbert_positions, interleave, leading, shaved
+from dbt.adapters.zlayout.curve.orders import (
+    MAX_BITS,
+    balanced_bits,
+    concatenate,
+    hilbert_positions,
+    interleave,
+    leading_bits,
+)
 from dbt.adapters.zlayout.curve.quantiles import Boundaries
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -132,10 +139,10 @@ class CurveModel:
         """Bits of each key on the curve, at most 63 in all."""
         own = [each.bits for each in self.boundaries]
         if self.curve == "linear":
-            return leading(own)
+            return leading_bits(own)
         if self.curve == "hilbert":
             return tuple(min(each, MAX_BITS // len(own)) for each in own)
-        return shaved(own)
+        return balanced_bits(own)
 
     @cached_property
     def shares(self) -> Mapping[tuple[PartitionKey, int], int]:

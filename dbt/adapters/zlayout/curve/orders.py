@@ -18,10 +18,10 @@ _LOOKUP_BITS = 12
 _BLOCK_ROWS = 1 << 14  # a block of all columns stays in the processor's cache through the many small steps
 
 
-def shaved(bits: Sequence[int]) -> tuple[int, ...]:
-    """Takes bits from the widest columns, the last of them first, until the total fits.
+def balanced_bits(bits: Sequence[int]) -> tuple[int, ...]:
+    """Takes bits from the widest columns until the total fits; among columns of one width, from the last one first.
 
-    >>> shaved([30, 30, 10])
+    >>> balanced_bits([30, 30, 10])
     (27, 26, 10)
     """
     left = list(bits)
@@ -136,7 +136,7 @@ def _undo_turn(axes: npt.NDArray[Any], column: int, level: int) -> None:
         axes[column] ^= exchanged
 
 
-def leading(bits: Sequence[int]) -> tuple[int, ...]:
+def leading_bits(bits: Sequence[int]) -> tuple[int, ...]:
     """Assigns bits to columns from left to right until they run out; the lowest bits of later columns are dropped."""
     kept: list[int] = []
     for each in bits:

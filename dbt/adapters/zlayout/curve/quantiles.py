@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.keys import Comparable, comparable, null_mask
 
-NULL_RANK = 0
+_NULL_RANK = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,9 @@ class Boundaries:
         return cls(distinct[starts[(starts > 0) & (starts < len(distinct))]], nullable)
 
     @property
-    def rank_count(self) -> int:
-        """Number of distinct ranks in the sample."""
-        return len(self.values) + 1 + self.nullable
-
-    @property
     def bits(self) -> int:
         """Bits of a code; 0 if the whole sample has one rank."""
-        return (self.rank_count - 1).bit_length()
+        return (len(self.values) + self.nullable).bit_length()
 
     def ranks(self, keys: Comparable) -> npt.NDArray[Any]:
         """Returns the bucket of each value: 0 for null, else 1 and up. A smaller value never gets a larger rank.
@@ -73,7 +68,7 @@ class Boundaries:
             uint16[n], or uint32[n] if there are more than 65,534 boundaries.
         """
         buckets = _starts_up_to(self.values, keys.values) + 1
-        buckets[keys.nulls] = NULL_RANK
+        buckets[keys.nulls] = _NULL_RANK
         return buckets.astype(self._rank_type)
 
     def ranks_of(self, array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
@@ -103,7 +98,7 @@ class Boundaries:
         if not pa.types.is_dictionary(chunk.type) or len(chunk.dictionary) > len(chunk):
             return self.ranks(comparable(chunk))
         entries = self.ranks(comparable(chunk.dictionary))
-        with_null = np.append(entries, self._rank_type(NULL_RANK))
+        with_null = np.append(entries, self._rank_type(_NULL_RANK))
         indices = chunk.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
         indices[null_mask(chunk.indices)] = len(entries)
         ranks: npt.NDArray[Any] = with_null[indices]

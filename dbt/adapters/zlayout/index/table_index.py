@@ -146,11 +146,7 @@ class TableIndex:
         known = pc.is_valid(rows)
         taken = rows.filter(known)
         paths = dict.fromkeys(path for each in slices for path in each.paths)
-        structs = []
-        for path in paths:
-            holder = next(each for each in slices if path in each.paths)
-            column_type = holder.reader.schema.field(holder.paths[path]).type
-            structs.append(pa.concat_arrays([self._part(each, path, column_type) for each in slices]).take(taken))
+        structs = [self._stacked(slices, path).take(taken) for path in paths]
         examined = pa.concat_arrays([pa.array([], pa.bool_()), *map(self._examined, slices)]).take(taken)
         return column_stats_table(contiguous(files.column("path")).filter(known), list(paths), structs, examined)
 
@@ -208,14 +204,15 @@ class TableIndex:
         """Returns bounds of columns over the rows of all slices, newest slice first, rearranged by ``place``."""
         found: dict[ColumnPath, ColumnBounds] = {}
         for path in columns:
-            holders = [each for each in slices if path in each.paths]
-            if not holders:
-                continue
-            column_type = holders[0].reader.schema.field(holders[0].paths[path]).type
-            parts = [self._part(each, path, column_type) for each in slices]
-            placed = place(pa.concat_arrays(parts))
-            found[path] = bounds_of_stats(fields_of(placed))
+            if any(path in each.paths for each in slices):
+                found[path] = bounds_of_stats(fields_of(place(self._stacked(slices, path))))
         return found
+
+    def _stacked(self, slices: Sequence[_Slice], path: ColumnPath) -> pa.StructArray:
+        """Returns the rows of all slices for a column that at least one has, in the type of the newest that has it."""
+        newest = next(each for each in slices if path in each.paths)
+        column_type = newest.reader.schema.field(newest.paths[path]).type
+        return pa.concat_arrays([self._part(each, path, column_type) for each in slices])
 
     def _part(self, part: _Slice, path: ColumnPath, column_type: pa.DataType) -> pa.StructArray:
         if path in part.paths:
@@ -300,7 +297,7 @@ class TableIndex:
 
 
 def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.Array) -> npt.NDArray[np.bool_]:
-    """Returns which rows count: for each group, those from the newest slice back to the first complete description."""
+    """Returns which rows count: in each group, those of the newest slice back to the first one that is complete."""
     age = np.repeat(np.arange(len(slices)), [each.row_count for each in slices])
     oldest = np.full(groups.max(initial=-1) + 1, len(slices))
     says_all = whole.to_numpy(zero_copy_only=False)

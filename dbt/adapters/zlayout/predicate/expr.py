@@ -133,7 +133,13 @@ class Compare(Expr):
 
 @dataclass(frozen=True)
 class In(Expr):
-    """``operand IN (values)``; values have the operand's type and are not null; has_null: the list also has NULL."""
+    """``operand IN (values)``.
+
+    Attributes:
+        operand: The term.
+        values: Of the operand's type, without nulls.
+        has_null: Whether the list also has NULL.
+    """
 
     operand: Term
     values: pa.Array
@@ -146,7 +152,7 @@ class In(Expr):
 
 @dataclass(frozen=True)
 class NotIn(Expr):
-    """``operand NOT IN (values)``; never TRUE if the list has NULL."""
+    """``operand NOT IN (values)``, with the attributes of `In`; never TRUE if the list has NULL."""
 
     operand: Term
     values: pa.Array
@@ -289,13 +295,16 @@ class IsNotTrue(Expr):
 
 
 ColumnLeaf = Compare | In | NotIn | IsNull | IsNotNull | StartsWith | NotStartsWith
-
-
 """A condition on one term."""
 
 
 def if_else(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """Returns ``IF(condition, then, otherwise)``: ``then`` where the condition is TRUE, else ``otherwise``."""
+    """Returns ``IF(condition, then, otherwise)``: ``then`` where the condition is TRUE, else ``otherwise``.
+
+    >>> day = Column(("day",), pa.date32())
+    >>> print(if_else(Unknown("f(x)", "no rule"), IsNull(day), IsNotNull(day)).sql())
+    ((f(x)) IS TRUE AND day IS NULL) OR ((f(x)) IS NOT TRUE AND day IS NOT NULL)
+    """
     return Or((And((IsTrue(condition), then)), And((IsNotTrue(condition), otherwise))))
 
 

@@ -14,7 +14,11 @@ _FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def column_name(path: Sequence[str]) -> str:
-    """Returns a column path as SQL: ``('a', 'b c')`` is ``a.`b c` ``; only names that need backquotes get them."""
+    """Returns a column path as SQL, with backquotes only where they are needed.
+
+    >>> column_name(("a", "b c"))
+    'a.`b c`'
+    """
     return ".".join(part if _PLAIN_NAME.fullmatch(part) else backquoted(part) for part in path)
 
 
@@ -27,16 +31,19 @@ def backquoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def text_literal(text: str) -> str:
+def _text_literal(text: str) -> str:
     """Returns a SQL string literal with the characters escaped that Spark's parser would interpret."""
     return f"'{text.translate(_ESCAPES)}'"
 
 
 def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
-    """Returns a constant as SQL.
+    r"""Returns a constant as SQL.
 
     Args:
         value: Of a type that a column can have; may be null. A timestamp with a zone is written in UTC, marked ``Z``.
+
+    >>> print(literal(pa.scalar("it's")), literal(pa.scalar(b"\x01")), literal(pa.scalar(float("nan"))))
+    'it\'s' X'01' CAST('NaN' AS DOUBLE)
     """
     if not value.is_valid:
         return "NULL"
@@ -44,7 +51,7 @@ def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
     if pa.types.is_boolean(kind):
         return "TRUE" if value.as_py() else "FALSE"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return text_literal(value.as_py())
+        return _text_literal(value.as_py())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return f"X'{value.as_py().hex().upper()}'"
     if pa.types.is_decimal(kind):

@@ -30,11 +30,11 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 
 # From this many alternatives on, equality comparisons of one term are merged into one IN list.
-MERGED_FROM = 20
+_MERGED_FROM = 20
 TRUE, FALSE, NULL = Constant(True), Constant(False), Constant(None)
 
 # Spark's order is total (NaN is the greatest number and equals itself): the negation of a comparison is a comparison.
-_OPPOSITE = {
+_NEGATED = {
     Op.EQ: Op.NE,
     Op.NE: Op.EQ,
     Op.LT: Op.GE,
@@ -60,7 +60,7 @@ def normal_form(expr: Expr) -> Expr:
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """Splits the expression at its top-level ANDs; TRUE has no conjuncts."""
+    """Returns the conditions that top-level ANDs of any depth join; TRUE has none."""
     return tuple(part for part in flattened(expr, And) if part != TRUE)
 
 
@@ -92,13 +92,13 @@ def _pushed(expr: Expr, negated: bool) -> Expr:
         # Both are TRUE or FALSE and never NULL, so each is the negation of the other.
         kind_of_test = IsTrue if isinstance(expr, IsTrue) != negated else IsNotTrue
         return kind_of_test(_pushed(expr.child, negated=False))
-    return _opposite(expr) if negated else expr
+    return _negation(expr) if negated else expr
 
 
-def _opposite(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of leaf
+def _negation(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of leaf
     match leaf:
         case Compare(op, operand, value):
-            return Compare(_OPPOSITE[op], operand, value)
+            return Compare(_NEGATED[op], operand, value)
         case In(operand, values, has_null):
             return NotIn(operand, values, has_null)
         case NotIn(operand, values, has_null):
@@ -116,7 +116,7 @@ def _opposite(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of lea
         case Unknown(text, reason):
             return Unknown(f"NOT ({text})", reason)
         case _:
-            return Unknown(f"NOT ({leaf.sql()})", "its opposite is not known")
+            return Unknown(f"NOT ({leaf.sql()})", "its negation is not known")
 
 
 def simplify(expr: Expr) -> Expr:
@@ -126,7 +126,7 @@ def simplify(expr: Expr) -> Expr:
     """
     if isinstance(expr, Not):
         child = simplify(expr.child)
-        return _opposite(child) if isinstance(child, Constant) else Not(child)
+        return _negation(child) if isinstance(child, Constant) else Not(child)
     if isinstance(expr, IsTrue | IsNotTrue):
         child = simplify(expr.child)
         return (
@@ -150,7 +150,7 @@ def _folded(kind: type[And] | type[Or], expr: Expr, *, neutral: Constant, absorb
                 return absorbing
             if child != neutral and not (child == NULL and NULL in _constants(kept)):
                 kept.append(child)
-    if kind is Or and len(kept) >= MERGED_FROM:
+    if kind is Or and len(kept) >= _MERGED_FROM:
         kept = _with_merged_equalities(kept)
     if not kept:
         return neutral

@@ -153,14 +153,14 @@ class Evaluation:
             if bounds is None:
                 return _no_statistics(column)
             return f"statistics of column {_name_of(column)} are of type {bounds.type}, the column of {column.type}"
-        return f"{operand.sql()} says nothing that bounds of its argument could bound"
+        return f"no rule derives bounds of {operand.sql()} from those of its argument"
 
     def _why_uninformed(self, operand: Term) -> str:
         column = column_of(operand)
         known = None if column is None else self.facts(column)
         if column is not None and (known is None or not known.informed.any()):
             return _no_statistics(column)
-        return f"{operand.sql()} may overflow, or the file may hold what it is not defined for"
+        return f"{operand.sql()} may overflow, or a file may hold values for which it is not defined"
 
     def _everywhere(self) -> Match:
         return Match(self.may_have_rows, np.ones(self.file_count, dtype=np.bool_))

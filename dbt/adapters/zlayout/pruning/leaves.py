@@ -130,7 +130,7 @@ def _membership(leaf: In | NotIn, members: pa.Array, facts: Facts) -> Truth:
     if pa.types.is_floating(members.type):
         numbers = members.filter(pc.invert(pc.is_nan(members)))
         nan, members = len(numbers) < len(members), numbers
-    inside = holds_member(facts.minimum, facts.maximum, members)
+    inside = _holds_member(facts.minimum, facts.maximum, members)
     exact = facts.minimum_exact & facts.maximum_exact
     single = flags(pc.equal(facts.minimum, facts.maximum), when_unknown=False) & exact
     only_members = single & inside
@@ -165,7 +165,7 @@ def _is_nan(value: pa.Scalar) -> bool:
     return bool(pa.types.is_floating(value.type) and np.isnan(value.as_py()))
 
 
-def holds_member(minimum: pa.Array, maximum: pa.Array, members: pa.Array) -> Flags:
+def _holds_member(minimum: pa.Array, maximum: pa.Array, members: pa.Array) -> Flags:
     """Returns for each file whether some member lies in [minimum, maximum].
 
     Each member is tested on its own: a list whose ends enclose a file but which has no value inside it skips the file.

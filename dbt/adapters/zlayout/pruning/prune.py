@@ -70,7 +70,7 @@ _ADVICE = (
         "rewrite the files in the column's type: run the model with --full-refresh",
     ),
     (
-        r"`\w+` |has no rule|keeps? (an |the )?order|branches|cut to this unit|read as times",
+        r"`\w+` |has no rule|no rule derives|keeps? (an |the )?order|branches|cut to this unit|read as times",
         "store the expression's value as a column and filter on that",
     ),
     (r"mixes partition columns with others", "write the condition as two, or union two queries"),
@@ -142,7 +142,7 @@ def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False) -> Prune
     evaluation = Evaluation(normal, statistics)
     verdict = evaluation.match(normal).verdicts()
     parts = conjuncts(normal)
-    why = file_reasons(parts, evaluation, verdict) if reasons else pa.nulls(evaluation.file_count, pa.string())
+    why = _file_reasons(parts, evaluation, verdict) if reasons else pa.nulls(evaluation.file_count, pa.string())
     return Pruned(verdict, why, tuple(_report(part, evaluation) for part in parts))
 
 
@@ -157,7 +157,7 @@ def _report(part: Expr, evaluation: Evaluation) -> ConjunctReport:
     )
 
 
-def file_reasons(parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.NDArray[np.int8]) -> pa.Array:
+def _file_reasons(parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.NDArray[np.int8]) -> pa.Array:
     """Explains verdicts.
 
     Args:

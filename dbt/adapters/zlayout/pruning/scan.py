@@ -43,11 +43,11 @@ class Index(Protocol):
     """The part of the metadata table that a scan uses."""
 
     def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> Statistics:
-        """Statistics per file."""
+        """Returns the statistics of each file."""
         ...
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> StatisticsOfPartitions:
-        """Statistics per partition."""
+        """Returns the statistics of each partition."""
         ...
 
 
@@ -171,20 +171,18 @@ def report_scan(
     # Prunes all files and not only those left by each stage: a report counts what its conjunct skips by itself.
     pruned = prune(expr, index.statistics(files, columns), reasons=True)
     reason = pruned.reason
-    by_partition = np.flatnonzero((plan.stage_of_file == 0) & (pruned.verdict != Verdict.SKIP))
-    if len(by_partition):
+    by_partition = (plan.stage_of_file == 0) & (pruned.verdict != Verdict.SKIP)
+    if by_partition.any():
         partitions = index.partition_statistics(files, columns)
         merged = prune(expr, partitions.statistics, reasons=True)
         of_file = pa.array(partitions.partition_of_file)
-        skipped = pa.array(
-            (merged.verdict == Verdict.SKIP)[partitions.partition_of_file] & _at(by_partition, len(files))
-        )
-        told = pc.binary_join_element_wise("its partition: ", merged.reason.take(of_file), "")
-        reason = pc.if_else(skipped, told, reason)
+        skipped = pa.array((merged.verdict == Verdict.SKIP)[partitions.partition_of_file] & by_partition)
+        text = pc.binary_join_element_wise("its partition: ", merged.reason.take(of_file), "")
+        reason = pc.if_else(skipped, text, reason)
     reason = pc.if_else(pa.array(plan.stage_of_file == 1), "the file has no rows", reason)
     for condition in reversed(partition_conditions):
-        told = pc.binary_join_element_wise(condition.values, f": no row matches {condition.sql}", "")
-        reason = pc.if_else(pa.array(~condition.kept), told, reason)
+        text = pc.binary_join_element_wise(condition.values, f": no row matches {condition.sql}", "")
+        reason = pc.if_else(pa.array(~condition.kept), text, reason)
     decided = tuple(
         ConjunctReport(each.sql, usable=True, skips=int((~each.kept).sum()), why_not=None)
         for each in partition_conditions
@@ -195,9 +193,3 @@ def report_scan(
         stage=pa.array(STAGES).take(pa.array(plan.stage_of_file, mask=plan.stage_of_file < 0)),
         conjuncts=decided + pruned.conjuncts,
     )
-
-
-def _at(positions: npt.NDArray[np.int64], count: int) -> Flags:
-    flags = np.zeros(count, dtype=bool)
-    flags[positions] = True
-    return flags

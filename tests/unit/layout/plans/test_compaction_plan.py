@@ -11,7 +11,7 @@ import pytest
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.layout.plans.compaction_plan import (
     CompactionOperation,
-    Worth,
+    MergeThresholds,
     choose,
     groups_of,
     is_due,
@@ -83,24 +83,24 @@ def test_a_slice_of_which_a_file_is_gone_is_stale():
 
 def test_only_slices_of_which_the_merge_pays_are_taken():
     small = slice_of("e", 1000, *((day, 2) for day in range(1, 8)))
-    found = choose([*SLICES, small], "age", worth=Worth(0.1, 6))
+    found = choose([*SLICES, small], "age", thresholds=MergeThresholds(0.1, 6))
     assert [(each.group[0], each.logs_only) for each in found] == [
         ("d", False),
         ("e", True),
         ("b", False),
         ("a", False),
     ]
-    assert [each.group[0] for each in choose(SLICES, "age", worth=Worth(0.0, 1))] == ["d", "b", "a", "c"]
-    assert choose([small], "age", worth=Worth(0.1, 7)) == []
+    assert [each.group[0] for each in choose(SLICES, "age", thresholds=MergeThresholds(0.0, 1))] == ["d", "b", "a", "c"]
+    assert choose([small], "age", thresholds=MergeThresholds(0.1, 7)) == []
 
 
 def test_a_log_larger_than_all_smaller_ones_together_is_not_merged_again():
     merged_before = slice_of("a", 100_000, (1, 900), *((day, 20) for day in range(2, 25)))
-    (found,) = choose([merged_before], "age", worth=Worth(0.1, 20))
+    (found,) = choose([merged_before], "age", thresholds=MergeThresholds(0.1, 20))
     assert found.logs == tuple(log.path for log in merged_before.logs[1:])
     assert found.size_bytes == 460
     alike = slice_of("a", 100_000, (1, 400), *((day, 20) for day in range(2, 25)))
-    (found,) = choose([alike], "age", worth=Worth(0.1, 20))
+    (found,) = choose([alike], "age", thresholds=MergeThresholds(0.1, 20))
     assert len(found.logs) == 24
 
 
@@ -114,7 +114,7 @@ ROW_BYTES, LOG_BYTES = 30, 4000
 def written_by_compactions(rows, groups, share, rounds):
     """Bytes of logs, and bytes that compactions at default settings write, of a table that takes random changes."""
     config, rng = TableTypeConfig(), random.Random(1)
-    worth = Worth(config.compaction_min_log_ratio, config.compaction_max_logs)
+    thresholds = MergeThresholds(config.compaction_min_log_ratio, config.compaction_max_logs)
     base = rows // groups * ROW_BYTES
     names = [f"{number:016x}" for number in range(groups)]
     bases = {name: data_file_path("", name, "20230101000000000") for name in names}
@@ -138,7 +138,7 @@ def written_by_compactions(rows, groups, share, rounds):
         commits = {commit for each in slices for commit in each.log_instants}
         if not is_due(len(commits), config.compact_every):
             continue
-        for each in choose(slices, config.compaction_strategy, worth=worth):
+        for each in choose(slices, config.compaction_strategy, thresholds=thresholds):
             sizes = [logs[each.group].pop(path) for path in each.logs]
             if each.logs_only:
                 # One footer is left of many.

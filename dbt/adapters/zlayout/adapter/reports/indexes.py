@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE
-from dbt.adapters.zlayout.index.verification import LOST_FILE
+from dbt.adapters.zlayout.index.verification import LOST_FILE, LOST_FILE_ADVICE
 from dbt.adapters.zlayout.quantities import counted
 
 if TYPE_CHECKING:

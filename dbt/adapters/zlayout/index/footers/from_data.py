@@ -39,7 +39,7 @@ def open_columns(
         columns: Columns of the table.
         found: Their footer statistics.
     """
-    incomplete = [each for each, entry in zip(columns, found.columns, strict=True) if not is_complete(entry)]
+    incomplete = [each for each, entry in zip(columns, found.columns, strict=True) if not _is_complete(entry)]
     return readable_columns(metadata, incomplete)
 
 
@@ -58,7 +58,7 @@ def readable_columns(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]
     )
 
 
-def is_complete(entry: ColumnFooter) -> bool:
+def _is_complete(entry: ColumnFooter) -> bool:
     """Whether the statistics of a column are complete: counts are known, and so are bounds if there is a value."""
     if entry.null_count is None or entry.nan_count is None or entry.value_count is None:
         return False

@@ -42,11 +42,6 @@ def canonical_type(column_type: pa.DataType) -> pa.DataType:
     return column_type
 
 
-def schema_leaves(schema: pa.Schema) -> list[tuple[ColumnPath, pa.DataType]]:
-    """Returns the leaves that are not inside a list or a map, depth first."""
-    return list(_leaves(schema, ()))
-
-
 def tracked_columns(
     schema: pa.Schema,
     stats_columns: int | Sequence[str] | Sequence[ColumnPath],
@@ -71,7 +66,7 @@ def tracked_columns(
     """
     usable = {
         path: canonical_type(leaf_type)
-        for path, leaf_type in schema_leaves(schema)
+        for path, leaf_type in _leaves(schema, ())
         if path[0] not in partition_by and is_orderable(canonical_type(leaf_type))
     }
     if isinstance(stats_columns, int):
@@ -89,6 +84,7 @@ def _absent_is_null(path: ColumnPath, defaulted: Collection[ColumnPath]) -> bool
 
 
 def _leaves(fields: Iterable[pa.Field], prefix: ColumnPath) -> Iterable[tuple[ColumnPath, pa.DataType]]:
+    """Yields the leaves that are not inside a list or a map, depth first."""
     for field in fields:
         path = (*prefix, field.name)
         if pa.types.is_struct(field.type):

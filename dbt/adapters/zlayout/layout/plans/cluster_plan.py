@@ -25,7 +25,7 @@ class LayoutState:
 
     Attributes:
         files: Number of data files.
-        depth: Average number of files that share a point of the key space; 1.0 is best. See `overlap_depth`.
+        depth: Average number of files, itself included, whose boxes intersect a file's box; 1.0 is best.
         files_read: Average number of files that a point query on one of the keys reads, over constants and weighted
             keys.
     """
@@ -148,7 +148,7 @@ def layout_state(
     count = len(rows)
     if not keys:
         return LayoutState(count, float(np.bincount(partition).max(initial=0)), float(count))
-    depth = overlap_depth(*bounds_of(keys), partition)
+    depth = overlap_depth(*_lows_and_highs(keys), partition)
     read = float(model.share_read(boxes_of(keys, rows, marks)).sum())
     return LayoutState(count, round(depth, 4), round(read, 4))
 
@@ -162,11 +162,11 @@ def deepens(keys: Sequence[KeyBounds], gone: npt.NDArray[np.bool_], came: Sequen
         came: Bounds of each key, for the new files.
     """
     all_keys = [key.plus(more) for key, more in zip(keys, came, strict=True)]
-    lows, highs = ranks_of(*bounds_of(all_keys))
+    lows, highs = ranks_of(*_lows_and_highs(all_keys))
     return is_deeper(lows, highs, np.flatnonzero(gone), np.arange(len(gone), len(lows[0])))
 
 
-def bounds_of(
+def _lows_and_highs(
     keys: Sequence[KeyBounds],
 ) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
     """Returns smallest and largest values per key, and the files with an unknown one, as `overlap_depth` takes them."""

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFile
 from dbt.adapters.zlayout.timeline.files.naming import data_paths
 from dbt.adapters.zlayout.timeline.log.file_slices import FileSlice, Partition
 
-_FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
+_ORDER: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
     "log_size": lambda each: -each.log_bytes,
     "log_ratio": lambda each: -each.log_bytes / max(1, each.size_bytes - each.log_bytes),
     "commits": lambda each: -len(each.log_instants),
@@ -22,7 +22,7 @@ _FIRST: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
 
 
 @dataclass(frozen=True)
-class Worth:
+class MergeThresholds:
     """Thresholds above which merging a slice pays off, for automatic compactions.
 
     Attributes:
@@ -74,11 +74,11 @@ class CompactionOperation:
         return {**vars(self), "partition": [list(pair) for pair in self.partition], **lists}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> CompactionOperation:
+    def from_dict(cls, raw: Mapping[str, Any]) -> CompactionOperation:
         """Reads what `to_dict` returned."""
-        partition = tuple((str(name), value) for name, value in told["partition"])
+        partition = tuple((str(name), value) for name, value in raw["partition"])
         return cls(
-            **{**told, "partition": partition, "logs": tuple(told["logs"]), "deletes": tuple(told.get("deletes", ()))}
+            **{**raw, "partition": partition, "logs": tuple(raw["logs"]), "deletes": tuple(raw.get("deletes", ()))}
         )
 
 
@@ -94,7 +94,7 @@ def choose(
     taken: Collection[str] = (),
     max_bytes: int | None = None,
     logs_only: bool = False,
-    worth: Worth | None = None,
+    thresholds: MergeThresholds | None = None,
 ) -> list[CompactionOperation]:
     """Returns the merges to run, most urgent first.
 
@@ -104,15 +104,15 @@ def choose(
         taken: File groups that are already in a plan.
         max_bytes: Most bytes to read; the first slice is always taken. None for no limit.
         logs_only: Merges logs into one and keeps the base; slices with one log need nothing.
-        worth: Takes only slices whose merge pays off; None for all.
+        thresholds: Takes only slices whose merge pays off; None for all.
     """
     free = sorted(
-        (each for each in slices if each.group not in taken), key=lambda each: (_FIRST[strategy](each), each.group)
+        (each for each in slices if each.group not in taken), key=lambda each: (_ORDER[strategy](each), each.group)
     )
     found: list[CompactionOperation] = []
     total = 0
     for each in free:
-        wanted = _logs_alone(each, each.logs) if logs_only else _whole(each) if worth is None else _paying(each, worth)
+        wanted = _operation(each, logs_only, thresholds)
         if wanted is None or (found and max_bytes is not None and total + wanted.size_bytes > max_bytes):
             continue
         total += wanted.size_bytes
@@ -120,13 +120,16 @@ def choose(
     return found
 
 
-def _paying(each: FileSlice, worth: Worth) -> CompactionOperation | None:
-    if each.log_bytes >= worth.min_log_ratio * (each.size_bytes - each.log_bytes):
+def _operation(each: FileSlice, logs_only: bool, thresholds: MergeThresholds | None) -> CompactionOperation | None:
+    """Returns the merge of one slice; None if there is nothing to merge or it does not pay off."""
+    if logs_only:
+        return _logs_alone(each, each.logs)
+    if thresholds is None or each.log_bytes >= thresholds.min_log_ratio * (each.size_bytes - each.log_bytes):
         return _whole(each)
-    return _logs_alone(each, _without_giants(each.logs)) if len(each.logs) > worth.max_logs else None
+    return _logs_alone(each, _without_large_logs(each.logs)) if len(each.logs) > thresholds.max_logs else None
 
 
-def _without_giants(logs: Sequence[DataFile]) -> tuple[DataFile, ...]:
+def _without_large_logs(logs: Sequence[DataFile]) -> tuple[DataFile, ...]:
     """Returns the logs without those that are larger than all smaller ones together, oldest first.
 
     The large logs are results of earlier merges. Merging them again with each batch of small logs would rewrite the
@@ -178,11 +181,11 @@ def groups_of(plans: Iterable[Mapping[str, Any]]) -> set[str]:
 def operations_of(plan: Mapping[str, Any]) -> list[CompactionOperation]:
     """Returns the operations of a plan on the timeline; a damaged plan has none."""
     try:
-        found = [CompactionOperation.from_dict(told) for told in plan.get("operations", ())]
+        found = [CompactionOperation.from_dict(raw) for raw in plan.get("operations", ())]
         for each in found:
             base = () if each.base is None else (each.base,)
             data_paths([*base, *each.changes], "a plan")
-            hash(each)  # all that it names is plain
+            hash(each)  # raises TypeError if a field holds a list or an object
     except (KeyError, TypeError, ValueError, CorruptError):
         return []
     return found

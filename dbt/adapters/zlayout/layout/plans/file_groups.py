@@ -78,7 +78,7 @@ class _Part:
         return FileGroup(files, float(self.gain[number]), float(self.cost[number]), reason)
 
 
-def overlapping_groups(
+def _overlapping_groups(
     boxes: Boxes,
     size_bytes: npt.NDArray[np.int64],
     partitions: Sequence[npt.NDArray[np.int64]],
@@ -200,7 +200,7 @@ def _steps(share: Floats) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([steps, drops]))
 
 
-def in_curve_order(boxes: Boxes, files: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _in_curve_order(boxes: Boxes, files: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Sorts files by the z-order position of their centres; keeps the order in a table without keys.
 
     Args:
@@ -216,7 +216,7 @@ def in_curve_order(boxes: Boxes, files: npt.NDArray[np.int64]) -> npt.NDArray[np
     return files[np.argsort(interleave(codes, [bits] * keys), kind="stable")]
 
 
-def small_file_groups(
+def _small_file_groups(
     boxes: Boxes,
     size_bytes: npt.NDArray[np.int64],
     files: npt.NDArray[np.int64],
@@ -241,7 +241,7 @@ def small_file_groups(
         min_input_files: Number of files from which on a run is worth it even if it does not fill a file.
         as_built: bool[n], files of the last build; None for no file.
     """
-    small = in_curve_order(boxes, files[size_bytes[files] < min_file_bytes])
+    small = _in_curve_order(boxes, files[size_bytes[files] < min_file_bytes])
     if len(small) < 2:
         return
     ends = np.cumsum(size_bytes[small])
@@ -255,7 +255,7 @@ def small_file_groups(
             yield FileGroup(np.sort(members), 0.0, 0.0, "small")
 
 
-def large_file_groups(
+def _large_file_groups(
     size_bytes: npt.NDArray[np.int64], files: npt.NDArray[np.int64], *, max_file_bytes: int
 ) -> Iterator[FileGroup]:
     """Yields each file that is too large as a group of its own.
@@ -269,7 +269,7 @@ def large_file_groups(
         yield FileGroup(np.array([file]), 0.0, 0.0, "large")
 
 
-def whole_groups(
+def _whole_groups(
     boxes: Boxes, size_bytes: npt.NDArray[np.int64], files: npt.NDArray[np.int64], *, max_group_bytes: int
 ) -> Iterator[FileGroup]:
     """Yields all files of one partition, in runs along the curve with a limited size.
@@ -280,7 +280,7 @@ def whole_groups(
         files: Positions of the partition's files.
         max_group_bytes: Largest group; a single file may be larger.
     """
-    ordered = in_curve_order(boxes, files)
+    ordered = _in_curve_order(boxes, files)
     ends = np.cumsum(size_bytes[ordered])
     run = (ends - 1) // max(1, max_group_bytes)
     for members in np.split(ordered, np.flatnonzero(np.diff(run)) + 1):
@@ -331,13 +331,13 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
         every = [
             group
             for files in candidates.partitions()
-            for group in whole_groups(candidates.boxes, sizes, files, max_group_bytes=wanted.max_group_bytes)
+            for group in _whole_groups(candidates.boxes, sizes, files, max_group_bytes=wanted.max_group_bytes)
         ]
         return _affordable(every, sizes, wanted.max_bytes)
     # Explicit limits apply to all files, including those of the last build.
     not_small = candidates.as_built if wanted.min_file_bytes is None else None
     not_large = candidates.as_built if wanted.max_file_bytes is None else None
-    chosen = overlapping_groups(candidates.boxes, sizes, list(candidates.partitions()), model, wanted, not_large)
+    chosen = _overlapping_groups(candidates.boxes, sizes, list(candidates.partitions()), model, wanted, not_large)
     taken = np.zeros(len(sizes), dtype=bool)
     for group in chosen:
         taken[group.files] = True
@@ -346,7 +346,7 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
         group
         for files in candidates.partitions(without=taken)
         for group in (
-            *small_file_groups(
+            *_small_file_groups(
                 candidates.boxes,
                 sizes,
                 files,
@@ -355,7 +355,7 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
                 min_input_files=wanted.min_input_files,
                 as_built=not_small,
             ),
-            *large_file_groups(
+            *_large_file_groups(
                 sizes, files if not_large is None else files[~not_large[files]], max_file_bytes=model.max_file_bytes
             ),
         )

@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.pruning.propagation.monotone import (
     kept,
     monotone,
     numbers,
+    periodic,
 )
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts, valid
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
@@ -154,8 +155,8 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
 def remainder(function: Remainder, facts: Facts) -> Facts | None:
     """``x % k`` is periodic: increasing between two multiples of k; over a wider range it may be any remainder.
 
-    For a negative x the result is 0 or negative, or with ``pmod`` counted from the multiple below. The bucket of x is
-    x div k rounded down; if both bounds are in one bucket, they map to the bounds of the result.
+    For a negative x the result is 0 or negative, or with ``pmod`` counted from the multiple below. The cycle of x is
+    x div k rounded down; if both bounds are in one cycle, they map to the bounds of the result.
     """
     kind = facts.minimum.type
     if not pa.types.is_integer(kind) or kind != function.type:
@@ -165,7 +166,7 @@ def remainder(function: Remainder, facts: Facts) -> Facts | None:
         return None
     low, high = numbers(facts.minimum).astype(np.int64), numbers(facts.maximum).astype(np.int64)
     both = valid(facts.minimum) & valid(facts.maximum)
-    # Below 0 ``%`` is -(-x % k), which increases within buckets that end at multiples of k; only x >= 0 maps directly.
+    # Below 0 ``%`` is -(-x % k), which increases within cycles that end at multiples of k; only x >= 0 maps directly.
     plain = both if function.never_negative else both & (low >= 0)
     same = plain & (low // divisor == high // divisor)
     negative = (
@@ -173,18 +174,7 @@ def remainder(function: Remainder, facts: Facts) -> Facts | None:
     )
     least = np.where(same, low % divisor, negative)
     most = np.where(same, high % divisor, divisor - 1)
-    return replace(
-        facts,
-        minimum=_everywhere(least, kind, facts),
-        maximum=_everywhere(most, kind, facts),
-        minimum_exact=facts.minimum_exact & same,
-        maximum_exact=facts.maximum_exact & same,
-    )
-
-
-def _everywhere(values: Any, kind: pa.DataType, facts: Facts) -> pa.Array:
-    """Returns bounds that hold without bounds of x; null for files that have no number to bound."""
-    return pc.if_else(pa.array(facts.may_be_number), pa.array(values).cast(kind), pa.scalar(None, kind))
+    return periodic(facts, kind, least, most, same)
 
 
 def _float(side: pa.Array, operation: Any, constant: float | Decimal) -> Bound:

@@ -24,11 +24,21 @@ from dbt.adapters.zlayout.predicate.functions import (
     Truncated,
     Zone,
 )
-from dbt.adapters.zlayout.pruning.propagation.monotone import DAY_US, Bound, arrow, bound, kept, monotone, near, numbers
+from dbt.adapters.zlayout.pruning.propagation.monotone import (
+    DAY_US,
+    Bound,
+    arrow,
+    bound,
+    kept,
+    monotone,
+    near,
+    numbers,
+    periodic,
+)
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts, valid
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
-MOST_OFFSET_US = 18 * 3_600_000_000
+_MOST_OFFSET_US = 18 * 3_600_000_000
 """The largest offset from UTC of any zone (``java.time.ZoneOffset``)."""
 
 Integers = npt.NDArray[np.int64]
@@ -139,17 +149,8 @@ def part_of(function: PartOf, facts: Facts) -> Facts | None:
         return None
     low, high = read(facts.minimum), read(facts.maximum)
     same = valid(facts.minimum) & valid(facts.maximum) & (cycle.cycle(low) == cycle.cycle(high))
-    minimum, maximum = (
-        pc.if_else(pa.array(facts.may_be_number), pa.array(values).cast(function.type), pa.scalar(None, function.type))
-        for values in (np.where(same, cycle.read(low), cycle.least), np.where(same, cycle.read(high), cycle.most))
-    )
-    return replace(
-        facts,
-        minimum=minimum,
-        maximum=maximum,
-        minimum_exact=facts.minimum_exact & same,
-        maximum_exact=facts.maximum_exact & same,
-    )
+    least, most = np.where(same, cycle.read(low), cycle.least), np.where(same, cycle.read(high), cycle.most)
+    return periodic(facts, function.type, least, most, same)
 
 
 def plus_months(function: PlusMonths, facts: Facts) -> Facts | None:
@@ -269,11 +270,11 @@ def local_time(function: LocalTime, facts: Facts) -> Facts | None:
     straight_low, straight_high = low + zone.offsets_us[first], high + zone.offsets_us[last]
     local_low = np.where(crossed, np.minimum(straight_low, least_later[first]), straight_low)
     local_high = np.where(crossed, np.maximum(straight_high, most_earlier[last]), straight_high)
-    return _placed(
+    return _with_bounds(
         facts,
         function.type,
-        np.where(known, local_low, low - MOST_OFFSET_US),
-        np.where(known, local_high, high + MOST_OFFSET_US),
+        np.where(known, local_low, low - _MOST_OFFSET_US),
+        np.where(known, local_high, high + _MOST_OFFSET_US),
         usable,
         exact=(known & (local_low == straight_low), known & (local_high == straight_high)),
     )
@@ -296,19 +297,19 @@ def instant_of(function: InstantOf, facts: Facts) -> Facts | None:
     )
     _, greatest, low_exact = _offsets_near(zone, low)
     least, _, high_exact = _offsets_near(zone, high)
-    return _placed(facts, function.type, low - greatest, high - least, usable, exact=(low_exact, high_exact))
+    return _with_bounds(facts, function.type, low - greatest, high - least, usable, exact=(low_exact, high_exact))
 
 
 def _offsets_near(zone: Zone, local: Integers) -> tuple[Integers, Integers, Flags]:
     """Returns the least and greatest offset within 18 hours of wall-clock times, and whether there is only one."""
-    first = np.searchsorted(zone.jumps_us, local - MOST_OFFSET_US, "left")
-    last = np.searchsorted(zone.jumps_us, local + MOST_OFFSET_US, "right")
+    first = np.searchsorted(zone.jumps_us, local - _MOST_OFFSET_US, "left")
+    last = np.searchsorted(zone.jumps_us, local + _MOST_OFFSET_US, "right")
     least, greatest = zone.offsets_us[first], zone.offsets_us[first]
     for step in range(1, int(np.max(last - first, initial=0)) + 1):
         offset = zone.offsets_us[np.minimum(first + step, last)]
         least, greatest = np.minimum(least, offset), np.maximum(greatest, offset)
-    beyond = _beyond(zone, local + MOST_OFFSET_US)
-    least, greatest = np.where(beyond, -MOST_OFFSET_US, least), np.where(beyond, MOST_OFFSET_US, greatest)
+    beyond = _beyond(zone, local + _MOST_OFFSET_US)
+    least, greatest = np.where(beyond, -_MOST_OFFSET_US, least), np.where(beyond, _MOST_OFFSET_US, greatest)
     return least, greatest, (first == last) & ~beyond
 
 
@@ -319,7 +320,7 @@ def _beyond(zone: Zone, instants: Integers) -> Flags:
     return result
 
 
-def _placed(
+def _with_bounds(
     facts: Facts,
     kind: pa.DataType,
     low: Integers,
@@ -328,6 +329,7 @@ def _placed(
     *,
     exact: tuple[Flags, Flags],
 ) -> Facts:
+    """Returns facts with new bounds: unknown where not usable, and exact only where x was exact too."""
     nothing = pa.scalar(None, kind)
     minimum, maximum = (
         pc.if_else(pa.array(each), arrow(values, kind, side), nothing)

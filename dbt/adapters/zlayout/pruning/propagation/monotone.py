@@ -1,4 +1,4 @@
-"""Bound propagation through monotone functions: from facts about x to facts about f(x).
+"""Bound propagation through monotone and periodic functions: from facts about x to facts about f(x).
 
 Bounds pass between Arrow and numpy with their nulls. Decimals are computed exactly in 256 bits, then rounded to Spark's
 result type.
@@ -66,6 +66,29 @@ def monotone(facts: Facts, kernel: Kernel, *, total: bool, falling: bool = False
         return mapped
     inside = low.known & high.known & valid(facts.minimum) & valid(facts.maximum)
     return forgotten(mapped, facts.may_be_number & ~inside)
+
+
+def periodic(
+    facts: Facts, kind: pa.DataType, least: npt.NDArray[Any], most: npt.NDArray[Any], one_cycle: Flags
+) -> Facts:
+    """Maps facts through a function that increases within each of its cycles.
+
+    Args:
+        facts: About x.
+        kind: The type of f's result.
+        least: f of the minimum where x stays in one cycle, elsewhere the least value of f; needs no bounds of x.
+        most: f of the maximum, or the greatest value of f, likewise.
+        one_cycle: Both bounds of x are known and lie in one cycle.
+    """
+    nothing, numbers_possible = pa.scalar(None, kind), pa.array(facts.may_be_number)
+    minimum, maximum = (pc.if_else(numbers_possible, pa.array(side).cast(kind), nothing) for side in (least, most))
+    return replace(
+        facts,
+        minimum=minimum,
+        maximum=maximum,
+        minimum_exact=facts.minimum_exact & one_cycle,
+        maximum_exact=facts.maximum_exact & one_cycle,
+    )
 
 
 def forgotten(facts: Facts, where: Flags) -> Facts:

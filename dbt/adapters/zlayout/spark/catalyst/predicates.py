@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Value,
     if_else,
 )
-from dbt.adapters.zlayout.pruning.bounding import bounded
+from dbt.adapters.zlayout.pruning.cost_limits import limited
 from dbt.adapters.zlayout.spark.catalyst.functions import FUNCTIONS
 from dbt.adapters.zlayout.spark.catalyst.tree import (
     Budget,
@@ -85,7 +85,7 @@ def to_predicate(
     fields = fields_of(schema_json)
     read = [_read(jvm, each, fields, budget) for each in filters]
     unread = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
-    return bounded(And((*read, *unread)), file_count)
+    return limited(And((*read, *unread)), file_count)
 
 
 def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], budget: Budget) -> Expr:

@@ -12,13 +12,20 @@ from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
-from dbt.adapters.zlayout.index.freshness import LOST_FILE_ADVICE, NO_INDEX_ROW, ORPHAN, stale_entries
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
-from dbt.adapters.zlayout.index.verification import different_counts, lost_files, wrong_cells
+from dbt.adapters.zlayout.index.verification import (
+    LOST_FILE_ADVICE,
+    NO_INDEX_ROW,
+    ORPHAN,
+    different_counts,
+    lost_files,
+    stale_entries,
+    wrong_cells,
+)
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.config.settings import CompactionStrategy
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.plans.compaction_plan import (
     CompactionOperation,
-    Worth,
+    MergeThresholds,
     choose,
     groups_of,
     is_due,
@@ -173,14 +173,14 @@ class Compaction:
         timeline, table_type = opened.timeline, table_type_of(opened)
         waiting = list_scheduled(opened.store, Action.COMPACTION)
         slices = self._eligible(opened)
-        worth = Worth(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
+        thresholds = MergeThresholds(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
         operations = choose(
             slices,
             self.strategy or table_type.compaction_strategy,
             taken=groups_of(each.content for each in waiting),
             max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
             logs_only=self.logs_only,
-            worth=worth if self.only_worthwhile else None,
+            thresholds=thresholds if self.only_worthwhile else None,
         )
         if not operations:
             return None

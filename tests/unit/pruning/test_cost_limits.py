@@ -1,4 +1,4 @@
-"""What a predicate may cost, and what becomes of the conditions beyond that."""
+"""The most that a predicate may cost; conditions beyond it become unknown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.predicate import (
     normal_form,
 )
 from dbt.adapters.zlayout.predicate.functions import Negate
-from dbt.adapters.zlayout.pruning.bounding import LIMITS, Cost, Limits, bounded, cost_of
+from dbt.adapters.zlayout.pruning.cost_limits import LIMITS, Cost, Limits, cost_of, limited
 
 LONG = pa.int64()
 X, Y = Column(("x",), LONG), Column(("y",), LONG)
@@ -85,60 +85,60 @@ def test_what_is_used_twice_counts_twice_without_being_written_out() -> None:
 
 def test_what_fits_is_the_normal_form() -> None:
     expr = Not(And((less(1), Not(Or((less(2), less(3, Y)))))))
-    assert bounded(expr, 1) == normal_form(expr)
+    assert limited(expr, 1) == normal_form(expr)
 
 
 def test_a_conjunct_that_is_too_large_is_unknown_and_those_beside_it_are_not() -> None:
     expr = And((less(1), doubling(40), less(2, Y)))
-    first, large, last = conjuncts(bounded(expr, 1))
+    first, large, last = conjuncts(limited(expr, 1))
     assert (first, last) == (less(1), less(2, Y))
     assert large == Unknown("x < 0 …", f"it has more than {LIMITS.parts:,} parts")
 
 
 def test_the_budget_is_one_for_all_conjuncts_and_a_small_one_still_fits_after_a_large_one() -> None:
     large, small = either(range(59)), less(1)
-    found = bounded(And((large, large, small)), 1, ROOMY)
+    found = limited(And((large, large, small)), 1, ROOMY)
     assert conjuncts(found) == (large, Unknown("x < 0 …", conjuncts(found)[1].reason), small)  # type: ignore[attr-defined]
-    assert bounded(And((large, small)), 1, ROOMY) == And((large, small))
+    assert limited(And((large, small)), 1, ROOMY) == And((large, small))
 
 
 def test_a_predicate_of_exactly_the_limit_fits_and_one_more_part_does_not() -> None:
-    assert reasons(bounded(either(range(99)), 10, ROOMY)) == []
-    assert reasons(bounded(either(range(100)), 10, ROOMY)) == ["it has more than 100 parts"]
+    assert reasons(limited(either(range(99)), 10, ROOMY)) == []
+    assert reasons(limited(either(range(100)), 10, ROOMY)) == ["it has more than 100 parts"]
 
 
 def test_the_more_files_the_fewer_parts() -> None:
     expr = either(range(9))
-    assert reasons(bounded(expr, 100, ROOMY)) == []
-    (why_not,) = reasons(bounded(expr, 101, ROOMY))
+    assert reasons(limited(expr, 100, ROOMY)) == []
+    (why_not,) = reasons(limited(expr, 101, ROOMY))
     assert why_not == "with the conditions before it, it is too large to be evaluated on 101 files"
-    assert reasons(bounded(expr, 0, ROOMY)) == []
+    assert reasons(limited(expr, 0, ROOMY)) == []
 
 
 def test_deep_conditions_are_unknown() -> None:
     deep: Expr = less(1)
     for number in range(ROOMY.depth - 1):
         deep = And((deep, less(number))) if number % 2 else Or((deep, less(number)))
-    assert reasons(bounded(deep, 1, ROOMY)) == []
+    assert reasons(limited(deep, 1, ROOMY)) == []
     deeper = (Or if isinstance(deep, And) else And)((deep, less(0)))
     beyond = IsTrue(deeper)
-    assert reasons(bounded(beyond, 1, ROOMY)) == ["it is nested more than 10 levels deep"]
+    assert reasons(limited(beyond, 1, ROOMY)) == ["it is nested more than 10 levels deep"]
 
 
 def test_long_chains_of_functions_are_unknown() -> None:
-    assert reasons(bounded(less(1, called(3)), 1, ROOMY)) == []
-    assert reasons(bounded(less(1, called(4)), 1, ROOMY)) == ["it has more than 3 functions around a column"]
-    (unknown,) = conjuncts(bounded(less(1, called(5_000)), 1))
+    assert reasons(limited(less(1, called(3)), 1, ROOMY)) == []
+    assert reasons(limited(less(1, called(4)), 1, ROOMY)) == ["it has more than 3 functions around a column"]
+    (unknown,) = conjuncts(limited(less(1, called(5_000)), 1))
     assert unknown == Unknown("a condition", "it has more than 100 functions around a column")
 
 
 def test_thousands_of_equalities_become_one_list_on_any_number_of_files() -> None:
-    found = bounded(either(range(5_000), Op.EQ), 100_000)
+    found = limited(either(range(5_000), Op.EQ), 100_000)
     assert found == In(X, pa.array(range(5_000), LONG))
 
 
 def test_so_many_conjuncts_that_even_looking_at_them_takes_long_are_cut_off() -> None:
-    found = conjuncts(bounded(And(tuple(either([n, n + 1]) for n in range(200))), 1, ROOMY))
+    found = conjuncts(limited(And(tuple(either([n, n + 1]) for n in range(200))), 1, ROOMY))
     assert len(found) <= ROOMY.parts + 2
     assert reasons(And(found))[-1] == "there are more than 100 conditions"
 
@@ -149,4 +149,4 @@ def test_the_limits_keep_evaluation_within_pythons_stack(depth: int) -> None:
     for number in range(depth):
         expr = if_else(less(number), less(number + 1), expr)
     assert cost_of(expr).depth == 2 * depth + 2 if depth > 1 else 4
-    assert reasons(bounded(expr, 10)) == []
+    assert reasons(limited(expr, 10)) == []

@@ -1,4 +1,4 @@
-"""Cost limits of predicates: a condition above them keeps all files, so that planning is always fast.
+"""Cost limits of predicates: a condition above them keeps all files, so that planning stays fast.
 
 A predicate is a graph: parts that CASE and IF use twice are one object in memory, but appear twice in the normal form.
 Costs are those of the predicate expanded to a tree, computed without expanding it.
@@ -62,7 +62,7 @@ class Limits:
 LIMITS = Limits()
 
 
-def bounded(expr: Expr, file_count: int, limits: Limits = LIMITS) -> Expr:
+def limited(expr: Expr, file_count: int, limits: Limits = LIMITS) -> Expr:
     """Returns the normal form of a predicate with ``Unknown`` in place of each conjunct that would cost too much.
 
     Args:
