@@ -206,7 +206,7 @@ def test_a_batch_that_runs_again_replaces_itself(dbt, spark):
 def test_a_strategy_that_knows_no_keys_is_refused_with_a_way_out(dbt):
     outcome = dbt("run", "--select", "wrong_records", wrong=True)
     assert not outcome.success
-    assert "take one of merge, delete+insert" in outcome.message("wrong_records")
+    assert "use one of merge, delete+insert" in outcome.message("wrong_records")
 
 
 @pytest.mark.exhaustive

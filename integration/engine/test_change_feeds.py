@@ -194,7 +194,7 @@ def test_what_is_wrong_with_a_feed_is_said_with_the_next_step(spark):
     }.items():
         with pytest.raises(ConfigError, match=told):
             table.upsert(rows, deleted_when=condition)
-    with pytest.raises(ConfigError, match="skip_matched_step leaves rows that match alone"):
+    with pytest.raises(ConfigError, match="skip_matched_step leaves matching rows unchanged"):
         table.merge(rows, "k", deleted_when=DELETED, skip_matched_step=True)
     plain = ZTable.write(spark, "z.feed_wrong_plain", rows)
     for change in (plain.append, lambda df, **how: plain.delete_insert(df, "k", **how)):

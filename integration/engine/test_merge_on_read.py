@@ -162,7 +162,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
         table.merge(more, ["a"])
     with pytest.raises(ConfigError, match="one row a key"):
         table.merge(more, ["k"], predicates=["DBT_INTERNAL_DEST.a > 1"])
-    with pytest.raises(ConfigError, match="needs one"):
+    with pytest.raises(ConfigError, match="needs the columns that identify a row"):
         made(spark, "keyless", ROWS.format(0, 1), unique_key=None)
     with pytest.raises(ConfigError, match="_zl_op"):
         made(spark, "taken", "select 1 k, 'x' _zl_op")
