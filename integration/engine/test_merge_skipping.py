@@ -150,9 +150,9 @@ def test_changes_of_ten_rows_run_five_jobs_and_few_calls(spark, monkeypatch):
     records = ZTable.write(spark, "z.small_records", spark.table("z.small"), zorder=["k"], **settings)
     ten = spark.sql("select id + 995 k, 1 v from range(10)")
     for change, most_calls in (
-        (lambda: table.merge(ten, ["k"]), 260),
-        (lambda: table.delete_insert(ten, ["k"]), 260),
-        (lambda: records.upsert(ten), 380),
+        (lambda: table.merge(ten, ["k"]), 200),
+        (lambda: table.delete_insert(ten, ["k"]), 200),
+        (lambda: records.upsert(ten), 200),
     ):
         with Scans(spark) as scans:
             assert change().rows_inserted >= 5

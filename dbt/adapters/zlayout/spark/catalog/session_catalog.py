@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,7 +20,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores
-from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, descriptor, members
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +72,8 @@ class Entry:
     Attributes:
         native: Spark's ``CatalogTable`` (Py4J object).
         kind: MANAGED, EXTERNAL or VIEW.
+        properties: Every property.
+        view_text: The query of a view; None for a table.
     """
 
     name: TableName
@@ -81,23 +84,17 @@ class Entry:
     schema_json: str
     partition_by: tuple[str, ...]
     properties: Mapping[str, str]
+    comment: str | None
+    view_text: str | None
 
     @property
     def table_id(self) -> str | None:
         """The id of the z-table that the entry shows; None for other tables."""
         return self.properties.get(TABLE_ID_PROPERTY)
 
-    def all_properties(self) -> dict[str, str]:
-        """Returns every property of the entry."""
-        return _as_dict(self.native.properties())
 
-    def comment(self) -> str | None:
-        """Returns the comment of the entry."""
-        comment = self.native.comment()
-        return str(comment.get()) if comment.isDefined() else None
-
-
-# Separates keys, and values, of properties. It occurs in none of them.
+# Separate the facts of an entry, and the members of one fact. They occur in none of them.
+_BETWEEN_FACTS = "\0zlayout.fact\0"
 _BETWEEN = "\0zlayout\0"
 
 
@@ -140,25 +137,22 @@ class Catalog:
             if any(mark in str(error) for mark in _NOT_FOUND):
                 return None
             raise
-        location = native.storage().locationUri()
-        provider = native.provider()
-        table_id = native.properties().get(TABLE_ID_PROPERTY)
-        columns = native.partitionColumnNames()
+        # Asking for each fact would take a call for each, and an entry is looked up several times in every write.
+        facts = str(self.jvm.once(_entry_facts).apply(native)).split(_BETWEEN_FACTS)
+        kind, provider, location, schema_json, columns, keys, values, comment, view_text = facts
+        provider_name, uri = _option(provider), _option(location)
         return Entry(
             name=name,
             native=native,
-            kind=str(native.tableType().name()),
-            provider=str(provider.get()).lower() if provider.isDefined() else None,
-            location=canonical(str(location.get().toString())) if location.isDefined() else None,
-            schema_json=str(native.schema().json()),
-            partition_by=tuple(map(str, members(columns))),
-            properties={TABLE_ID_PROPERTY: str(table_id.get())} if table_id.isDefined() else {},
+            kind=kind,
+            provider=provider_name.lower() if provider_name is not None else None,
+            location=canonical(uri) if uri is not None else None,
+            schema_json=schema_json,
+            partition_by=tuple(columns.split(_BETWEEN)) if columns else (),
+            properties=dict(zip(keys.split(_BETWEEN), values.split(_BETWEEN), strict=True)) if keys else {},
+            comment=_option(comment),
+            view_text=_option(view_text),
         )
-
-    def view_text(self, entry: Entry) -> str | None:
-        """Returns the query of a view."""
-        text = entry.native.viewText()
-        return str(text.get()) if text.isDefined() else None
 
     def put(self, definition: Definition, old: Entry | None) -> Entry:
         """Creates the entry, or replaces ``old`` with it if they differ. Never touches files."""
@@ -179,7 +173,7 @@ class Catalog:
 
     def set_property(self, entry: Entry, key: str, value: str) -> None:
         """Adds a property to an entry and changes nothing else."""
-        properties = self.jvm.scala_map({**_as_dict(entry.native.properties()), key: value})
+        properties = self.jvm.scala_map({**entry.properties, key: value})
         self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 12, properties))
 
     def remove(self, name: TableName) -> None:
@@ -218,9 +212,13 @@ class Catalog:
         self._native.alterTableStats(self._identifier(entry.name), statistics)
         return replace(entry, native=self.jvm.copied(_CATALOG_TABLE, entry.native, 13, statistics))
 
+    @cached_property
+    def _cached_rows(self) -> Any:
+        return self._session.sharedState().cacheManager()
+
     def refresh(self, name: TableName) -> None:
         """Drops everything that the session has cached of the table, including its rows."""
-        if self._session.sharedState().cacheManager().isEmpty():
+        if self._cached_rows.isEmpty():
             self.forget_relation(name)
         else:
             self.spark.catalog.refreshTable(name.sql)
@@ -243,7 +241,7 @@ class Catalog:
 
     def data_type(self, type_json: str) -> Any:
         """Returns the Spark ``DataType`` for a JSON text; a ``StructType`` for a schema."""
-        return self.jvm.root.org.apache.spark.sql.types.DataType.fromJson(type_json)
+        return self.jvm.once(_data_types)(type_json)
 
     def _catalog_table(self, definition: Definition) -> Any:
         uri = self.jvm.root.java.net.URI.create(definition.location)
@@ -260,13 +258,35 @@ class Catalog:
         )
 
     def _identifier(self, name: TableName) -> Any:
-        return self.jvm.catalyst.TableIdentifier(name.identifier, self.jvm.some(name.schema))
+        return self.jvm.once(_identifiers)(name)
 
     def _qualified_name(self, name: TableName) -> Any:
         # Names in Spark's cache are lower case unless the session is case sensitive.
-        sensitive = bool(self._session.sessionState().conf().caseSensitiveAnalysis())
-        parts = (name.schema, name.identifier) if sensitive else (name.schema.lower(), name.identifier.lower())
-        return self.jvm.catalyst.QualifiedTableName("spark_catalog", *parts)
+        sensitive = self.spark.conf.get("spark.sql.caseSensitive") == "true"
+        cached = name if sensitive else TableName(name.schema.lower(), name.identifier.lower())
+        return self.jvm.once(_qualified_names)(cached)
+
+
+def _identifiers(jvm: Jvm) -> Callable[[TableName], Any]:
+    """Returns the function from a name to Spark's ``TableIdentifier``."""
+    return lru_cache(maxsize=64)(lambda name: jvm.catalyst.TableIdentifier(name.identifier, jvm.some(name.schema)))
+
+
+def _qualified_names(jvm: Jvm) -> Callable[[TableName], Any]:
+    """Returns the function from a name to the key of Spark's relation cache."""
+    make = jvm.catalyst.QualifiedTableName
+    return lru_cache(maxsize=64)(lambda name: make("spark_catalog", name.schema, name.identifier))
+
+
+def _data_types(jvm: Jvm) -> Callable[[str], Any]:
+    """Returns the function from JSON to ``DataType``. One operation asks for the same schema several times."""
+    from_json = jvm.root.org.apache.spark.sql.types.DataType.fromJson
+
+    @lru_cache(maxsize=64)
+    def data_type(type_json: str) -> Any:
+        return from_json(type_json)
+
+    return data_type
 
 
 def session_zone(spark: SparkSession) -> str:
@@ -312,17 +332,58 @@ def _is_already(definition: Definition, entry: Entry) -> bool:
         (entry.kind, entry.provider, entry.location) == ("EXTERNAL", "parquet", canonical(definition.location))
         and json.loads(entry.schema_json) == json.loads(definition.schema_json)
         and entry.partition_by == tuple(definition.partition_by)
-        and (entry.comment() or None) == (definition.comment or None)
-        and definition.properties.items() <= entry.all_properties().items()
+        and (entry.comment or None) == (definition.comment or None)
+        and definition.properties.items() <= entry.properties.items()
     )
 
 
-def _as_dict(scala_map: Any) -> dict[str, str]:
-    # A call for each entry would take most of the time of a small write.
-    if scala_map.isEmpty():
-        return {}
-    keys, values = (str(each.mkString(_BETWEEN)).split(_BETWEEN) for each in (scala_map.keys(), scala_map.values()))
-    return dict(zip(keys, values, strict=True))
+def _entry_facts(jvm: Jvm) -> Any:
+    """Returns a ``java.util.function.Function`` from Spark's ``CatalogTable`` to the texts of its facts, joined."""
+    option, text, iterable = "Lscala/Option;", "Ljava/lang/String;", "Lscala/collection/Iterable;"
+    properties = "Lscala/collection/immutable/Map;"
+    option_text = jvm.as_object(jvm.virtual("java.lang.Object", "toString", f"(){text}"), f"({option}){text}")
+    members_text = jvm.fixed(jvm.virtual("scala.collection.Iterable", "mkString", f"({text}){text}"), 1, _BETWEEN)
+
+    def fact(name: str, kind: str, *following: Any) -> Any:
+        return jvm.then(jvm.virtual(_CATALOG_TABLE, name, f"(){kind}"), *following)
+
+    def joined(kind: str) -> Any:
+        return jvm.as_object(members_text, f"({kind}){text}")
+
+    def of_properties(name: str) -> Any:
+        part = jvm.virtual("scala.collection.Map", name, f"(){iterable}")
+        return jvm.as_object(jvm.then(part, members_text), f"({properties}){text}")
+
+    storage, table_type, schema = (
+        f"{_CATALOG}CatalogStorageFormat",
+        f"{_CATALOG}CatalogTableType",
+        "org.apache.spark.sql.types.StructType",
+    )
+    facts = [
+        fact("tableType", descriptor(table_type), jvm.virtual(table_type, "name", f"(){text}")),
+        fact("provider", option, option_text),
+        fact("storage", descriptor(storage), jvm.virtual(storage, "locationUri", f"(){option}"), option_text),
+        fact("schema", descriptor(schema), jvm.virtual(schema, "json", f"(){text}")),
+        fact("partitionColumnNames", jvm.seq_type, joined(jvm.seq_type)),
+        fact("properties", properties, of_properties("keys")),
+        fact("properties", properties, of_properties("values")),
+        fact("comment", option, option_text),
+        fact("viewText", option, option_text),
+    ]
+    as_list = jvm.static("java.util.Arrays", "asList", "([Ljava/lang/Object;)Ljava/util/List;").asFixedArity()
+    join = jvm.static("java.lang.String", "join", f"(Ljava/lang/CharSequence;Ljava/lang/Iterable;){text}")
+    joined_list = jvm.as_object(jvm.fixed(join, 0, _BETWEEN_FACTS), f"(Ljava/util/List;){text}")
+    together = jvm.collecting(jvm.then(as_list, joined_list), len(facts), f"({text * len(facts)}){text}")
+    return jvm.function(jvm.of_one_argument(together, facts, f"({descriptor(_CATALOG_TABLE)}){text}"))
+
+
+def _option(text: str) -> str | None:
+    """Returns the value of an ``Option`` from its text.
+
+    >>> _option("Some(parquet)"), _option("None")
+    ('parquet', None)
+    """
+    return text.removeprefix("Some(").removesuffix(")") if text.startswith("Some(") else None
 
 
 @dataclass(frozen=True)
@@ -356,7 +417,7 @@ class _StatisticsBuilder:
         for name, facts in columns.items():
             native.put(name, self._column(facts))
         columns_map = self._jvm.root.PythonUtils.toScalaMap(native)
-        return self._make.invokeWithArguments(self._jvm.array_list([size_bytes, self._count(row_count), columns_map]))
+        return self._make.invokeWithArguments(self._jvm.list_of([size_bytes, self._count(row_count), columns_map]))
 
     def _column(self, facts: ColumnFacts) -> Any:
         some, none = self._jvm.some, self._none
@@ -366,7 +427,7 @@ class _StatisticsBuilder:
         return self._column_type.apply(none, low, high, nulls, none, none, none, self._version)
 
     def _count(self, value: int) -> Any:
-        return self._some_big.invokeWithArguments(self._jvm.array_list([value]))
+        return self._some_big.invokeWithArguments(self._jvm.list_of([value]))
 
 
 @dataclass(frozen=True)
@@ -396,7 +457,7 @@ def documented(spark: SparkSession, schema: str, identifier: str) -> Documented:
         return Documented(None, {})
     fields = StructType.fromJson(json.loads(entry.schema_json)).fields
     return Documented(
-        comment=entry.comment() or None,
+        comment=entry.comment or None,
         columns={
             field.name: DocumentedColumn(
                 type_text=field.metadata.get(_DECLARED_TYPE) or field.dataType.simpleString(),

@@ -43,8 +43,8 @@ class Description:
     def of(cls, entry: Entry) -> Description:
         """Returns the current description in the catalog."""
         hidden = {TABLE_ID_PROPERTY, _CHANGED_PROPERTY}
-        properties = {key: value for key, value in entry.all_properties().items() if key not in hidden}
-        return cls(entry.comment(), properties)
+        properties = {key: value for key, value in entry.properties.items() if key not in hidden}
+        return cls(entry.comment, properties)
 
 
 def publish(

@@ -21,6 +21,8 @@ from py4j.java_gateway import JavaPackage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Parameters of ``List.of``.
+_MOST_LISTED_AT_ONCE = 10
 _OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
 
 
@@ -66,6 +68,9 @@ class Jvm:
         self._to_seq: Any = self.root.PythonUtils.toSeq
         self._some: Any = self.root.scala.Option.apply
         self._none: Any = self.root.scala.Option.empty()
+        self._list_of: Any = self.root.java.util.List.of
+        self._no_entries: Any = self.root.PythonUtils.toScalaMap(self.root.java.util.HashMap())
+        self._newline: Any = self.root.java.util.regex.Pattern.compile("\n")
         self._companions: dict[str, Any] = {}
         self._parameter_counts: dict[str, int] = {}
         self._made: dict[tuple[str, ...], Any] = {}
@@ -120,17 +125,19 @@ class Jvm:
             for number in range(1, len(types) + 1)
         ]
         copy = self.with_filters(self._lookup.unreflect(kind.getMethod("copy", types)), 1, kept)
-        signature = f"({_descriptor(type_name)}{_descriptor(types[position - 1].getName())}){_descriptor(type_name)}"
+        signature = f"({descriptor(type_name)}{descriptor(types[position - 1].getName())}){descriptor(type_name)}"
         positions = [int(number == position) for number in range(len(types) + 1)]
         both = "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"
         return self.function(self.reordered(copy, positions, signature), "java.util.function.BiFunction", both)
 
     def seq(self, items: Sequence[Any]) -> Any:
         """Returns a Scala immutable ``Seq`` of the items."""
-        return self.seq_of(self.array_list(items))
+        return self.seq_of(self.list_of(items))
 
-    def array_list(self, items: Sequence[Any]) -> Any:
-        """Returns a ``java.util.ArrayList`` of the items."""
+    def list_of(self, items: Sequence[Any]) -> Any:
+        """Returns a ``java.util.List`` of the items, not to be changed and without nulls."""
+        if len(items) <= _MOST_LISTED_AT_ONCE:
+            return self._list_of(*items)
         result = self.root.java.util.ArrayList(len(items))
         for item in items:
             result.add(item)
@@ -146,6 +153,8 @@ class Jvm:
 
     def scala_map(self, items: dict[str, str]) -> Any:
         """Returns a Scala immutable ``Map[String, String]``."""
+        if not items:
+            return self._no_entries
         result = self.root.java.util.HashMap()
         for key, value in items.items():
             result.put(key, value)
@@ -249,7 +258,7 @@ class Jvm:
     def lines(self, items: pa.Array) -> Any:
         """Returns a ``Stream<String>`` of at least one string, transferred in one call. No string has a line break."""
         whole = pc.binary_join(pa.ListArray.from_arrays([0, len(items)], items), "\n")[0].as_py()
-        return self.root.java.util.regex.Pattern.compile("\n").splitAsStream(whole)
+        return self._newline.splitAsStream(whole)
 
     def pick(self, items: Any, mask: npt.NDArray[np.bool_]) -> Any:
         """Returns, in order, the elements of a ``java.util.List`` where the mask is True."""
@@ -276,7 +285,12 @@ class Jvm:
         return self._made[key]
 
 
-def _descriptor(type_name: str) -> str:
+def descriptor(type_name: str) -> str:
+    """Returns how the JVM writes a class in signatures.
+
+    >>> descriptor("java.lang.String")
+    'Ljava/lang/String;'
+    """
     return f"L{type_name.replace('.', '/')};"
 
 

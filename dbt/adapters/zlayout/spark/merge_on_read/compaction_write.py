@@ -37,7 +37,7 @@ from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import LogBuild, log_build
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
-from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns
+from dbt.adapters.zlayout.spark.schema.log_columns import FILE, GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -253,7 +253,7 @@ class SliceWriter:
         paths = pa.array([path for each in slices for path in each], pa.string())
         chosen = np.asarray(pc.is_in(opened.files["path"].combine_chunks(), value_set=paths).to_numpy(False), bool)
         catalog = Catalog(self.spark)
-        return file_groups(catalog, opened, with_file(frame_of(catalog, opened, chosen)))
+        return file_groups(catalog, opened, with_file(frame_of(catalog, opened, chosen))).drop(FILE)
 
     def _merged_in_tasks(
         self,

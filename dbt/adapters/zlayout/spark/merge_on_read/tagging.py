@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
-from dbt.adapters.zlayout.spark.write.incoming_rows import first_of, precombined, says_deletes
+from dbt.adapters.zlayout.spark.write.incoming_rows import RANK, first_of, precombined, says_deletes
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import new_group
@@ -112,11 +112,11 @@ _SLOT, _LIVE, _BEST, _LIVE_THERE = "__zl_slot", "__zl_live", "__zl_best", "__zl_
 _PART = "__zl_part"
 # Counts for one partition: all records, rows inserted, updated and deleted, and new rows without a file group.
 _TALLY = (
-    "count(*)",
-    f"count_if(not {DELETED} and not coalesce({_LIVE}, false))",
-    f"count_if(not {DELETED} and {_LIVE})",
-    f"count_if({DELETED} and {_LIVE})",
-    f"count_if(not {DELETED} and {GROUP} is null)",
+    "struct(count(*), "
+    f"count_if(not {DELETED} and not coalesce({_LIVE}, false)), "
+    f"count_if(not {DELETED} and {_LIVE}), "
+    f"count_if({DELETED} and {_LIVE}), "
+    f"count_if(not {DELETED} and {GROUP} is null))"
 )
 
 
@@ -178,7 +178,7 @@ class Tagger:
         rows = self._computed_once(rows.selectExpr("*", f"{self._part} as {_PART}"), source)
         tally = {
             tuple(value or None for value in part): counted
-            for part, *counted in rows.groupBy(_PART).agg(*map(functions.expr, _TALLY)).collect()
+            for part, counted in rows.groupBy(_PART).agg(functions.expr(_TALLY)).collect()
         }
         total, inserted, updated, deleted = (sum(each[number] for each in tally.values()) for number in range(4))
         homeless = {part: counted[-1] for part, counted in tally.items() if counted[-1]}
@@ -271,12 +271,12 @@ class Tagger:
         ordering = self.table_type.ordering
         best = backquoted(ordering) if ordering is not None else "cast(null as int)"
         found = self._with_key_of(source, self.target.rows_with_file())
-        found = found.selectExpr(*self._within, f"{best} as {_BEST}", OP, INSTANT, SEQ, FILE)
-        newest = first_of(found, self._within, f"{INSTANT} desc nulls last, {SEQ} desc")
         live = f"{OP} is null or {OP} = '{UPSERT}' as {_LIVE}"
-        newest = newest.selectExpr(*self._within, _BEST, live, FILE)
-        located = file_groups(self.target.catalog, self.target.opened, newest)
-        return self._computed_once(located, source)
+        found = found.selectExpr(*self._within, f"{best} as {_BEST}", live, INSTANT, SEQ, FILE)
+        newest = first_of(found, self._within, f"{INSTANT} desc nulls last, {SEQ} desc")
+        located = file_groups(self.target.catalog, self.target.opened, newest).drop(FILE, INSTANT, SEQ, RANK)
+        located = self._computed_once(located, source)
+        return located.hint("merge") if source.few else located
 
     def _with_key_of(self, source: Source, rows: DataFrame) -> DataFrame:
         """Returns the table's rows whose key is among the source's."""
@@ -290,8 +290,8 @@ class Tagger:
         return self._in_one_task(rows.localCheckpoint(eager=False), source)
 
     def _in_one_task(self, rows: DataFrame, source: Source) -> DataFrame:
-        """Returns rows that one task reads if they are few, so that no join or count has to move them."""
-        return rows.coalesce(1).hint("merge") if source.few else rows
+        """Returns rows that one task reads if they are few, so that neither a merge join nor a count moves them."""
+        return rows.coalesce(1) if source.few else rows
 
     def _where_they_stay(self, rows: DataFrame, located: DataFrame, feed: bool) -> DataFrame:
         """Returns the rows, some of them moved to the partition that already holds their key.
@@ -320,7 +320,7 @@ class Tagger:
         a version of the key, even a delete, or null if there is none.
         """
         if self._stays_in_place:
-            return rows.join(located.select(*self._key_columns, _LIVE, _BEST, GROUP), list(self._keys), "left")
+            return rows.join(located, list(self._keys), "left")
         best = f"if(max({_LIVE}), max(if({_LIVE}, {_BEST}, null)), max({_BEST}))"
         known = located.groupBy(*self._key_columns).agg(
             functions.max(_LIVE).alias(_LIVE), functions.expr(best).alias(_BEST)

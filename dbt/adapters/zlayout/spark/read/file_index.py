@@ -369,7 +369,7 @@ def _statuses(directory: Any) -> pa.Table:
 def _file_statuses(jvm: Jvm, opened: TableSnapshot) -> Any:
     """Returns a ``java.util.List<FileStatusWithMetadata>`` of a table's files, in their order."""
     if not len(opened.files):
-        return jvm.array_list([])
+        return jvm.list_of([])
     size, modified = (_digits(opened.files.column(name).combine_chunks()) for name in ("size_bytes", "modified_ms"))
     lines = pc.binary_join_element_wise(size, modified, opened.uris(), "")
     return jvm.lines(lines).map(jvm.once(_line_to_status)).toList()
@@ -454,7 +454,7 @@ def _typed_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -
     """
     expressions, types = jvm.catalyst.expressions, jvm.root.org.apache.spark.sql.types.DataTypes
     if not keys or not keys[0]:
-        return jvm.array_list([jvm.catalyst.InternalRow.empty() for _ in keys])
+        return jvm.list_of([jvm.catalyst.InternalRow.empty() for _ in keys])
     zone = jvm.some(jvm.root.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone())
     legacy = expressions.EvalMode.LEGACY()
     line = expressions.BoundReference(0, types.StringType, False)

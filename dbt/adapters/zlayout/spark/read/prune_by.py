@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.session import prepare
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # These characters cannot form an escape, a quote or a Spark variable (`${…}`), whatever Spark's settings are.
 _PLAIN_TEXT = re.compile(r"[\w .,:;@/+=()-]*")
@@ -38,11 +38,11 @@ class Spelling:
     """How values of a type are fetched to Python and written in SQL.
 
     Attributes:
-        fetched: Maps a column to one whose values Python can hold without loss.
+        fetched: SQL expression of a column, ``{}``, whose values Python can hold without loss.
         literal: Maps such a value to an SQL constant.
     """
 
-    fetched: Callable[[Column], Column]
+    fetched: str
     literal: Callable[[Any], str]
 
     def condition(self, column_sql: str, values: Iterable[Any]) -> str:
@@ -99,7 +99,7 @@ def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_r
     if isinstance(frame.schema[0].dataType, t.StringType):
         value = value.cast("string").alias(_VALUE)  # without a collation, which would treat different strings as equal
     values = frame.toDF(_VALUE).select(value).where(fn.col(_VALUE).isNotNull())
-    listed = values.distinct().select(spelling.fetched(fn.col(_VALUE))).limit(most_values + 1)
+    listed = values.distinct().selectExpr(spelling.fetched.format(_VALUE)).limit(most_values + 1)
     found = [row[0] for row in listed.collect()]
     if len(found) <= most_values:
         return spelling.condition(column_sql, found)
@@ -139,7 +139,7 @@ def _ranges(values: DataFrame, spelling: Spelling, most: int) -> list[tuple[Any,
     pairs = values.select(value.alias("low"), value.alias("high"))
     some = pairs.mapInArrow(_Ranges(_RANGES_OF_A_TASK).__call__, ends)
     few = some.repartition(1).mapInArrow(_Ranges(most).__call__, ends)
-    rows = few.select(spelling.fetched(fn.col("low")), spelling.fetched(fn.col("high"))).collect()
+    rows = few.selectExpr(*map(spelling.fetched.format, ("low", "high"))).collect()
     return [(row[0], row[1]) for row in rows]
 
 
@@ -178,10 +178,6 @@ def spelling_of(kind: t.DataType, name: str) -> Spelling:
     )
 
 
-def _as_is(column: Column) -> Column:
-    return column
-
-
 def _text(value: str) -> str:
     if _PLAIN_TEXT.fullmatch(value):
         return f"'{value}'"
@@ -206,15 +202,15 @@ def _floating(value: float, function: str, suffix: str) -> str:
 
 
 _SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
-    ((t.BooleanType,), Spelling(_as_is, lambda value: str(value).lower())),
-    ((t.IntegralType,), Spelling(_as_is, str)),
-    ((t.DecimalType,), Spelling(_as_is, _decimal)),
-    ((t.FloatType,), Spelling(_as_is, lambda value: _floating(value, "float", "F"))),
-    ((t.DoubleType,), Spelling(_as_is, lambda value: _floating(value, "double", "D"))),
-    ((t.StringType, t.CharType, t.VarcharType), Spelling(_as_is, _text)),
-    ((t.BinaryType,), Spelling(_as_is, _binary)),
+    ((t.BooleanType,), Spelling("{}", lambda value: str(value).lower())),
+    ((t.IntegralType,), Spelling("{}", str)),
+    ((t.DecimalType,), Spelling("{}", _decimal)),
+    ((t.FloatType,), Spelling("{}", lambda value: _floating(value, "float", "F"))),
+    ((t.DoubleType,), Spelling("{}", lambda value: _floating(value, "double", "D"))),
+    ((t.StringType, t.CharType, t.VarcharType), Spelling("{}", _text)),
+    ((t.BinaryType,), Spelling("{}", _binary)),
     # Fetched as text or number: Python's dates end in the year 9999, and local time is ambiguous.
-    ((t.DateType,), Spelling(lambda column: column.cast("string"), lambda value: f"date'{value}'")),
-    ((t.TimestampNTZType,), Spelling(lambda column: column.cast("string"), lambda value: f"timestamp_ntz'{value}'")),
-    ((t.TimestampType,), Spelling(fn.unix_micros, lambda value: f"timestamp_micros({value})")),
+    ((t.DateType,), Spelling("cast({} as string)", lambda value: f"date'{value}'")),
+    ((t.TimestampNTZType,), Spelling("cast({} as string)", lambda value: f"timestamp_ntz'{value}'")),
+    ((t.TimestampType,), Spelling("unix_micros({})", lambda value: f"timestamp_micros({value})")),
 )

@@ -67,7 +67,7 @@ def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collectio
     """
     for each, key in ((files_name(name), TABLE_ID_PROPERTY), (read_optimized_name(name), BASE_ROWS_PROPERTY)):
         entry = catalog.find(each)
-        if entry is not None and entry.all_properties().get(key) not in {*table_ids} - {None}:
+        if entry is not None and entry.properties.get(key) not in {*table_ids} - {None}:
             why = f"a merge_on_read table needs the name {each}, which another {entry.kind.lower()} relation has"
             raise ConfigError([f"table_type: {why}; rename or drop it, or give this table another name"], str(name))
 
@@ -193,7 +193,7 @@ def queried(files: DataFrame, query: Callable[[str], str]) -> DataFrame:
 
 
 def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> DataFrame:
-    """Replaces the file URI of each row by the file group.
+    """Adds the file group of each row, as the column `GROUP`.
 
     Args:
         catalog: The session's catalog.
@@ -202,14 +202,14 @@ def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> Dat
     """
     paths, group_ids = (opened.files[name].to_pylist() for name in ("path", "group"))
     if all(group_in_name(path) == group for path, group in zip(paths, group_ids, strict=True)):
-        return rows.withColumn(GROUP, functions.regexp_extract(FILE, GROUP_IN_NAME, 1)).drop(FILE)
+        return rows.withColumn(GROUP, functions.regexp_extract(FILE, GROUP_IN_NAME, 1))
     # The names of adopted files do not contain their file group.
     pairs = list(zip(map(unescaped, opened.file_uris()), group_ids, strict=True))
     groups = functions.broadcast(catalog.spark.createDataFrame(pairs, f"{FILE} string, {GROUP} string"))
     # Same result as `unescaped`; `url_decode` alone would turn a plus sign into a blank.
     decoded = f"url_decode(replace({FILE}, '+', '%2B'))"
     spelled = rows.withColumn(FILE, functions.expr(f"regexp_replace({decoded}, '^file:/+', 'file:///')"))
-    return spelled.join(groups, FILE).drop(FILE)
+    return spelled.join(groups, FILE)
 
 
 def put_views(
@@ -228,7 +228,7 @@ def remove_views(catalog: Catalog, name: TableName) -> None:
     if is_merging_view(catalog.find(name)):
         catalog.remove(name)
     base_rows = catalog.find(read_optimized_name(name))
-    if base_rows is not None and base_rows.kind == "VIEW" and BASE_ROWS_PROPERTY in base_rows.all_properties():
+    if base_rows is not None and base_rows.kind == "VIEW" and BASE_ROWS_PROPERTY in base_rows.properties:
         catalog.remove(base_rows.name)
 
 
@@ -246,7 +246,7 @@ def _put_view(
         # The name was a table until now. Its files stay, and the view reads them.
         uninstall(catalog, name)
         catalog.remove(name)
-    elif entry is not None and _same(catalog, entry, query, fields, comment, properties):
+    elif entry is not None and _same(entry, query, fields, comment, properties):
         return
     columns = ", ".join(
         backquoted(each["name"]) + _comment((each.get("metadata") or {}).get("comment")) for each in fields
@@ -257,15 +257,13 @@ def _put_view(
     )
 
 
-def _same(
-    catalog: Catalog, entry: Entry, query: str, fields: list[Any], comment: str | None, properties: Mapping[str, str]
-) -> bool:
+def _same(entry: Entry, query: str, fields: list[Any], comment: str | None, properties: Mapping[str, str]) -> bool:
     current_fields = json.loads(entry.schema_json)["fields"]
-    current_properties = entry.all_properties()
+    current_properties = entry.properties
     return (
-        catalog.view_text(entry) == query
+        entry.view_text == query
         and [_shown(each) for each in current_fields] == [_shown(each) for each in fields]
-        and entry.comment() == comment
+        and entry.comment == comment
         and all(current_properties.get(key) == value for key, value in properties.items())
     )
 

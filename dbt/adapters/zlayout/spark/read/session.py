@@ -100,7 +100,7 @@ def _refresh(catalog: Catalog, text: str, depth: int) -> None:
     if entry is None:
         return
     if entry.kind == "VIEW":
-        view = catalog.view_text(entry)
+        view = entry.view_text
         if view and depth:
             _refresh_all(catalog, _names_in(catalog.spark, view), depth - 1)
         return

@@ -19,7 +19,9 @@ from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_RANK, _ARRIVAL = "_zl_rank", "__zl_arrival"
+# The number of a row among those with the same key, from 1.
+RANK = "_zl_rank"
+_ARRIVAL = "__zl_arrival"
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,12 @@ def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
         return frame
     arrived = frame.withColumn(_ARRIVAL, functions.monotonically_increasing_id())
     keys = [backquoted(each) for each in table_type.unique_key]
-    return first_of(arrived, keys, f"{backquoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL)
+    latest = first_of(arrived, keys, f"{backquoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc")
+    return latest.drop(_ARRIVAL, RANK)
 
 
 def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
-    """Returns the first row of each key.
+    """Returns the first row of each key, with `RANK` as a further column.
 
     Args:
         frame: The rows to choose from.
@@ -116,4 +119,4 @@ def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
         order: SQL, as after ORDER BY.
     """
     rank = functions.expr(f"row_number() over (partition by {', '.join(keys)} order by {order})")
-    return frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)
+    return frame.withColumn(RANK, rank).where(f"{RANK} = 1")

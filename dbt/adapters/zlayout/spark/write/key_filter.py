@@ -112,13 +112,13 @@ class Source:
         One query replaces several. For a key column without a spelling, the key only says whether it is null.
         """
         told = [
-            self._spellings[key].fetched(functions.col(backquoted(key)))
+            self._spellings[key].fetched.format(backquoted(key))
             if key in self._spellings
-            else functions.expr(f"if({backquoted(key)} is null, null, true)")
+            else f"if({backquoted(key)} is null, null, true)"
             for key in self.keys
         ]
         # One task, because the rows are computed already: a limit over several tasks runs a job for each few of them.
-        found = self.frame.select(*told).coalesce(1).limit(_MOST_VALUES + 1).collect()
+        found = self.frame.selectExpr(*told).coalesce(1).limit(_MOST_VALUES + 1).collect()
         return Counter(tuple(map(_hashable, row)) for row in found) if len(found) <= _MOST_VALUES else None
 
     @cached_property

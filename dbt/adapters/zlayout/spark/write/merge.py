@@ -110,8 +110,7 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
         return None
     matching = target.rows_with_file().where(source.exact_condition)
     counted = functions.expr(f"struct(count(*), min({FILE})) {_COUNTED}")
-    by_key = matching.groupBy(*map(backquoted, source.keys)).agg(counted)
-    found = [row[0] for row in by_key.select(_COUNTED).collect()]
+    found = [row[-1] for row in matching.groupBy(*map(backquoted, source.keys)).agg(counted).collect()]
     if any(rows > 1 for rows, _ in found):
         return None
     return Counter(target.file_number(file) for _, file in found)
