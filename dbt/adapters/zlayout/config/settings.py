@@ -40,6 +40,7 @@ ClusteringMode = Literal["off", "inline", "deferred"]
 TableType = Literal["copy_on_write", "merge_on_read"]
 CompactionMode = Literal["inline", "deferred", "off"]
 CompactionStrategy = Literal["log_size", "log_ratio", "commits", "age"]
+PublishFormat = Literal["delta"]
 StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "microbatch"]
 OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
 PartitionOverwriteName = Literal["dynamic", "static"]
@@ -124,6 +125,16 @@ def _parse_statistics(key: str, value: object, problems: list[str]) -> int | tup
     return parse_column_list(key, value, problems)
 
 
+def _parse_formats(key: str, value: object, problems: list[str]) -> tuple[PublishFormat, ...] | None:
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple):
+        problems.append(f"{key}: {value!r} is not a list of formats, such as ['delta']; [] publishes nothing")
+        return None
+    read = cast("Parser[PublishFormat]", one_of(*get_args(PublishFormat)))
+    words = [read(key, each, problems) for each in given if each != ""]
+    return tuple(dict.fromkeys(word for word in words if word is not None))
+
+
 def _parse_codec(key: str, value: object, problems: list[str]) -> Any:
     word = one_of(*get_args(CompressionName), "uncompressed")(key, value, problems)
     return "none" if word == "uncompressed" else word
@@ -170,6 +181,10 @@ WRITER = Setting[WriterName](
 COMPRESSION = Setting[CompressionName](
     "compression", Scope.TABLE, _parse_codec, "zstd",
     "`zstd`, `snappy`, `gzip`, `lz4`, `none`.")
+PUBLISH = Setting[tuple[PublishFormat, ...] | None](
+    "publish", Scope.TABLE, _parse_formats, None,
+    "Formats in which every version is also published for other engines: `['delta']`. `[]` publishes nothing. See "
+    "[Other engines](readers.md).", absent="as the table has it; nothing at first")
 PARTITION_OVERWRITE = Setting[PartitionOverwriteName](
     "partition_overwrite", Scope.MODEL, _words(PartitionOverwriteName), "dynamic",
     "What `insert_overwrite` replaces: `dynamic` the partitions that the new rows belong to, `static` the whole "
@@ -332,7 +347,7 @@ _PROFILE = (
 
 SETTINGS: tuple[Setting[Any], ...] = (
     ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, RETAIN_VERSIONS, RETAIN_HOURS,
-    LOCATION_ROOT, WRITER, COMPRESSION, PARTITION_OVERWRITE, MATCHED_CONDITION, NOT_MATCHED_CONDITION,
+    LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PARTITION_OVERWRITE, MATCHED_CONDITION, NOT_MATCHED_CONDITION,
     SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS, CLUSTERING, CLUSTER_EVERY,
     CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE, MAX_GROUP_SIZE, MIN_INPUT_FILES,
     MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY, TABLE_TYPE, ORDERING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt.adapters.zlayout.config import settings
@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.config.clustering import (
 )
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
-from dbt.adapters.zlayout.config.settings import CompressionName, WriterName
+from dbt.adapters.zlayout.config.settings import CompressionName, PublishFormat, WriterName
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig, parse_table_type
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -85,6 +85,17 @@ class WritingConfig:
 
 
 @dataclass(frozen=True)
+class PublishingConfig:
+    """In which formats other engines can read the table.
+
+    Attributes:
+        formats: The formats; None keeps what the table has.
+    """
+
+    formats: tuple[PublishFormat, ...] | None = settings.PUBLISH.default_value
+
+
+@dataclass(frozen=True)
 class TableConfig:
     """The settings of a table, one part per concern; a part without settings has its defaults."""
 
@@ -96,6 +107,11 @@ class TableConfig:
     writing: WritingConfig = field(default_factory=WritingConfig)
     reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
     table_type: TableTypeConfig = field(default_factory=TableTypeConfig)
+    publishing: PublishingConfig = field(default_factory=PublishingConfig)
+
+    def published_as(self, before: TableConfig) -> TableConfig:
+        """Returns these settings, with the formats of earlier settings if these name none."""
+        return self if self.publishing.formats is not None else replace(self, publishing=before.publishing)
 
 
 def parse_table_config(
@@ -155,6 +171,7 @@ def read_table_config(
         ),
         reclustering=parse_reclustering(raw, problems),
         table_type=parse_table_type(raw, problems),
+        publishing=PublishingConfig(settings.PUBLISH.read(raw, problems)),
     )
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)
     return config
@@ -173,8 +190,10 @@ def stored_settings(config: TableConfig) -> dict[str, Any]:
     """Returns the settings as a version stores them, for `read_stored`. Fields have the names of the dataclasses."""
     columns, table_type = config.statistics.columns, config.table_type
     merging = {"table_type": {**vars(table_type), "unique_key": list(table_type.unique_key)}}
+    formats = config.publishing.formats
     return {
         **(merging if table_type.merges_on_read else {}),
+        **({} if formats is None else {"publish": list(formats)}),
         "zorder": [list(path) for path in config.clustering.columns],
         "curve": config.clustering.curve,
         "sizing": dict(vars(config.file_sizing)),
@@ -208,6 +227,7 @@ def read_stored(layout: Mapping[str, Any], partition_by: tuple[str, ...]) -> Tab
         retention=RetentionConfig(**layout.get("retention", {})),
         writing=WritingConfig(**writing),
         table_type=TableTypeConfig(**table_type),
+        publishing=PublishingConfig(tuple(layout["publish"]) if "publish" in layout else None),
     )
 
 

@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.cluster.clustering import Clustering
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.commit.after_commit import oldest_shown
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
@@ -139,4 +140,5 @@ def clean_table(
         int(time.time() * 1000) if dry_run else store_time_ms(timeline.store),
         dry_run=dry_run,
         orphans=True,
+        needed_from=oldest_shown(opened),
     )

@@ -21,6 +21,7 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.commit.publish import Description
+from dbt.adapters.zlayout.spark.commit.published_formats import publish_in
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, Past, opened_at, roll_back, rows_at
@@ -150,6 +151,7 @@ class ZTable:
         location_root: str | None = None,
         writer: str = "arrow",
         compression: str = "zstd",
+        publish: Sequence[str] | str | None = None,
         table_type: str = "copy_on_write",
         unique_key: Sequence[str] | str | None = None,
         ordering: str | None = None,
@@ -180,6 +182,7 @@ class ZTable:
             location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
             writer: 'arrow', or 'spark' if Python workers cannot reach the storage.
             compression: The Parquet codec.
+            publish: Formats for other engines: ``['delta']``, or ``[]`` for none. None keeps those of the table.
             table_type: 'copy_on_write', or 'merge_on_read', which writes changed rows as logs beside the files.
             unique_key: The record key of a merge_on_read table: the columns that identify a row.
             ordering: The column that decides between rows with the same key: the greatest value is kept.
@@ -217,6 +220,7 @@ class ZTable:
             "location_root": location_root,
             "writer": writer,
             "compression": compression,
+            "publish": publish,
             "table_type": table_type,
             "unique_key": unique_key,
             "ordering": ordering,
@@ -463,6 +467,25 @@ class ZTable:
             UnsupportedError: The table is only indexed.
         """
         return clean_table(self._table_name, self._opened, dry_run, retain_versions, retain_hours)
+
+    def publish(self, formats: Sequence[str] | str | None = None) -> Mapping[str, int | None]:
+        """Publishes the table for other engines, and keeps doing so after every commit.
+
+        Args:
+            formats: ``['delta']``; ``[]`` deletes what was published. None leaves the formats as they are, and only
+                publishes versions that are missing.
+
+        Returns:
+            The version that readers of each format see.
+
+        Raises:
+            ConfigError: There is no such format, or it has no type for a column. Nothing has changed.
+            ConflictError: Another writer committed first. Run it again.
+            CommittedError: Readers of a format do not see the newest version. The message says why.
+            UnsupportedError: The table is only indexed.
+        """
+        self._opened, seen = publish_in(Catalog(self._spark), self._table_name, formats)
+        return seen
 
     def append(self, df: DataFrame, **options: Any) -> CommitSummary:
         """Adds rows, laid out along the table's curve.

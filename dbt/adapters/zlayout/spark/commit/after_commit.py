@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt.adapters.zlayout.errors import CommittedError, CorruptError
+from dbt.adapters.zlayout.publish.formats import versions_shown, what_lags
 from dbt.adapters.zlayout.publish.spark_manifest import published_version, shows
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import log_path
-from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _LOG = logging.getLogger(__name__)
 _NEXT_STEP = (
@@ -81,20 +80,31 @@ class AfterCommit:
         self.unfinished = (*self.unfinished, problem)
         self._tell(f"version {self.version} is committed; {problem}; the next writer tries again")
 
-    def clean(self, timeline: Timeline, snapshot: Snapshot) -> None:
+    def clean(self, opened: TableSnapshot) -> None:
         """Deletes the files that no retained version needs. Never raises.
 
         Args:
-            timeline: The table's timeline.
-            snapshot: The table's newest version.
+            opened: The table at its newest version.
         """
         with self.useful("old versions are not cleaned"):
-            retention = config_of(snapshot).retention
+            retention = config_of(opened.snapshot).retention
             # The version was written just now, so its time in the store is the current time of the store's clock.
-            now_ms = timeline.store.stat(log_path(snapshot.version)).modified_ms
-            done = clean(timeline, retention.versions, retention.hours, now_ms)
+            now_ms = opened.store.stat(log_path(opened.version)).modified_ms
+            needed_from = oldest_shown(opened)
+            done = clean(opened.timeline, retention.versions, retention.hours, now_ms, needed_from=needed_from)
             if done.failed:
                 self.leave(f"{counted(len(done.failed), 'file')} of old versions cannot be deleted: {done.failed[0]}")
+
+
+def oldest_shown(opened: TableSnapshot) -> int | None:
+    """Returns the oldest version that readers of a published format see; None if the table is not published.
+
+    Raises:
+        StoreError, CorruptError, UnsupportedError: It is unknown what they see.
+    """
+    formats = config_of(opened.snapshot).publishing.formats or ()
+    found = versions_shown(opened.store, opened.table_id, formats)
+    return min((version for version in found.values() if version is not None), default=None)
 
 
 def unfinished_work(opened: TableSnapshot) -> list[str]:
@@ -107,6 +117,8 @@ def unfinished_work(opened: TableSnapshot) -> list[str]:
             found.append(f"sessions that do not skip files see {seen} and not version {newest.version}")
         elif not shows(store, newest):
             found.append(f"the manifest of version {newest.version} lists other files than its log entry")
+        formats = config_of(newest).publishing.formats or ()
+        found += what_lags(store, opened.table_id, formats, newest.version)
     try:
         cleaned = newest_state(list(read_records(store).values()))
     except CorruptError as error:

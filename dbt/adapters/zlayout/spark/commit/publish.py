@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
+from dbt.adapters.zlayout.publish.formats import publish_formats
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TABLE_ID_PROPERTY,
@@ -20,9 +21,11 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TableName,
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.read.record_tables import physical_name, put_views, remove_views, table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -75,8 +78,17 @@ def publish(
     with after.needed("readers may not see it yet"):
         catch_up(opened.store, opened.timeline)
         _put_entry(catalog, name, entry, opened, description, column_stats, after)
+    publish_to_other_engines(opened, after)
     with after.useful("manifests of old versions are still there"):
         retire(opened.store, keep=_MANIFESTS_KEPT)
+
+
+def publish_to_other_engines(opened: TableSnapshot, after: AfterCommit) -> None:
+    """Publishes the newest version in the formats that the table's settings name. A failure is reported."""
+    config = config_of(opened.snapshot)
+    formats, hours = config.publishing.formats or (), config.retention.hours
+    for name, error in publish_formats(opened.store, opened.timeline, opened.table_id, formats, hours):
+        after.leave(f"readers of {name} do not see it yet: {short_message(error)}")
 
 
 def publish_committed(catalog: Catalog, name: TableName, opened: TableSnapshot, after: AfterCommit) -> None:
@@ -155,7 +167,7 @@ def publish_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> 
         entry, opened = open_managed(spark, name)
         description = Description.of(entry)
     publish(Catalog(spark), name, entry, opened, description, None, after)
-    after.clean(opened.timeline, opened.snapshot)
+    after.clean(opened)
     return opened
 
 

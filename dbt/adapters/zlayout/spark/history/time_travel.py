@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +134,7 @@ def roll_back(
             adds=target.files,
             schema_json=target.schema_json,
             partition_by=target.partition_by,
-            layout=target.layout,
+            layout=_published_as_now(target, transaction.base),
             curve=target.curve if target.curve is not None and store.exists(target.curve) else None,
             properties=target.properties,
             summary={**figures, "to_version": version},
@@ -155,6 +156,12 @@ def roll_back(
         **figures,
     )
     return opened, done
+
+
+def _published_as_now(target: Snapshot, now: Snapshot | None) -> Mapping[str, Any]:
+    """Returns the layout of a version, but with the current formats: other engines' readers must not lose the table."""
+    formats = {"publish": now.layout["publish"]} if now is not None and "publish" in now.layout else {}
+    return {**{key: value for key, value in target.layout.items() if key != "publish"}, **formats}
 
 
 def _version(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> int:

@@ -13,9 +13,10 @@ from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.errors import CorruptError, StoreError
+from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, tracked_columns
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.publish.formats import problems_of
 from dbt.adapters.zlayout.spark.schema.log_columns import with_log_columns
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema, defaulted_columns, joined, type_at
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
@@ -48,6 +49,8 @@ class TableLayout:
             UnsupportedError: A column has a type that Parquet files cannot hold.
         """
         config = check_against_schema(config, checked_schema(schema_json), subject=subject)
+        if problems := problems_of(config.publishing.formats or (), schema_json, config.partitioning.columns):
+            raise ConfigError(problems, subject)
         return cls(config, *split_partition_columns(schema_json, config.partitioning.columns))
 
     @property

@@ -224,7 +224,9 @@ class RowChange(ABC, Generic[Planned]):
         )
 
     def _layout(self, opened: TableSnapshot, schema: SchemaPlan) -> TableLayout:
-        return TableLayout.of(self.wanted.settings or config_of(opened.snapshot), schema.schema_json, self.subject)
+        before = config_of(opened.snapshot)
+        settings = (self.wanted.settings or before).published_as(before)
+        return TableLayout.of(settings, schema.schema_json, self.subject)
 
     def _change(self, opened: TableSnapshot, transaction: Transaction) -> CommitSummary:
         base, store = opened.snapshot, opened.store
@@ -262,7 +264,8 @@ class RowChange(ABC, Generic[Planned]):
         }
         settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
         version, instant = base.version, base.instant
-        if len(files) or removes or schema.changes or self.wanted.batch is not None:
+        published_otherwise = settings.get("publish") != base.layout.get("publish")
+        if len(files) or removes or schema.changes or self.wanted.batch is not None or published_otherwise:
             with Timed(self.phases, "commit"):
                 curve = None if outcome.along else written.model
                 new_columns = tuple(each for each in layout.tracked if each.path[0] in schema.added)
@@ -308,7 +311,7 @@ class RowChange(ABC, Generic[Planned]):
             opened = opened.at_snapshot(timeline.snapshot(after.version))
             description = self.wanted.description or Description.of(entry)
             publish(self.catalog, self.wanted.name, entry, opened, description, None, after)
-            after.clean(timeline, opened.snapshot)
+            after.clean(opened)
         return opened
 
     @abstractmethod

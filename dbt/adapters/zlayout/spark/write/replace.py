@@ -132,6 +132,9 @@ class _Replacing:
         timeline = Timeline(store)
         recover(timeline)
         before = timeline.snapshot() if timeline.latest_version() is not None else None
+        if before is not None:
+            config = layout.config.published_as(config_of(before))
+            layout = self.layout = TableLayout.of(config, layout.schema_json, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
@@ -170,7 +173,7 @@ class _Replacing:
         if place.set_aside is None:
             with after.useful("the folder where the table lay before is still there"):
                 forget_old_place(entry, table_file.table_id)
-        after.clean(timeline, opened.snapshot)
+        after.clean(opened)
         self.phases["publish"] = round(time.perf_counter() - publishing, 3)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, CommitSummary(

@@ -40,3 +40,4 @@ class Operation(str, Enum):
     INDEXING = "indexing"
     RECOVERY = "recovery"
     CONVERSION = "conversion"
+    PUBLISHING = "publishing"

@@ -82,6 +82,21 @@ class _Findings:
         return replace(self, unneeded=unneeded, record=record)
 
 
+@dataclass(frozen=True)
+class _Needed:
+    """Which versions stay; each rule is enough to keep a version.
+
+    Attributes:
+        versions: Number of newest versions.
+        hours: Versions that were current within this many hours.
+        from_version: This version and all later ones; None for no such version.
+    """
+
+    versions: int
+    hours: float
+    from_version: int | None
+
+
 def store_time_ms(store: Store) -> int:
     """Return the time of the clock that dates the store's files, independent of any writer's clock."""
     path = f"{STAGING_FOLDER}/.{uuid.uuid4().hex}.tmp"
@@ -99,6 +114,7 @@ def clean(
     now_ms: int,
     dry_run: bool = False,
     orphans: bool = False,
+    needed_from: int | None = None,
 ) -> CleanResult:
     """Delete the files that only expired versions need.
 
@@ -113,6 +129,7 @@ def clean(
         dry_run: Only return what would be deleted.
         orphans: Also delete data and staged files of this format that no version lists and that are older than
             `retain_hours`. Files that other tools put into the folder are kept.
+        needed_from: Oldest version that readers of another format still see; None if they see the newest.
 
     Raises:
         ValueError: `retain_versions` or `retain_hours` is too small.
@@ -122,14 +139,15 @@ def clean(
     if timeline.latest_version() is None:
         return CleanResult(0, 0, None, ())
     store = timeline.store
-    found = _look(timeline, retain_versions, retain_hours, now_ms, orphans)
+    needed = _Needed(retain_versions, retain_hours, needed_from)
+    found = _look(timeline, needed, now_ms, orphans)
     for _ in range(_TRIES):
         if dry_run or not (found.unneeded or found.is_news):
             return found.result
         # Writes the record first, then looks again. A transaction that reads an older version announces this before it
         # reads the records. So one of the two sees the other, or the transaction's commit is in the log read here.
         path = create_record(store, found.record, found.records_before)
-        again = _look(timeline, retain_versions, retain_hours, now_ms, orphans) if found.unneeded else found
+        again = _look(timeline, needed, now_ms, orphans) if found.unneeded else found
         if again.retained_from >= found.retained_from:
             found = found.only(again)
             failed = _delete(store, found.result.paths)
@@ -160,7 +178,7 @@ def _delete(store: Store, paths: Sequence[str]) -> dict[str, str]:
     return failed
 
 
-def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms: int, with_orphans: bool) -> _Findings:
+def _look(timeline: Timeline, needed: _Needed, now_ms: int, with_orphans: bool) -> _Findings:
     store = timeline.store
     # The order matters: files, then running transactions, then the log. A transaction that commits meanwhile is in one
     # of the last two, so none of its files can look unneeded.
@@ -168,11 +186,13 @@ def _look(timeline: Timeline, retain_versions: int, retain_hours: float, now_ms:
     records = read_records(store)
     known = newest_state(list(records.values())) or CleanRecord(0, 0)
     pending = list_pending(store)
-    since_ms = now_ms - int(retain_hours * _HOUR_MS)
+    since_ms = now_ms - int(needed.hours * _HOUR_MS)
     lost = [file for file in own_orphans(timeline) if file.modified_ms < since_ms] if with_orphans else []
     oldest_base = _oldest_base(timeline, pending)
     newest = timeline.latest_version() or 0
-    oldest = min(_oldest_retained(timeline, newest, retain_versions, since_ms), oldest_base)
+    oldest = min(_oldest_retained(timeline, newest, needed.versions, since_ms), oldest_base)
+    if needed.from_version is not None:
+        oldest = min(oldest, needed.from_version)
     retained = timeline.entries(oldest, newest)
     data_files = _data_files(timeline, known.deleted_through, oldest, retained)
     unneeded = [*data_files, *lost, *_own_files(own_files, retained, pending), *_checkpoints(store, oldest)]

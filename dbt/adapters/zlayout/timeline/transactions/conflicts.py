@@ -47,6 +47,7 @@ _KINDS = {
     Operation.CLUSTERING: Kind.MAINTENANCE,
     Operation.COMPACTION: Kind.MAINTENANCE,
     Operation.INDEXING: Kind.METADATA,
+    Operation.PUBLISHING: Kind.METADATA,
     Operation.RECOVERY: Kind.METADATA,
 }
 

@@ -1,0 +1,389 @@
+"""A Delta log beside the data: each version of the table is a version of a Delta table too, with its statistics.
+
+Readers of Delta open the folder by its path. They cannot write to it, see `WRITER_FEATURE`. Delta counts its own
+versions from 0. Each one names in its ``commitInfo`` the version and the instant of the table that it shows.
+Source: the Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, UnsupportedError
+from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol
+from dbt.adapters.zlayout.publish.delta_statistics import statistics_texts
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.store.uri import escaped
+from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant, parse_log_file_name
+from dbt.adapters.zlayout.timeline.log.entry import TableState
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+FOLDER = "_delta_log"
+_HINT = f"{FOLDER}/_last_checkpoint"
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_CHECKPOINT_EVERY = 10
+# A checkpoint holds all files, so large tables get fewer. Readers read at most this many commits after one.
+_MOST_COMMITS = 100
+_FILES_PER_COMMIT = 1_000
+_HOUR_MS = 3_600_000
+_TABLE_ID, _VERSION, _INSTANT, _SCHEMA = "zlayout.table_id", "zlayout.version", "zlayout.instant", "zlayout.schema"
+_OPERATIONS = {
+    Operation.MERGE.value: "MERGE",
+    Operation.DELETE.value: "DELETE",
+    Operation.CLUSTERING.value: "OPTIMIZE",
+    Operation.COMPACTION.value: "OPTIMIZE",
+    Operation.ROLLBACK.value: "RESTORE",
+    Operation.ADOPT.value: "CONVERT",
+}
+_SAME_ROWS = frozenset({Operation.CLUSTERING.value, Operation.COMPACTION.value, Operation.CONVERSION.value})
+_TEXT_MAP = pa.map_(pa.string(), pa.string())
+_ADD = pa.struct(
+    [
+        ("path", pa.string()),
+        ("partitionValues", _TEXT_MAP),
+        ("size", pa.int64()),
+        ("modificationTime", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("stats", pa.string()),
+    ]
+)
+_TEXTS = pa.list_(pa.string())
+_CHECKPOINT_SCHEMA = pa.schema(
+    [
+        ("txn", pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])),
+        ("add", _ADD),
+        (
+            "remove",
+            pa.struct([("path", pa.string()), ("deletionTimestamp", pa.int64()), ("dataChange", pa.bool_())]),
+        ),
+        (
+            "metaData",
+            pa.struct(
+                [
+                    ("id", pa.string()),
+                    ("format", pa.struct([("provider", pa.string()), ("options", _TEXT_MAP)])),
+                    ("schemaString", pa.string()),
+                    ("partitionColumns", _TEXTS),
+                    ("configuration", _TEXT_MAP),
+                    ("createdTime", pa.int64()),
+                ]
+            ),
+        ),
+        (
+            "protocol",
+            pa.struct(
+                [
+                    ("minReaderVersion", pa.int32()),
+                    ("minWriterVersion", pa.int32()),
+                    ("readerFeatures", _TEXTS),
+                    ("writerFeatures", _TEXTS),
+                ]
+            ),
+        ),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the newest version of the Delta table shows.
+
+    Attributes:
+        number: Delta's number of it.
+        version: The table's version.
+        instant: The instant of that version. The log may have lost the version and made another with its number.
+        schema: Digest of the columns and partition columns.
+    """
+
+    number: int
+    version: int
+    instant: str
+    schema: str
+
+
+def commit_path(number: int) -> str:
+    """Return the path of a Delta commit."""
+    return f"{FOLDER}/{number:020d}.json"
+
+
+def shown(store: Store, table_id: str) -> Shown | None:
+    """Return what Delta's readers see, None if there is no Delta log.
+
+    Raises:
+        UnsupportedError: Other software has written the Delta log, or another table of this package.
+        CorruptError: The newest commit cannot be read.
+    """
+    numbers = _numbers(store.list(FOLDER), _COMMIT)
+    return None if not numbers else _read_shown(store, max(numbers), table_id)
+
+
+def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
+    """Publish every version that the Delta log does not show yet, oldest first; the newest if there is no Delta log.
+
+    A commit is a function of the version, and its file is created only if it does not exist. So it does not matter how
+    many publishers work at the same time.
+
+    Args:
+        store: The table's folder.
+        timeline: Its versions.
+        table_id: The table's id.
+        retain_hours: Commits older than this are deleted once a newer checkpoint exists.
+
+    Raises:
+        UnsupportedError: Other software has written the Delta log.
+        CorruptError: The Delta log is damaged.
+        StoreError: The store failed.
+    """
+    newest, seen = timeline.snapshot(), shown(store, table_id)
+    written = None
+    while seen is None or (seen.version, seen.instant) != (newest.version, newest.instant):
+        following, content = _next(store, timeline, table_id, seen, newest)
+        try:
+            store.create(commit_path(following.number), content)
+            seen = written = following
+        except AlreadyExistsError:  # another publisher was faster
+            newest, seen = timeline.snapshot(), shown(store, table_id)
+    if written is not None:
+        _checkpoint_if_due(store, written.number, retain_hours)
+
+
+def withdraw(store: Store, table_id: str) -> None:
+    """Delete the Delta log, if it is this table's.
+
+    What is deleted first makes the log incomplete: a reader finds no Delta table, and never an old version.
+    """
+    try:
+        if shown(store, table_id) is None:
+            return
+    except UnsupportedError:
+        return
+    except CorruptError:
+        pass  # a withdrawal that was cut off, or damage: nothing of it is needed
+    paths = sorted(file.path for file in store.list(FOLDER))
+    for path in [_HINT, *paths]:
+        store.delete([path])
+    store.delete_tree(FOLDER)
+
+
+def _next(store: Store, timeline: Timeline, table_id: str, seen: Shown | None, newest: Snapshot) -> tuple[Shown, bytes]:
+    """Return the next Delta commit after the one that readers see."""
+    if seen is None:
+        return _commit(store, table_id, 0, newest, newest.files, (), None)
+    if seen.version >= newest.version or timeline.read(seen.version).instant != seen.instant:
+        # The table's log has lost versions that Delta's readers have seen: the Delta table goes on with what is left.
+        live, _ = _replayed(store, seen.number)
+        kept = {escaped(path) for path in newest.files["path"].to_pylist()}
+        gone = [path for path in live["path"].to_pylist() if path not in kept]
+        return _commit(store, table_id, seen.number + 1, newest, newest.files, gone, None)
+    commit = timeline.read(seen.version + 1)
+    removed = [escaped(path) for path in commit.removes if _is_base_file(path)]
+    return _commit(store, table_id, seen.number + 1, commit, commit.adds, removed, seen.schema)
+
+
+def _commit(
+    store: Store,
+    table_id: str,
+    number: int,
+    state: TableState,
+    added: DataFiles,
+    removed: Collection[str],
+    schema: str | None,
+) -> tuple[Shown, bytes]:
+    """Return a Delta commit and what its readers see.
+
+    Args:
+        store: The table's folder, with the index.
+        table_id: The table's id.
+        number: Delta's number of it.
+        state: The version to show.
+        added: Files to add.
+        removed: Paths in Delta's spelling. A path that is added again is not removed: no version may hold both.
+        schema: Digest of the columns before; None writes them.
+    """
+    same_rows = state.operation in _SAME_ROWS and not state.layout.get("table_type")
+    adds = _adds(store, state, base_files(added), data_change=not same_rows)
+    again = {each["path"] for each in adds}
+    lines: list[Mapping[str, Any]] = [
+        {
+            "commitInfo": {
+                "timestamp": state.committed_ms,
+                "operation": _OPERATIONS.get(state.operation, "WRITE"),
+                "operationParameters": {},
+                "engineInfo": "dbt-zlayout",
+                _TABLE_ID: table_id,
+                _VERSION: state.version,
+                _INSTANT: state.instant,
+                _SCHEMA: _schema_digest(state),
+            }
+        }
+    ]
+    if schema != _schema_digest(state):
+        lines += [{"protocol": protocol(state.schema_json)}, {"metaData": _metadata(state, table_id)}]
+    lines.append({"txn": {"appId": f"zlayout-{table_id}", "version": state.version, "lastUpdated": state.committed_ms}})
+    lines += [
+        {"remove": {"path": path, "deletionTimestamp": state.committed_ms, "dataChange": not same_rows}}
+        for path in removed
+        if path not in again
+    ]
+    lines += [{"add": each} for each in adds]
+    text = "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines)
+    return Shown(number, state.version, state.instant, _schema_digest(state)), text.encode()
+
+
+def _metadata(state: TableState, table_id: str) -> dict[str, Any]:
+    return {
+        "id": table_id,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": delta_schema(state.schema_json),
+        "partitionColumns": list(state.partition_by),
+        "configuration": {_TABLE_ID: table_id},
+        "createdTime": state.committed_ms,
+    }
+
+
+def _schema_digest(state: TableState) -> str:
+    text = json.dumps([delta_schema(state.schema_json), list(state.partition_by)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _adds(store: Store, state: TableState, files: DataFiles, *, data_change: bool) -> list[dict[str, Any]]:
+    if not len(files):
+        return []
+    paths = contiguous(files["path"])
+    column_stats = TableIndex(store, state.index).stored(files)
+    columns = [files.partition_values(name).to_pylist() for name in files.partition_by]
+    return [
+        {
+            "path": escaped(path),
+            "partitionValues": dict(zip(files.partition_by, values, strict=True)),
+            "size": size,
+            "modificationTime": modified,
+            "dataChange": data_change,
+            "stats": stats,
+        }
+        for path, size, modified, stats, *values in zip(
+            paths.to_pylist(),
+            files["size_bytes"].to_pylist(),
+            files["modified_ms"].to_pylist(),
+            statistics_texts(paths, contiguous(files["row_count"]), column_stats),
+            *columns,
+            strict=True,
+        )
+    ]
+
+
+def _is_base_file(path: str) -> bool:
+    return parse_log_file_name(path) is None and deletes_file_instant(path) is None
+
+
+def _numbers(files: Sequence[StoredFile], pattern: re.Pattern[str]) -> list[int]:
+    found = (pattern.fullmatch(file.path.rpartition("/")[2]) for file in files)
+    return [int(match[1]) for match in found if match]
+
+
+def _read_shown(store: Store, number: int, table_id: str) -> Shown:
+    path = commit_path(number)
+    try:
+        info = json.loads(store.read(path).partition(b"\n")[0])["commitInfo"]
+        owner = info.get(_TABLE_ID)
+        found = None if owner is None else Shown(number, int(info[_VERSION]), str(info[_INSTANT]), str(info[_SCHEMA]))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error
+    if found is None or owner != table_id:
+        raise UnsupportedError(
+            f"{path} was written by {'other software' if owner is None else 'another table, ' + str(owner)}; "
+            f"move the folder {FOLDER} away, or take 'delta' out of publish"
+        )
+    return found
+
+
+_REDO = "switch publishing to Delta off and on again: zlayout_publish writes the Delta log anew"
+
+
+def _checkpoint_if_due(store: Store, number: int, retain_hours: float) -> None:
+    files = store.list(FOLDER)
+    newest = max(_numbers(files, _CHECKPOINT), default=0)
+    if number - newest < _CHECKPOINT_EVERY:
+        return
+    live, others = _replayed(store, number)
+    if number - newest < min(_MOST_COMMITS, len(live) // _FILES_PER_COMMIT):
+        return
+    parts = [_rows(name, pa.array([each], _CHECKPOINT_SCHEMA.field(name).type)) for name, each in others.items()]
+    parts.append(_rows("add", live.to_struct_array().combine_chunks()))
+    table = pa.concat_tables(parts)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="snappy")
+    store.put(f"{FOLDER}/{number:020d}.checkpoint.parquet", bytes(sink.getvalue()))
+    store.put(_HINT, json.dumps({"version": number, "size": table.num_rows}).encode())
+    # The commits and checkpoints below it are needed only for old versions, whose files are cleaned after these hours.
+    now_ms = store.stat(_HINT).modified_ms
+    old = sorted(
+        file.path
+        for file in files
+        if file.modified_ms < now_ms - retain_hours * _HOUR_MS
+        and any(below < number for pattern in (_COMMIT, _CHECKPOINT) for below in _numbers([file], pattern))
+    )
+    store.delete(old)
+
+
+def _rows(name: str, values: pa.Array) -> pa.Table:
+    columns = [
+        values.cast(each.type) if each.name == name else pa.nulls(len(values), each.type) for each in _CHECKPOINT_SCHEMA
+    ]
+    return pa.table(columns, schema=_CHECKPOINT_SCHEMA)
+
+
+def _replayed(store: Store, number: int) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the live add actions of a Delta version, and its newest txn, metaData and protocol by name.
+
+    Raises:
+        CorruptError: A commit is missing or damaged.
+    """
+    start = max((each for each in _numbers(store.list(FOLDER), _CHECKPOINT) if each <= number), default=None)
+    others: dict[str, Any] = {}
+    old = pa.table({each.name: pa.array([], each.type) for each in _ADD})
+    if start is not None:
+        path = f"{FOLDER}/{start:020d}.checkpoint.parquet"
+        try:
+            stored = BoundedParquet(store.read(path)).read().cast(_CHECKPOINT_SCHEMA)
+        except (CorruptError, pa.ArrowException, ValueError) as error:
+            raise CorruptError(f"{path} is not a Delta checkpoint ({error}); {_REDO}") from error
+        others = {
+            name: found[0].as_py() for name in ("txn", "metaData", "protocol") if len(found := stored[name].drop_null())
+        }
+        old = pa.Table.from_struct_array(stored["add"].drop_null())
+    new: dict[str, Mapping[str, Any]] = {}
+    touched: set[str] = set()
+    for each in range(0 if start is None else start + 1, number + 1):
+        path = commit_path(each)
+        try:
+            for line in store.read(path).splitlines():
+                ((name, action),) = json.loads(line).items()
+                if name in ("add", "remove"):
+                    touched.add(action["path"])
+                    new.pop(action["path"], None)
+                    if name == "add":
+                        new[action["path"]] = {**action, "partitionValues": list(action["partitionValues"].items())}
+                elif name != "commitInfo":
+                    others[name] = action
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error
+    kept = old.filter(pc.invert(pc.is_in(old["path"], value_set=pa.array(sorted(touched), pa.string()))))
+    return pa.concat_tables([kept, pa.Table.from_pylist(list(new.values()), pa.schema(list(_ADD)))]), others
