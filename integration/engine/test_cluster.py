@@ -360,8 +360,23 @@ def test_a_plan_whose_files_are_gone_is_passed_over(spark):
     table.overwrite(spark.sql(ROWS.format(100)))
     done = table.cluster(execute=True)
     assert done.bytes_rewritten == 0
-    assert {each.reason for each in done.groups_dropped} == {"its files have changed since"}
+    assert {each.reason for each in done.groups_dropped} == {"its files have changed since the plan was made"}
     assert list_scheduled(table._opened.store, Action.REPLACECOMMIT) == []
+
+
+def test_a_plan_that_cannot_be_read_is_deleted_and_named(spark):
+    table = table_of(spark, "z.cl_damaged_plan", ROWS.format(10))
+    store, made = table._opened.store, ("20240101000000000", "20240101000000001")
+    for instant, content in zip(made, (b"{", b'{"format_version":1,"groups":[{"paths":1}]}'), strict=True):
+        store.put(f".zlayout/timeline/{instant}.replacecommit.scheduled", content)
+    done = table.cluster(execute=True)
+    assert (done.version, done.groups_done, done.files_removed) == (table.version, 0, 0)
+    assert done.to_dict()["problems"] == [
+        f"plan {instant} was deleted without being executed, because its file cannot be read; make a new plan"
+        for instant in made
+    ]
+    assert table.information()["pending"]["clustering"] == []
+    assert table.cluster(execute=True).problems == ()
 
 
 @pytest.mark.parametrize("query", [ROWS.format(0), ROWS.format(1), "select cast(null as int) a, 1 b from range(100)"])

@@ -325,6 +325,24 @@ def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     assert spark.table("z.mor_stale").count() == 5
 
 
+def test_a_plan_that_cannot_be_read_is_deleted_and_named(spark):
+    table = made(spark, "damaged_plan", ROWS.format(0, 10))
+    upsert(spark, table, "select 1L k, 1L a, 'log' v")
+    instants = ("20240101000000000", "20240101000000001")
+    for instant, content in zip(instants, (b"{", b'{"format_version":1,"operations":[{"logs":1}]}'), strict=True):
+        table._opened.store.put(f".zlayout/timeline/{instant}.compaction.scheduled", content)
+    done = table.compact(plan=instants[0])
+    assert (done.plans, done.groups, done.version) == ((), 0, table.version)
+    assert done.problems == (
+        f"plan {instants[0]} was deleted without being executed, because its file cannot be read; make a new plan",
+    )
+    assert [each.instant for each in waiting(table)] == [instants[1]]
+    # A run makes a plan of its own, which the damaged one does not hinder.
+    done = table.compact()
+    assert (done.groups, len(done.plans), len(done.problems)) == (1, 1, 1)
+    assert waiting(table) == []
+
+
 @pytest.mark.exhaustive
 @pytest.mark.newest_spark
 def test_a_compaction_that_fails_leaves_table_and_plan(spark):

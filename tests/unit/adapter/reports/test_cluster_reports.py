@@ -6,8 +6,10 @@ import json
 from dataclasses import replace
 
 from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line, cluster_report
+from dbt.adapters.zlayout.adapter.reports.compaction import compaction_report
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
 from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 
 STATE = LayoutState(6, 1.5, 3.0)
 FAILED = LeftGroup("day=3", 2, "day=3/a.parquet is not there")
@@ -42,6 +44,19 @@ def test_a_plan_tells_what_a_lookup_would_read_and_each_group() -> None:
         "  overlap        2 files → 1, 17.6 KiB, queries read 25% less of them",
         "  large           1 file → 2, 1 byte, day=3",
     ]
+
+
+def test_a_plan_that_could_not_be_read_is_named() -> None:
+    sentence = "plan 20240101000000000 was deleted"
+    nothing = replace(ClusterSummary.of_plan(ClusterPlan(3, (), STATE, STATE)), dry_run=False, problems=(sentence,))
+    assert cluster_line("main.events", nothing).splitlines()[1:] == [f"  {sentence}"]
+    done = replace(nothing, groups_failed=(FAILED,))
+    assert cluster_line("main.events", done).splitlines()[2:] == [f"  {sentence}"]
+    nothing = CompactionSummary(3, problems=(sentence,))
+    merged = replace(nothing, plans=("20240101000000001",))
+    for summary in (nothing, merged):
+        shown = compaction_report({"main.events": summary}, scheduled=False, as_json=False)
+        assert shown.splitlines()[1:] == [f"  {sentence}"]
 
 
 def test_a_table_without_a_better_layout_says_so() -> None:

@@ -187,6 +187,16 @@ def test_a_plan_of_clustering_takes_the_place_of_older_ones_and_a_damaged_one_ho
     assert list_scheduled(table.store, Action.COMPACTION) == []
 
 
+def test_a_plan_that_goes_while_plans_are_listed_is_not_pending(table, monkeypatch):
+    table.overwrite()
+    gone = schedule(table.timeline(), Action.COMPACTION, {"operations": [1]})
+    stays = schedule(table.timeline(), Action.COMPACTION, {"operations": [2]})
+    listed = list_state_files(table.store)
+    withdraw_scheduled(table.store, [gone])
+    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transactions.scheduled_plans.list_state_files", lambda _: listed)
+    assert [each.instant for each in list_scheduled(table.store, Action.COMPACTION)] == [stays.instant]
+
+
 def test_two_who_schedule_in_one_tick_of_the_clock_get_plans_of_their_own(table, monkeypatch):
     table.overwrite()
     one, two = table.timeline(), table.timeline()

@@ -33,7 +33,7 @@ def cluster(
     """Clusters a table for a hook, and logs what was done."""
     table = opened_table(session, relation)
     done = _clustered(table, config, given)
-    tell = _LOG.warning if done.groups_failed else _LOG.info
+    tell = _LOG.warning if done.groups_failed or done.problems else _LOG.info
     tell(clustering.cluster_line(table.name, done))
     return done.to_dict()
 

@@ -16,9 +16,13 @@ _MOST_GROUPS = 20
 
 
 def cluster_line(table: str, done: ClusterSummary) -> str:
-    """What a clustering did or would do, in one line, plus a line for each group that stayed as it was."""
+    """What a clustering did or would do, in one line, plus a line for each group that stayed as it was.
+
+    A pending plan that could not be read also gets a line.
+    """
+    problems = [f"  {problem}" for problem in done.problems]
     if not done.groups and not done.groups_dropped and not done.groups_failed:
-        return f"{table}: nothing to gain; {_lookup(done)}{_left_out(done)}"
+        return "\n".join([f"{table}: nothing to gain; {_lookup(done)}{_left_out(done)}", *problems])
     if not done.files_removed:
         line = f"{table}: no files rewritten; {_lookup(done)}"
     else:
@@ -29,7 +33,7 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
     if done.resampled:
         line += f"; new boundaries for {', '.join(done.resampled)}, because the data has outgrown the old ones"
     line += _left_out(done)
-    return "\n".join([line, *_stayed("dropped", done.groups_dropped), *failed_lines(done)])
+    return "\n".join([line, *_stayed("dropped", done.groups_dropped), *failed_lines(done), *problems])
 
 
 def failed_lines(done: ClusterSummary) -> list[str]:

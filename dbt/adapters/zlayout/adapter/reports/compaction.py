@@ -67,8 +67,9 @@ def _planned_line(table: str, planned: CompactionSummary) -> str:
 
 
 def _done_line(table: str, done: CompactionSummary) -> str:
+    problems = [f"  {problem}" for problem in done.problems]
     if not done.plans:
-        return f"{table}: nothing to merge"
+        return "\n".join([f"{table}: nothing to merge", *problems])
     line = (
         f"{table}: merged the logs of {counted(done.groups, 'file group')}: {counted(done.files_removed, 'file')} "
         f"({size_text(done.bytes_read)}) → {done.files_added:,} ({size_text(done.bytes_written)}); "
@@ -76,4 +77,4 @@ def _done_line(table: str, done: CompactionSummary) -> str:
     )
     if done.groups_dropped:
         line += f"; skipped {counted(done.groups_dropped, 'file group')}, because another writer replaced the files"
-    return line
+    return "\n".join([line, *problems])

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,12 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import plans_to_execute, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+    plans_to_execute,
+    schedule,
+    unreadable_text,
+    withdraw_scheduled,
+)
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -101,23 +106,30 @@ class Clustering:
         return self._carried_out(lambda planner: planner.choose(self._eligible(planner.survey.opened)))
 
     def execute(self, instant: str | None = None) -> ClusterSummary:
-        """Executes waiting plans. Groups whose files have changed since are dropped.
+        """Executes pending plans. Drops groups whose files have changed since, and deletes a plan that cannot be read.
 
         Args:
             instant: Execute only the plan of this instant. None for all plans.
 
         Raises:
-            ConfigError: No waiting plan has this instant.
+            ConfigError: No pending plan has this instant.
             UnsupportedError: The table is only indexed.
-            WriteError: Rows could not be read or written. The plans stay.
+            WriteError: Rows could not be read or written. The plans stay pending.
         """
         store = self._opened().store
         plans = plans_to_execute(store, Action.REPLACECOMMIT, instant, str(self.name))
-        done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, plans))
+        planned = [scheduled_groups(each.content.get("groups", ())) for each in plans]
+        # Newer plans first: they know more of the files.
+        groups = [group for each in reversed(planned) for group in each]
+        done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, groups))
         after = AfterCommit(done.version, self.progress)
-        with after.useful("the plans that were carried out still wait"):
+        with after.useful("the executed plans are still pending"):
             withdraw_scheduled(store, plans)
-        return replace(done, unfinished=(*done.unfinished, *after.unfinished))
+        return replace(
+            done,
+            unfinished=(*done.unfinished, *after.unfinished),
+            problems=tuple(unreadable_text(plan) for plan, found in zip(plans, planned, strict=True) if not found),
+        )
 
     def repartition(self, partition_by: tuple[str, ...], *, dry_run: bool) -> ClusterSummary:
         """Rewrites all rows with other partition columns, in one commit, because a table has one set of them at a time.
@@ -173,20 +185,20 @@ class Clustering:
             summary = replace(summary, after=self._planner(opened).survey.state)
         return replace(summary, seconds=round(time.perf_counter() - started, 3))
 
-    def _scheduled_groups(self, opened: TableSnapshot, plans: Sequence[Any]) -> list[FileGroup]:
+    def _scheduled_groups(self, opened: TableSnapshot, groups: Sequence[PlannedGroup]) -> list[FileGroup]:
         self._dropped.clear()
         found: list[FileGroup] = []
         paths = opened.files["path"].combine_chunks()
         taken = np.zeros(len(paths), bool)
-        for plan in reversed(plans):
-            for told in scheduled_groups(plan.content.get("groups", ())):
-                at = pc.index_in(pa.array(told.paths, pa.string()), value_set=paths)
-                files = at.drop_null().to_numpy()
-                if at.null_count or taken[files].any():
-                    self._dropped.append(LeftGroup(told.partition, len(told.paths), "its files have changed since"))
-                    continue
-                taken[files] = True
-                found.append(FileGroup(np.sort(files).astype(np.int64), 0.0, 0.0, told.reason))
+        for group in groups:
+            at = pc.index_in(pa.array(group.paths, pa.string()), value_set=paths)
+            files = at.drop_null().to_numpy()
+            if at.null_count or taken[files].any():
+                why = "its files have changed since the plan was made"
+                self._dropped.append(LeftGroup(group.partition, len(group.paths), why))
+                continue
+            taken[files] = True
+            found.append(FileGroup(np.sort(files).astype(np.int64), 0.0, 0.0, group.reason))
         return found
 
     def _opened(self) -> TableSnapshot:

@@ -31,6 +31,7 @@ class ClusterSummary:
         dry_run: Whether nothing was written.
         seconds: Wall time.
         unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
+        problems: One sentence for each pending plan that was deleted because it could not be read.
     """
 
     version: int
@@ -51,6 +52,7 @@ class ClusterSummary:
     dry_run: bool = True
     seconds: float = 0.0
     unfinished: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @classmethod
     def of_plan(cls, plan: ClusterPlan) -> ClusterSummary:
@@ -121,4 +123,5 @@ class ClusterSummary:
             "groups_failed": [vars(each) for each in self.groups_failed],
             "resampled": list(self.resampled),
             "unfinished": list(self.unfinished),
+            "problems": list(self.problems),
         }
