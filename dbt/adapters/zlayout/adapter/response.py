@@ -11,7 +11,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.zlayout.quantities import counted
 
 if TYPE_CHECKING:
-    from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+    from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 
 _WHOLE = ("create", "replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,9 @@ from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
@@ -30,8 +32,9 @@ from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import in_session
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
-from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
-from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary, compact_inline
+from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit, DeltaPlan
+from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import open_entry, open_managed
@@ -40,7 +43,7 @@ from dbt.adapters.zlayout.spark.write import replacing_rows
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
 from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
-from dbt.adapters.zlayout.spark.write.modify import Modification, Plan
+from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
 from dbt.adapters.zlayout.table.explanation import (
@@ -59,7 +62,6 @@ from dbt.adapters.zlayout.table.maintenance import (
     other_folders,
 )
 from dbt.adapters.zlayout.table.measures import ClusteringInformation, clustering_information, information
-from dbt.adapters.zlayout.table.writes import change_rows
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
@@ -888,7 +890,7 @@ class ZTable:
             deleted_when=deleted_when,
             **options,
         )
-        return self._committed(change_rows(self._spark, wanted, plan, delta))
+        return self._committed(_change_rows(self._spark, wanted, plan, delta))
 
     def _committed(self, outcome: tuple[TableSnapshot, CommitSummary]) -> CommitSummary:
         self._opened, self.last_commit = outcome
@@ -909,6 +911,51 @@ def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
         One explanation for each scan. Empty if the query reads no such table, or the optimizer needs no scan.
     """
     return [explanation_of(scan) for scan in explain_scans(spark, sql)]
+
+
+def _change_rows(
+    spark: SparkSession, wanted: Modification, plan: Plan[Rewrite] | None, delta: DeltaPlan | None
+) -> tuple[TableSnapshot, CommitSummary]:
+    """Changes rows by the plan for the table's type. Converts the table first if ``wanted`` asks for the other type.
+
+    Args:
+        spark: The session.
+        wanted: The request.
+        plan: Plans the change of a copy-on-write table; None if there is no such change.
+        delta: Plans the change of a merge-on-read table; None if there is no such change.
+
+    Returns:
+        The table at its new version, and what was done.
+
+    Raises:
+        ConfigError: The table's type does not have this change.
+    """
+    entry, opened = of_type(spark, wanted.name, wanted.settings, wanted.progress)
+    if opened.merges_on_read:
+        return _commit_delta(spark, wanted, delta, entry, opened)
+    if plan is None:
+        raise ConfigError(
+            ["the table has the type copy_on_write and no key of its own; use merge(df, unique_key)"],
+            str(wanted.name),
+        )
+    return RowRewrite(spark, wanted, plan).run(entry, opened)
+
+
+def _commit_delta(
+    spark: SparkSession, wanted: Modification, delta: DeltaPlan | None, entry: Entry, opened: TableSnapshot
+) -> tuple[TableSnapshot, CommitSummary]:
+    if delta is None:
+        why = "a merge_on_read table takes rows by their key; use upsert (in dbt incremental_strategy merge)"
+        raise ConfigError([f"{wanted.operation.value}: {why}, or rewrite the table"], str(wanted.name))
+    opened, done = DeltaCommit(spark, wanted, delta).run(entry, opened)
+    compacted = compact_inline(spark, wanted.name, opened, wanted.progress)
+    if compacted is None:
+        return opened, done
+    after = AfterCommit(compacted.version, wanted.progress)
+    with after.useful("this object sees the version before the compaction"):
+        opened = open_managed(spark, wanted.name)[1]
+    unfinished = (*done.unfinished, *compacted.unfinished, *after.unfinished)
+    return opened, replace(done, compacted=compacted.to_dict(), unfinished=unfinished)
 
 
 def _feed(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout.adapter.operations.arguments import compact_keywords, lag_limits
-from dbt.adapters.zlayout.adapter.reports.compaction import compaction_problems, compaction_report
+from dbt.adapters.zlayout.adapter.reports.maintenance import compaction_problems, compaction_report
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms

@@ -2,26 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.layout.measures.key_space import boxes_of
+from dbt.adapters.zlayout.layout.plans.chosen_groups import Candidates, ChosenGroup, plan_groups
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, Forecast, LeftGroup, PlannedGroup, forecast
-from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, FileGroup, plan_groups
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.cluster.key_sample import KeySampler, SampledKeys
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.rewrite.file_writer import needs_spark, parquet_settings
+from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample, key_sample_of_files
+from dbt.adapters.zlayout.spark.rewrite.stage import Staged
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema
+
+
+@dataclass(frozen=True, eq=False)
+class SampledKeys:
+    """Keys sampled from some files, and the files' size.
+
+    Attributes:
+        sample: A uniform sample of the keys.
+        partitions: Partition of each sampled row. None if the table has no partitions.
+        rows: Number of rows in the files.
+        size_bytes: Expected size of the files after a rewrite.
+        shrinks_to: The expected size as a share of the current size. 1.0 if it was not measured.
+        source: The files as Arrow reads them. None if Spark has to read them.
+    """
+
+    sample: pa.Table
+    partitions: list[PartitionKey] | None
+    rows: int
+    size_bytes: int
+    shrinks_to: float
+    source: ArrowSource | None
+
+
+@dataclass(frozen=True)
+class KeySampler:
+    """Samples the keys of a version's files.
+
+    Attributes:
+        catalog: The session's catalog.
+        survey: Survey of the version.
+        progress: Called with a line of text as the work goes on.
+    """
+
+    catalog: Catalog
+    survey: Survey
+    progress: Progress | None = None
+
+    def sample(self, files: npt.NDArray[np.bool_]) -> SampledKeys:
+        """Samples the keys of the given files.
+
+        Args:
+            files: bool[n], which of the version's files to sample.
+
+        Raises:
+            WriteError: The files could not be read.
+        """
+        survey, partition_by = self.survey, self.survey.layout.partition_by
+        rows, size = int(survey.rows[files].sum()), int(survey.size_bytes[files].sum())
+        source = self._source(files)
+        if source is None:
+            sample, partitions = self._by_spark(files).key_sample(len(partition_by))
+            return SampledKeys(sample, partitions, rows, size, 1.0, None)
+        staged = self._by_arrow(source)
+        sample, _ = staged.key_sample(0)
+        shrinks_to = min(1.0, (staged.bytes_per_row or size / rows) * rows / size)
+        partitions = [source.partition] * sample.num_rows if partition_by else None
+        return SampledKeys(sample, partitions, rows, round(size * shrinks_to), shrinks_to, source)
+
+    def _source(self, files: npt.NDArray[np.bool_]) -> ArrowSource | None:
+        opened, layout = self.survey.opened, self.survey.layout
+        partitions = np.unique(opened.partition_of_file[files])
+        if needs_spark(layout, self.catalog.spark) or len(partitions) > 1:
+            return None
+        kinds = arrow_schema(layout.partition_json).types
+        values = opened.partition_keys[int(partitions[0])] if layout.partition_by else ()
+        paths = opened.files.filter(files)["path"].to_pylist()
+        return ArrowSource.of(opened.store, paths, layout.data_schema, list(zip(values, kinds, strict=True)))
+
+    def _by_arrow(self, source: ArrowSource) -> Staged:
+        spark, keys, target = self.catalog.spark, self.survey.layout.keys, self.survey.cost_model.target_bytes
+        return self._or_error(lambda: key_sample_of_files(spark, source, keys, self._settings, target, self.progress))
+
+    def _by_spark(self, files: npt.NDArray[np.bool_]) -> Staged:
+        layout, rows = self.survey.layout, frame_of(self.catalog, self.survey.opened, files)
+        return self._or_error(
+            lambda: key_sample(
+                rows, layout.data_schema, layout.keys, layout.partition_by, self._settings, self.progress
+            )
+        )
+
+    @property
+    def _settings(self) -> ParquetSettings:
+        return parquet_settings(self.survey.layout, self.catalog.spark)
+
+    def _or_error(self, sample: Callable[[], Staged]) -> Staged:
+        try:
+            return sample()
+        except Exception as error:
+            why = short_message(error)
+            raise WriteError(f"{self.survey.opened.location}: {why}; the table is as it was") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +174,7 @@ class Planner:
     config: ReclusteringConfig
     progress: Progress | None = None
 
-    def choose(self, eligible: npt.NDArray[np.bool_]) -> list[FileGroup]:
+    def choose(self, eligible: npt.NDArray[np.bool_]) -> list[ChosenGroup]:
         """Returns the groups that are worth a rewrite, judged by the index alone.
 
         Args:
@@ -91,14 +187,14 @@ class Planner:
         # Spark leaves files without a row. They have no keys to cut along.
         return [each for each in groups if not survey.layout.keys or survey.rows[each.files].any()]
 
-    def outline(self, groups: Sequence[FileGroup]) -> ClusterPlan:
+    def outline(self, groups: Sequence[ChosenGroup]) -> ClusterPlan:
         """Returns a plan from the index alone. It estimates the number of new files from the size of each group."""
         cuts = [self._cut(group, None, None) for group in groups]
         state = self.survey.state
         version, left_out = self.survey.opened.version, self.survey.files_with_logs
         return ClusterPlan(version, tuple(each.told for each in cuts), state, state, files_with_logs=left_out)
 
-    def cut(self, groups: Sequence[FileGroup]) -> CutPlan:
+    def cut(self, groups: Sequence[ChosenGroup]) -> CutPlan:
         """Makes cuts for the groups from a sample of their keys. Groups that turn out not to pay off are left out."""
         survey = self.survey
         if not groups:
@@ -128,8 +224,8 @@ class Planner:
         return CutPlan(survey, tuple(cuts), curve if cuts else None, told)
 
     def _sampled(
-        self, groups: Sequence[FileGroup]
-    ) -> tuple[list[tuple[FileGroup, SampledKeys]], list[tuple[FileGroup, WriteError]]]:
+        self, groups: Sequence[ChosenGroup]
+    ) -> tuple[list[tuple[ChosenGroup, SampledKeys]], list[tuple[ChosenGroup, WriteError]]]:
         """Returns each group with its sampled keys, and the groups whose keys cannot be read."""
         sampled, failed = [], []
         for number, group in enumerate(groups, 1):
@@ -143,7 +239,7 @@ class Planner:
         return sampled, failed
 
     def _whole(
-        self, sampled: Sequence[tuple[FileGroup, SampledKeys]], failed: Sequence[tuple[FileGroup, WriteError]]
+        self, sampled: Sequence[tuple[ChosenGroup, SampledKeys]], failed: Sequence[tuple[ChosenGroup, WriteError]]
     ) -> SampledKeys:
         """Samples the keys of the whole table, as far as they can be read."""
         group, keys = sampled[0]
@@ -179,7 +275,9 @@ class Planner:
             return (len(cut.forecast) < before) if cut.told.reason == "small" else (len(cut.forecast) > before)
         return True
 
-    def _cut_along(self, group: FileGroup, keys: SampledKeys, along: CurveModel | None) -> tuple[CurveModel, Forecast]:
+    def _cut_along(
+        self, group: ChosenGroup, keys: SampledKeys, along: CurveModel | None
+    ) -> tuple[CurveModel, Forecast]:
         boxes = self.survey.boxes
         spans = boxes.high[:, group.files].max(axis=1) - boxes.low[:, group.files].min(axis=1)
         target_bytes = round(keys.size_bytes / self._files_after(group, keys.shrinks_to))
@@ -188,7 +286,7 @@ class Planner:
         partition = keys.partitions[0] if keys.partitions else ()
         return model, forecast(keys.sample, model, partition, keys.rows, keys.size_bytes)
 
-    def _files_after(self, group: FileGroup, shrinks_to: float = 1.0) -> int:
+    def _files_after(self, group: ChosenGroup, shrinks_to: float = 1.0) -> int:
         model, sizes = (
             self.survey.cost_model,
             np.rint(self.survey.size_bytes[group.files] * shrinks_to).astype(np.int64),
@@ -216,7 +314,7 @@ class Planner:
             spans=spans,
         )
 
-    def _cut(self, group: FileGroup, model: CurveModel | None, came: Forecast | None) -> CutGroup:
+    def _cut(self, group: ChosenGroup, model: CurveModel | None, came: Forecast | None) -> CutGroup:
         survey, mask = self.survey, self._mask(group)
         size = int(survey.size_bytes[mask].sum())
         told = PlannedGroup(
@@ -260,18 +358,18 @@ class Planner:
         groups = tuple(cut.told for cut in cuts)
         return ClusterPlan(survey.opened.version, groups, before, after, resampled, survey.files_with_logs)
 
-    def _mask(self, group: FileGroup) -> npt.NDArray[np.bool_]:
+    def _mask(self, group: ChosenGroup) -> npt.NDArray[np.bool_]:
         mask = np.zeros(len(self.survey.rows), bool)
         mask[group.files] = True
         return mask
 
-    def _partition_number(self, group: FileGroup) -> int:
+    def _partition_number(self, group: ChosenGroup) -> int:
         return int(self.survey.opened.partition_of_file[group.files[0]])
 
-    def _partition_key(self, group: FileGroup) -> PartitionKey:
+    def _partition_key(self, group: ChosenGroup) -> PartitionKey:
         opened = self.survey.opened
         return tuple(opened.partition_keys[self._partition_number(group)]) if opened.partition_columns else ()
 
-    def _partition_text(self, group: FileGroup) -> str:
+    def _partition_text(self, group: ChosenGroup) -> str:
         names = self.survey.opened.partition_columns
         return partition_folder(tuple(zip(names, self._partition_key(group), strict=True))) if names else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.session.prerequisites import (
+from dbt.adapters.zlayout.adapter.session.launch import (
     derby_folder,
     feature_version,
     require_free,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line, cluster_report
-from dbt.adapters.zlayout.adapter.reports.compaction import compaction_report
+from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line, cluster_report, compaction_report
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 
 STATE = LayoutState(6, 1.5, 3.0)

@@ -6,7 +6,7 @@ import pytest
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.layout.measures.cost import CostModel
 from dbt.adapters.zlayout.layout.measures.key_space import Boxes
-from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, plan_groups
+from dbt.adapters.zlayout.layout.plans.chosen_groups import Candidates, plan_groups
 
 TARGET = 1000
 MODEL = CostModel.of(TARGET, 1800, 2, "zorder")
