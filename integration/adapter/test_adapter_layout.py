@@ -38,7 +38,7 @@ def test_info_names_the_columns_that_there_are(dbt):
     outcome = dbt.operation("zlayout_info", model="laid_out", columns=["cod"])
     assert not outcome.success
     told = str(outcome.exception) + outcome.log
-    assert "'cod' has no statistics here" in told
+    assert "'cod' has no statistics;" in told
     assert "choose among id, code, word" in told
 
 

@@ -21,7 +21,7 @@ def test_a_plain_table_is_replaced_or_taken_under_management(dbt, spark, rows):
     spark.sql("create table main.reader using parquet as select 1 as old")
     outcome = dbt("run", "--select", "append_plain", "+reader")
     assert outcome.success, outcome.log
-    assert "taken under management" in outcome.log
+    assert "the plain Parquet table is now managed" in outcome.log
     assert rows("select count(*), count_if(told = 'old') from main.append_plain") == [(207, 7)]
     assert rows("select count(*) from main.reader") == [(97,)]
     assert "managed" in dbt.operation("zlayout_info", model="append_plain").printed

@@ -152,9 +152,9 @@ def test_files_whose_index_is_gone_are_unknown(spark, source):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (["dya"], ["'dya' has no statistics here", "choose among day, spread"]),
-        (["st"], ["'st' has no statistics here", "st.x"]),
-        ([], ["none is named"]),
+        (["dya"], ["'dya' has no statistics;", "choose among day, spread"]),
+        (["st"], ["'st' has no statistics;", "st.x"]),
+        ([], ["the list is empty"]),
         ([5], ["5 is not a column name"]),
     ],
 )

@@ -91,12 +91,12 @@ class ZlayoutAdapter(SparkAdapter):
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Adds comments to dbt-spark's catalog, and spells types as in Spark SQL."""
         with as_dbt_errors():
-            said = documented(self.session(), str(relation.schema), str(relation.identifier))
+            documentation = documented(self.session(), str(relation.schema), str(relation.identifier))
         for column in super()._get_columns_for_catalog(relation):
-            found = said.columns.get(column["column_name"])
+            found = documentation.columns.get(column["column_name"])
             yield {
                 **column,
-                "table_comment": said.comment,
+                "table_comment": documentation.comment,
                 "column_type": found.type_text if found else column["column_type"],
                 "column_comment": found.comment if found else None,
             }

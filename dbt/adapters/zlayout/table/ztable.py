@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
-from dbt.adapters.zlayout.spark.history.time_travel import Moment, Past, opened_at, roll_back, rows_at
+from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
 from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
@@ -58,8 +58,8 @@ from dbt.adapters.zlayout.table.maintenance import (
     cluster,
     clustering_of,
     compaction_condition,
-    current_words,
     other_folders,
+    renamed_switches,
 )
 from dbt.adapters.zlayout.table.measures import ClusteringInformation, clustering_information, information
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -126,7 +126,7 @@ class ZTable:
         found = catalog.name(name)
         entry = table_entry(catalog, found)
         if entry is None:
-            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema's name")
+            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema")
         opened = open_entry(spark, entry)
         if opened is None:
             raise TableNotFoundError(
@@ -234,7 +234,7 @@ class ZTable:
             description=Description(comment, dict(properties or {})),
             column_comments=dict(column_comments or {}),
             not_null=tuple(not_null),
-            feed=_feed(deleted_when, unique_key, stored_columns, str(found)),
+            feed=_change_feed(deleted_when, unique_key, stored_columns, str(found)),
             progress=progress,
         )
         opened, done = replace_table(spark, wanted)
@@ -371,8 +371,8 @@ class ZTable:
             ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
-        past = Past(version, instant, timestamp)
-        return opened_at(Catalog(self._spark), self._opened, self.name, past).version
+        spec = TimeTravelSpec(version, instant, timestamp)
+        return opened_at(Catalog(self._spark), self._opened, self.name, spec).version
 
     def read(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
@@ -393,7 +393,7 @@ class ZTable:
             ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
-        return rows_at(Catalog(self._spark), self._opened, self.name, Past(version, instant, timestamp))
+        return rows_at(Catalog(self._spark), self._opened, self.name, TimeTravelSpec(version, instant, timestamp))
 
     def changes(self, from_version: int, to_version: int | None = None) -> DataFrame:
         """The rows that changed between two versions, commit by commit.
@@ -440,8 +440,8 @@ class ZTable:
             ConfigError: Not exactly one of the three arguments is given.
             UnsupportedError: The table is only indexed.
         """
-        past = Past(version, instant, timestamp)
-        return self._committed(roll_back(Catalog(self._spark), self._table_name, self._opened, past))
+        spec = TimeTravelSpec(version, instant, timestamp)
+        return self._committed(roll_back(Catalog(self._spark), self._table_name, self._opened, spec))
 
     def clean(
         self, dry_run: bool = False, *, retain_versions: int | None = None, retain_hours: float | None = None
@@ -676,7 +676,8 @@ class ZTable:
 
         Returns:
             ``version``, ``plans``, ``groups``, ``groups_dropped``, ``files_added``, ``files_removed``, ``bytes_read``,
-            ``bytes_written``, ``seconds``. This object then sees the new version.
+            ``bytes_written``, ``seconds``, ``problems`` (plans that could not be read). This object then sees the new
+            version.
 
         Raises:
             ConfigError: A setting is wrong, or no plan has the instant.
@@ -687,10 +688,11 @@ class ZTable:
         problems: list[str] = []
         chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
         size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
-        words = current_words("compact", deprecated, {"schedule_only": "schedule", "execute_only": "execute"}, problems)
-        schedule, execute = schedule or "schedule" in words, execute or "execute" in words
+        names = {"schedule_only": "schedule", "execute_only": "execute"}
+        switches = renamed_switches("compact", deprecated, names, problems)
+        schedule, execute = schedule or "schedule" in switches, execute or "execute" in switches
         if schedule and (execute or plan is not None):
-            problems.append("schedule: execute and plan run existing plans; leave them out")
+            problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
         work = Compaction(self._spark, self._table_name, chosen, size, compaction_condition(where), logs_only, progress)
@@ -737,7 +739,7 @@ class ZTable:
 
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
-            ``groups``, ``groups_dropped``, ``groups_failed`` … This object then sees the new version.
+            ``groups``, ``groups_dropped``, ``groups_failed``, ``problems`` … This object then sees the new version.
 
         Raises:
             ConfigError: A setting is wrong. Nothing has run.
@@ -748,7 +750,7 @@ class ZTable:
         word = "execute"
         if "pending" in settings:
             word, old = "pending", {"pending": settings.pop("pending")}
-            execute = execute or "execute" in current_words("cluster", old, {"pending": "execute"}, problems)
+            execute = execute or "execute" in renamed_switches("cluster", old, {"pending": "execute"}, problems)
             max_bytes = None if execute else max_bytes  # `pending` has always ignored it
         execute = execute or plan is not None
         of_a_new_plan = (where, max_bytes, rewrite_all or None, dry_run or None, partition_by)
@@ -759,7 +761,7 @@ class ZTable:
         if schedule and (dry_run or partition_by is not None):
             problems.append("schedule: dry_run and partition_by cannot be scheduled; leave them out")
         if schedule and execute:
-            problems.append("schedule: execute and plan run existing plans; leave them out")
+            problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
         work = clustering_of(self._spark, self._table_name, where, max_bytes, rewrite_all, progress, settings)
@@ -935,7 +937,7 @@ def _change_rows(
         return _commit_delta(spark, wanted, delta, entry, opened)
     if plan is None:
         raise ConfigError(
-            ["the table has the type copy_on_write and no key of its own; use merge(df, unique_key)"],
+            ["the table has the type copy_on_write, which stores no unique_key; use merge(df, unique_key)"],
             str(wanted.name),
         )
     return RowRewrite(spark, wanted, plan).run(entry, opened)
@@ -945,8 +947,8 @@ def _commit_delta(
     spark: SparkSession, wanted: Modification, delta: DeltaPlan | None, entry: Entry, opened: TableSnapshot
 ) -> tuple[TableSnapshot, CommitSummary]:
     if delta is None:
-        why = "a merge_on_read table takes rows by their key; use upsert (in dbt incremental_strategy merge)"
-        raise ConfigError([f"{wanted.operation.value}: {why}, or rewrite the table"], str(wanted.name))
+        why = "a merge_on_read table only takes rows by key; use upsert (in dbt incremental_strategy='merge')"
+        raise ConfigError([f"{wanted.operation.value}: {why}, or replace the whole table"], str(wanted.name))
     opened, done = DeltaCommit(spark, wanted, delta).run(entry, opened)
     compacted = compact_inline(spark, wanted.name, opened, wanted.progress)
     if compacted is None:
@@ -958,7 +960,7 @@ def _commit_delta(
     return opened, replace(done, compacted=compacted.to_dict(), unfinished=unfinished)
 
 
-def _feed(
+def _change_feed(
     deleted_when: str | None, unique_key: Sequence[str] | str | None, stored_columns: Sequence[str], subject: str
 ) -> ChangeFeed | None:
     if deleted_when is None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = AdapterLogger("Zlayout")
-
-
 _OF_A_NEW_PLAN = ("max_bytes", "rewrite_all")
 
 
@@ -33,8 +31,8 @@ def cluster(
     """Clusters a table for a hook, and logs what was done."""
     table = opened_table(session, relation)
     done = _clustered(table, config, given)
-    tell = _LOG.warning if done.groups_failed or done.problems else _LOG.info
-    tell(maintenance.cluster_line(table.name, done))
+    log = _LOG.warning if done.groups_failed or done.problems else _LOG.info
+    log(maintenance.cluster_line(table.name, done))
     return done.to_dict()
 
 
@@ -55,7 +53,7 @@ def compaction_report(
     """Compacts one table, or all merge-on-read tables of the project."""
     keywords = compact_keywords(given, one_table=model is not None)
     tables = chosen_tables(session, model, nodes, lambda table: table.merges_on_read)
-    done = {table.name: table.compact(progress=_teller(table), **keywords) for table in tables}
+    done = {table.name: table.compact(progress=_progress_of(table), **keywords) for table in tables}
     return maintenance.compaction_report(done, scheduled=keywords["schedule"], as_json=as_json)
 
 
@@ -90,13 +88,13 @@ def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any
     ):
         if {"where", "max_bytes"} & settings.keys():
             _LOG.info(
-                f"{table.name}: the model's partition_by is not the table's; the next run, or a clustering without "
-                "where and max_bytes, will rewrite the table"
+                f"{table.name}: the model's partition_by differs from the table's; the next run, or a clustering "
+                "without where and max_bytes, will rewrite the table"
             )
         else:
             settings["partition_by"] = wanted
-    return table.cluster(progress=_teller(table), **settings)
+    return table.cluster(progress=_progress_of(table), **settings)
 
 
-def _teller(table: ZTable) -> Callable[[str], None]:
+def _progress_of(table: ZTable) -> Callable[[str], None]:
     return lambda line: _LOG.info(f"{table.name}: {line}")

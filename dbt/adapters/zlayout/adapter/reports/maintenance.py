@@ -19,7 +19,7 @@ _MS_PER_HOUR = 3_600_000
 
 
 def cluster_line(table: str, done: ClusterSummary) -> str:
-    """What a clustering did or would do, in one line, plus a line for each group that stayed as it was.
+    """What a clustering did or would do, in one line, plus a line for each group that was not rewritten.
 
     A pending plan that could not be read also gets a line.
     """
@@ -36,12 +36,12 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
     if done.resampled:
         line += f"; new boundaries for {', '.join(done.resampled)}, because the data has outgrown the old ones"
     line += _left_out(done)
-    return "\n".join([line, *_stayed("dropped", done.groups_dropped), *failed_lines(done), *problems])
+    return "\n".join([line, *_left_lines("dropped", done.groups_dropped), *failed_lines(done), *problems])
 
 
 def failed_lines(done: ClusterSummary) -> list[str]:
     """One line for each group that could not be read or written."""
-    return _stayed("failed on", done.groups_failed)
+    return _left_lines("failed on", done.groups_failed)
 
 
 def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool, scheduled: bool = False) -> str:
@@ -58,7 +58,7 @@ def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool, schedul
     return "\n".join(lines) or "No dbt-zlayout table to cluster."
 
 
-def _stayed(verb: str, groups: Sequence[LeftGroup]) -> list[str]:
+def _left_lines(verb: str, groups: Sequence[LeftGroup]) -> list[str]:
     places = [f" in {each.partition}" if each.partition else "" for each in groups]
     return [
         f"  {verb} a group of {counted(each.files, 'file')}{place}: {each.reason}"

@@ -117,7 +117,7 @@ class KeySampler:
             return sample()
         except Exception as error:
             why = short_message(error)
-            raise WriteError(f"{self.survey.opened.location}: {why}; the table is as it was") from error
+            raise WriteError(f"{self.survey.opened.location}: {why}; the table is unchanged") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class CutGroup:
         partition: Number of the files' partition.
         model: The curve with the group's cuts. None in a table without keys.
         forecast: The expected new files. None in a table without keys.
-        told: The group as the plan reports it.
+        reported: The group as the plan reports it.
         source: The files as Arrow reads them. None if Spark has to read them.
     """
 
@@ -137,7 +137,7 @@ class CutGroup:
     partition: int
     model: CurveModel | None
     forecast: Forecast | None
-    told: PlannedGroup
+    reported: PlannedGroup
     source: ArrowSource | None = None
 
 
@@ -149,13 +149,13 @@ class CutPlan:
         survey: Survey of the version that was planned.
         groups: The groups, in the order of their rewrite.
         curve: A new curve for the whole table. None if the stored curve is kept.
-        told: The plan as it is reported.
+        reported: The plan as it is reported.
     """
 
     survey: Survey
     groups: tuple[CutGroup, ...]
     curve: CurveModel | None
-    told: ClusterPlan
+    reported: ClusterPlan
 
 
 @dataclass(frozen=True)
@@ -192,23 +192,23 @@ class Planner:
         cuts = [self._cut(group, None, None) for group in groups]
         state = self.survey.state
         version, left_out = self.survey.opened.version, self.survey.files_with_logs
-        return ClusterPlan(version, tuple(each.told for each in cuts), state, state, files_with_logs=left_out)
+        return ClusterPlan(version, tuple(each.reported for each in cuts), state, state, files_with_logs=left_out)
 
     def cut(self, groups: Sequence[ChosenGroup]) -> CutPlan:
         """Makes cuts for the groups from a sample of their keys. Groups that turn out not to pay off are left out."""
         survey = self.survey
         if not groups:
-            return CutPlan(survey, (), None, self._told((), ()))
+            return CutPlan(survey, (), None, self._reported((), ()))
         if not survey.layout.keys:
             cuts = [self._cut(group, None, None) for group in groups]
-            return CutPlan(survey, tuple(cuts), None, self._told(cuts, ()))
+            return CutPlan(survey, tuple(cuts), None, self._reported(cuts, ()))
         use_driver_python(self.catalog.spark)
         sampled, failed = self._sampled(groups)
         left = tuple(
             LeftGroup(self._partition_text(group), len(group.files), why_failed(error)) for group, error in failed
         )
         if not sampled:
-            return CutPlan(survey, (), None, replace(self._told((), ()), groups_failed=left))
+            return CutPlan(survey, (), None, replace(self._reported((), ()), groups_failed=left))
         outgrown = survey.outgrown()
         curve = None
         if survey.stored is None or outgrown:
@@ -216,12 +216,12 @@ class Planner:
         along = curve or survey.stored
         cuts = []
         for group, keys in sampled:
-            model, came = self._cut_along(group, keys, along)
-            cut = replace(self._cut(group, model, came), source=keys.source)
+            model, expected = self._cut_along(group, keys, along)
+            cut = replace(self._cut(group, model, expected), source=keys.source)
             if self._is_worth_it(cut):
                 cuts.append(cut)
-        told = replace(self._told(cuts, outgrown if cuts else ()), groups_failed=left)
-        return CutPlan(survey, tuple(cuts), curve if cuts else None, told)
+        reported = replace(self._reported(cuts, outgrown if cuts else ()), groups_failed=left)
+        return CutPlan(survey, tuple(cuts), curve if cuts else None, reported)
 
     def _sampled(
         self, groups: Sequence[ChosenGroup]
@@ -265,14 +265,14 @@ class Planner:
             self.progress(line)
 
     def _is_worth_it(self, cut: CutGroup) -> bool:
-        merges = cut.told.reason in ("overlap", "small")
+        merges = cut.reported.reason in ("overlap", "small")
         if merges and cut.forecast is not None and self.survey.deepens(cut.files, cut.forecast.bounds):
             return False
-        if cut.told.reason == "overlap":
-            return cut.told.saves is not None and cut.told.saves >= self.config.min_gain
-        if cut.told.reason in ("small", "large") and cut.forecast is not None:
+        if cut.reported.reason == "overlap":
+            return cut.reported.saves is not None and cut.reported.saves >= self.config.min_gain
+        if cut.reported.reason in ("small", "large") and cut.forecast is not None:
             before = int(cut.files.sum())
-            return (len(cut.forecast) < before) if cut.told.reason == "small" else (len(cut.forecast) > before)
+            return (len(cut.forecast) < before) if cut.reported.reason == "small" else (len(cut.forecast) > before)
         return True
 
     def _cut_along(
@@ -287,10 +287,8 @@ class Planner:
         return model, forecast(keys.sample, model, partition, keys.rows, keys.size_bytes)
 
     def _files_after(self, group: ChosenGroup, shrinks_to: float = 1.0) -> int:
-        model, sizes = (
-            self.survey.cost_model,
-            np.rint(self.survey.size_bytes[group.files] * shrinks_to).astype(np.int64),
-        )
+        model = self.survey.cost_model
+        sizes = np.rint(self.survey.size_bytes[group.files] * shrinks_to).astype(np.int64)
         return int(model.files_for(np.array([float(sizes.sum())]), np.array([model.most_files(sizes).sum()]))[0])
 
     def _curve(
@@ -314,48 +312,48 @@ class Planner:
             spans=spans,
         )
 
-    def _cut(self, group: ChosenGroup, model: CurveModel | None, came: Forecast | None) -> CutGroup:
+    def _cut(self, group: ChosenGroup, model: CurveModel | None, expected: Forecast | None) -> CutGroup:
         survey, mask = self.survey, self._mask(group)
         size = int(survey.size_bytes[mask].sum())
-        told = PlannedGroup(
+        reported = PlannedGroup(
             partition=self._partition_text(group),
             paths=tuple(survey.opened.files.filter(mask)["path"].to_pylist()),
             rows=int(survey.rows[mask].sum()),
             size_bytes=size,
             reason=group.reason,
-            files_after=self._files_after(group) if came is None else len(came),
-            saves=round(group.gain / group.cost, 4) if came is None and group.cost else None,
+            files_after=self._files_after(group) if expected is None else len(expected),
+            saves=round(group.gain / group.cost, 4) if expected is None and group.cost else None,
         )
-        if came is not None:
-            told = replace(told, saves=self._saved(mask, came))
-        return CutGroup(mask, self._partition_number(group), model, came, told)
+        if expected is not None:
+            reported = replace(reported, saves=self._saved(mask, expected))
+        return CutGroup(mask, self._partition_number(group), model, expected, reported)
 
-    def _saved(self, mask: npt.NDArray[np.bool_], came: Forecast) -> float | None:
+    def _saved(self, mask: npt.NDArray[np.bool_], expected: Forecast) -> float | None:
         """Returns the share of bytes that queries no longer read of a group, by its forecast files."""
         survey = self.survey
         before = float(survey.cost[mask].sum())
         stay = ~mask
-        bounds = [each.take(stay).plus(other) for each, other in zip(survey.bounds, came.bounds, strict=True)]
-        boxes = boxes_of(bounds, np.concatenate([survey.rows[stay], came.rows]), survey.marks)
-        sizes = np.concatenate([survey.size_bytes[stay], came.size_bytes])
+        bounds = [each.take(stay).plus(other) for each, other in zip(survey.bounds, expected.bounds, strict=True)]
+        boxes = boxes_of(bounds, np.concatenate([survey.rows[stay], expected.rows]), survey.marks)
+        sizes = np.concatenate([survey.size_bytes[stay], expected.size_bytes])
         after = float(survey.cost_model.cost(boxes, sizes)[int(stay.sum()) :].sum())
         return round(1 - after / before, 4) if before else None
 
-    def _told(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
+    def _reported(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
         survey = self.survey
-        gone = np.zeros(len(survey.rows), bool)
+        removed = np.zeros(len(survey.rows), bool)
         for cut in cuts:
-            gone |= cut.files
-        came = [(cut.partition, cut.forecast.bounds, cut.forecast.rows) for cut in cuts if cut.forecast is not None]
+            removed |= cut.files
+        added = [(cut.partition, cut.forecast.bounds, cut.forecast.rows) for cut in cuts if cut.forecast is not None]
         before = survey.state
         if not cuts:
             after = before
         elif survey.layout.keys:
-            after = survey.state_after(gone, came)
+            after = survey.state_after(removed, added)
         else:
-            files = before.files - int(gone.sum()) + sum(cut.told.files_after for cut in cuts)
+            files = before.files - int(removed.sum()) + sum(cut.reported.files_after for cut in cuts)
             after = replace(before, files=files, files_read=float(files))
-        groups = tuple(cut.told for cut in cuts)
+        groups = tuple(cut.reported for cut in cuts)
         return ClusterPlan(survey.opened.version, groups, before, after, resampled, survey.files_with_logs)
 
     def _mask(self, group: ChosenGroup) -> npt.NDArray[np.bool_]:

@@ -117,31 +117,31 @@ class Survey:
         found: npt.NDArray[np.bool_] = pc.ends_with(paths, f"_{built['instant']}.parquet").to_numpy(False)
         return found
 
-    def deepens(self, gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
+    def deepens(self, removed: npt.NDArray[np.bool_], added: Sequence[KeyBounds]) -> bool:
         """Returns whether a rewrite would make the files overlap more deeply than now.
 
         Args:
-            gone: bool[n], files to remove, all of one partition.
-            came: Bounds of each key for the new files.
+            removed: bool[n], files to remove, all of one partition.
+            added: Bounds of each key for the new files.
         """
         partition = self.opened.partition_of_file
-        beside = partition == partition[np.argmax(gone)]
-        return deepens([each.take(beside) for each in self.bounds], gone[beside], came)
+        neighbours = partition == partition[np.argmax(removed)]
+        return deepens([each.take(neighbours) for each in self.bounds], removed[neighbours], added)
 
     def state_after(
         self,
-        gone: npt.NDArray[np.bool_],
-        came: Sequence[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]],
+        removed: npt.NDArray[np.bool_],
+        added: Sequence[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]],
     ) -> LayoutState:
         """Returns the layout as it would be after a rewrite.
 
         Args:
-            gone: bool[n], files to remove.
-            came: New files: number of their partition, bounds of each key, number of rows.
+            removed: bool[n], files to remove.
+            added: New files: number of their partition, bounds of each key, number of rows.
         """
-        partition, rows = self.opened.partition_of_file[~gone], self.rows[~gone]
-        bounds = [each.take(~gone) for each in self.bounds]
-        for number, keys, more in came:
+        partition, rows = self.opened.partition_of_file[~removed], self.rows[~removed]
+        bounds = [each.take(~removed) for each in self.bounds]
+        for number, keys, more in added:
             partition = np.concatenate([partition, np.full(len(more), number)])
             rows = np.concatenate([rows, more])
             bounds = [each.plus(other) for each, other in zip(bounds, keys, strict=True)]
