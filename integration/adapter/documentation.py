@@ -1,4 +1,4 @@
-"""The examples of README and docs, as they stand there."""
+"""The examples of README and docs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds: types as dbt finds them or the project sets them, one version a load, columns that stay unless told."""
+"""Seeds: types, one version for each load, and columns that only change in a full refresh."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_values_and_nulls_are_those_of_the_file(rows):
     ]
 
 
-def test_a_second_load_is_the_next_version(dbt, rows, loaded):
+def test_a_second_load_commits_the_next_version(dbt, rows, loaded):
     outcome = dbt("seed", "--select", "typed")
     assert outcome.success, outcome.log
     assert outcome.message("typed") == "3 rows in 1 file"

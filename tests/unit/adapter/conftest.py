@@ -1,4 +1,4 @@
-"""Macros of the package on a stage: rendered by dbt's own Jinja, with stubs for what dbt puts around them."""
+"""Renders macros of the package with dbt's own Jinja, and stubs for what dbt provides to them."""
 
 from __future__ import annotations
 

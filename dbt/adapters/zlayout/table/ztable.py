@@ -126,7 +126,7 @@ class ZTable:
         found = catalog.name(name)
         entry = table_entry(catalog, found)
         if entry is None:
-            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema")
+            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema name")
         opened = open_entry(spark, entry)
         if opened is None:
             raise TableNotFoundError(

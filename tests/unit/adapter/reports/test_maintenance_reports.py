@@ -1,4 +1,4 @@
-"""What a clustering prints of groups that stay as they are."""
+"""The output of clusterings and compactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILED = LeftGroup("day=3", 2, "day=3/a.parquet is not there")
 PLANNED = ClusterSummary.of_plan(ClusterPlan(3, (), STATE, STATE, groups_failed=(FAILED,)))
 
 
-def test_groups_that_failed_are_told_with_the_reason() -> None:
+def test_failed_groups_are_listed_with_the_reason() -> None:
     done = replace(PLANNED.plus(4, files_removed=4, files_added=2, groups_done=2), dry_run=False)
     first, last = cluster_line("main.events", done).splitlines()
     assert first == "main.events: 4 files → 2 (0 bytes); a point lookup now reads 3 files (was 3); version 4, 0.0 s"
@@ -24,14 +24,14 @@ def test_groups_that_failed_are_told_with_the_reason() -> None:
     assert told["groups_failed"] == [{"partition": "day=3", "files": 2, "reason": "day=3/a.parquet is not there"}]
 
 
-def test_a_plan_tells_what_it_could_not_read() -> None:
+def test_a_plan_lists_groups_that_cannot_be_read() -> None:
     assert cluster_line("main.events", PLANNED).splitlines() == [
         "main.events: no files rewritten; a point lookup reads 3 of 6 files",
         "  failed on a group of 2 files in day=3: day=3/a.parquet is not there",
     ]
 
 
-def test_a_plan_tells_what_a_lookup_would_read_and_each_group() -> None:
+def test_a_plan_shows_what_a_lookup_would_read_and_each_group() -> None:
     before, after = LayoutState(6, 1.5714, 3.3125), LayoutState(5, 1.0, 2.9444)
     groups = (
         PlannedGroup("", ("a", "b"), 10, 18_022, "overlap", 1, 0.25),

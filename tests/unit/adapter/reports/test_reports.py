@@ -1,4 +1,4 @@
-"""What run-operations print."""
+"""The output of zlayout_explain and zlayout_info."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_an_explanation_is_a_page_for_people() -> None:
     assert "reads 1 of 2 files" in explanation_report([_EXPLANATION], as_json=False)
 
 
-def test_a_query_without_our_tables_is_told_so() -> None:
+def test_a_query_without_dbt_zlayout_tables_has_nothing_to_explain() -> None:
     assert "nothing to explain" in explanation_report([], as_json=False)
 
 
-def test_json_holds_all_of_an_explanation() -> None:
+def test_json_has_the_whole_explanation() -> None:
     assert json.loads(explanation_report([_EXPLANATION], as_json=True)) == [_EXPLANATION.to_dict()]
 
 
@@ -59,5 +59,5 @@ def test_information_is_a_readable_column() -> None:
     }
 
 
-def test_information_as_json_keeps_numbers_numbers() -> None:
+def test_information_as_json_keeps_numbers() -> None:
     assert json.loads(information_report(_INFORMATION, as_json=True))["rows"] == 1200000
