@@ -148,7 +148,7 @@ def test_text_is_a_time_in_the_sessions_zone(spark, past):
         ({"version": True}, ConfigError, "not a whole number"),
         ({"instant": "20200101000000000"}, VersionNotFoundError, "no version of instant 20200101000000000"),
         ({"instant": "yesterday"}, VersionNotFoundError, "17 digits"),
-        ({"instant": 20200101000000000}, ConfigError, "put it in quotes"),
+        ({"instant": 20200101000000000}, ConfigError, "write its 17 digits in quotes"),
         ({"timestamp": "next week"}, ConfigError, "2024-01-31 12:30:00"),
         ({"timestamp": 5}, ConfigError, "timestamp: 5 is not a time"),
         ({"version": 1, "timestamp": "2024-01-01"}, ConfigError, "give only one of"),

@@ -175,11 +175,12 @@ def _lows_and_highs(
 
 
 def scheduled_groups(raw: Sequence[Mapping[str, Any]]) -> tuple[PlannedGroup, ...]:
-    """Reads the groups written by `PlannedGroup.to_dict`; a damaged plan has no groups."""
+    """Reads the groups written by `PlannedGroup.to_dict`. A damaged plan has no groups."""
     try:
-        return tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
+        found = tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
     except (KeyError, TypeError, CorruptError):
         return ()
+    return found if all(each.paths for each in found) else ()
 
 
 @dataclass(frozen=True, eq=False)
