@@ -34,7 +34,7 @@ def test_a_name_finds_its_table(name: str, table: str) -> None:
 
 def test_the_error_without_a_name_lists_the_models_and_how_to_give_one() -> None:
     for name in ("", None):
-        with pytest.raises(ConfigError, match=r"none is given; add --args '\{model: NAME\}' with orders, rates, twice"):
+        with pytest.raises(ConfigError, match=r"--args '\{model: NAME\}', where NAME is orders, rates, twice"):
             table_of(name, _NODES)
 
 
