@@ -716,7 +716,7 @@ class ZTable:
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
-        """Rewrites overlapping, small and too large files where it pays off. A second call right after does nothing.
+        """Rewrites overlapping, small and oversized files where it pays off. A second call right after does nothing.
 
         Concurrent writers win: a group of files that another writer changed is dropped and reported. A group that
         cannot be read or written is reported too. The other groups are committed in both cases.
@@ -781,7 +781,7 @@ class ZTable:
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
-        """Is deprecated: use ``cluster(schedule=True)``.
+        """Deprecated: use ``cluster(schedule=True)``.
 
         Args:
             where: As for `cluster`.

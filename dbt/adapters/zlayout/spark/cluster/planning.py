@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,6 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
-from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.relations import frame_of
@@ -77,10 +76,13 @@ class KeySampler:
         survey, partition_by = self.survey, self.survey.layout.partition_by
         rows, size = int(survey.rows[files].sum()), int(survey.size_bytes[files].sum())
         source = self._source(files)
+        try:
+            staged = self._staged(files, source)
+        except Exception as error:
+            raise WriteError(f"{survey.opened.location}: {short_message(error)}; the table is unchanged") from error
         if source is None:
-            sample, partitions = self._by_spark(files).key_sample(len(partition_by))
+            sample, partitions = staged.key_sample(len(partition_by))
             return SampledKeys(sample, partitions, rows, size, 1.0, None)
-        staged = self._by_arrow(source)
         sample, _ = staged.key_sample(0)
         shrinks_to = min(1.0, (staged.bytes_per_row or size / rows) * rows / size)
         partitions = [source.partition] * sample.num_rows if partition_by else None
@@ -96,28 +98,14 @@ class KeySampler:
         paths = opened.files.filter(files)["path"].to_pylist()
         return ArrowSource.of(opened.store, paths, layout.data_schema, list(zip(values, kinds, strict=True)))
 
-    def _by_arrow(self, source: ArrowSource) -> Staged:
-        spark, keys, target = self.catalog.spark, self.survey.layout.keys, self.survey.cost_model.target_bytes
-        return self._or_error(lambda: key_sample_of_files(spark, source, keys, self._settings, target, self.progress))
-
-    def _by_spark(self, files: npt.NDArray[np.bool_]) -> Staged:
-        layout, rows = self.survey.layout, frame_of(self.catalog, self.survey.opened, files)
-        return self._or_error(
-            lambda: key_sample(
-                rows, layout.data_schema, layout.keys, layout.partition_by, self._settings, self.progress
-            )
-        )
-
-    @property
-    def _settings(self) -> ParquetSettings:
-        return parquet_settings(self.survey.layout, self.catalog.spark)
-
-    def _or_error(self, sample: Callable[[], Staged]) -> Staged:
-        try:
-            return sample()
-        except Exception as error:
-            why = short_message(error)
-            raise WriteError(f"{self.survey.opened.location}: {why}; the table is unchanged") from error
+    def _staged(self, files: npt.NDArray[np.bool_], source: ArrowSource | None) -> Staged:
+        spark, layout = self.catalog.spark, self.survey.layout
+        settings = parquet_settings(layout, spark)
+        if source is not None:
+            target_bytes = self.survey.cost_model.target_bytes
+            return key_sample_of_files(spark, source, layout.keys, settings, target_bytes, self.progress)
+        rows = frame_of(self.catalog, self.survey.opened, files)
+        return key_sample(rows, layout.data_schema, layout.keys, layout.partition_by, settings, self.progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,10 +352,9 @@ class Planner:
     def _partition_number(self, group: ChosenGroup) -> int:
         return int(self.survey.opened.partition_of_file[group.files[0]])
 
-    def _partition_key(self, group: ChosenGroup) -> PartitionKey:
-        opened = self.survey.opened
-        return tuple(opened.partition_keys[self._partition_number(group)]) if opened.partition_columns else ()
-
     def _partition_text(self, group: ChosenGroup) -> str:
-        names = self.survey.opened.partition_columns
-        return partition_folder(tuple(zip(names, self._partition_key(group), strict=True))) if names else ""
+        opened = self.survey.opened
+        if not opened.partition_columns:
+            return ""
+        values = opened.partition_keys[self._partition_number(group)]
+        return partition_folder(tuple(zip(opened.partition_columns, values, strict=True)))
