@@ -57,7 +57,7 @@ def test_columns_change_only_in_a_full_refresh(dbt, rows):
     try:
         refused = dbt("seed", "--select", "typed")
         assert not refused.success
-        for word in ("'flag' is gone", "'sign' is new", "'more' is new", "dbt seed --full-refresh"):
+        for word in ("'flag' is missing", "'sign' is new", "'more' is new", "dbt seed --full-refresh"):
             assert word in refused.message("typed")
         assert rows("select count(flag) from main.typed") == [(2,)]
         assert dbt("seed", "--select", "typed", "--full-refresh").success

@@ -17,7 +17,7 @@ from dbt_common.events.types import PrintEvent
 
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing, warn
+from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
@@ -182,13 +182,13 @@ class ZlayoutAdapter(SparkAdapter):
     @as_dbt_errors()
     def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once. Its rows replace the table in a new version."""
-        return self._materializing(relation, model).write_table(code)
+        return self._materialization(relation, model).write_table(code)
 
     @available.parse_none
     @as_dbt_errors()
     def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once and writes its rows to the table by the model's strategy."""
-        return self._materializing(relation, model).write_increment(code)
+        return self._materialization(relation, model).write_increment(code)
 
     @available.parse_none
     @as_dbt_errors()
@@ -212,7 +212,7 @@ class ZlayoutAdapter(SparkAdapter):
         types = [wanted.get(name, kind) for name, kind in zip(rows.column_names, found, strict=True)]
         names = [self.quote_seed_column(name, config.get("quote_columns")) for name in rows.column_names]
         frame = seed_frame(self.session(), rows, found, types, names)
-        return self._materializing(relation, model).write_seed(frame, keeps_columns)
+        return self._materialization(relation, model).write_seed(frame, keeps_columns)
 
     @available.parse_none
     @as_dbt_errors()
@@ -227,7 +227,7 @@ class ZlayoutAdapter(SparkAdapter):
             model: The snapshot's node.
             columns: The actual names of dbt's own columns, keyed by their default names.
         """
-        return self._materializing(relation, model).write_snapshot(changes_sql, columns)
+        return self._materialization(relation, model).write_snapshot(changes_sql, columns)
 
     @available.parse_none
     @as_dbt_errors()
@@ -425,8 +425,8 @@ class ZlayoutAdapter(SparkAdapter):
         """The text as a string literal of Spark SQL."""
         return string_literal(str(text))
 
-    def _materializing(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materializing:
-        return Materializing(self.session(), relation, model, self.schema_root(relation.schema), self._query)
+    def _materialization(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materialization:
+        return Materialization(self.session(), relation, model, self.schema_root(relation.schema), self._query)
 
     def _query(self, sql: str) -> DataFrame:
         _, cursor = self.connections.add_select_query(sql)

@@ -38,8 +38,8 @@ _WHOLE = (Operation.OVERWRITE.value, Operation.CLUSTERING.value)
 
 
 @dataclass(frozen=True)
-class Materializing:
-    """Writes one relation.
+class Materialization:
+    """The materialization of one relation: writes its table, and clusters it afterwards.
 
     Attributes:
         session: The session.

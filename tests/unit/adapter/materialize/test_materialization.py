@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize.materializing import MOST_REPEATS, until_committed
+from dbt.adapters.zlayout.adapter.materialize.materialization import MOST_REPEATS, until_committed
 from dbt.adapters.zlayout.errors import CommittedError, ConflictError, WriteError
 
 
