@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_
 from dbt.adapters.zlayout.adapter.operations import diagnostics, indexes, maintenance, time_travel
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_sees_them, whole_table
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
@@ -86,7 +86,7 @@ class ZlayoutAdapter(SparkAdapter):
                 fire_event(PrintEvent(msg=f"  {line}"))
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Callable[..., Any]) -> list[BaseRelation]:
-        return as_dbt_sees_them(super()._build_spark_relation_list(row_list, relation_info_func))
+        return as_dbt_relations(super()._build_spark_relation_list(row_list, relation_info_func))
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Adds comments to dbt-spark's catalog, and spells types as in Spark SQL."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_sees_them
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations
 
 
 def relation(identifier: str, kind: str = "table", **properties: str) -> Any:
@@ -24,7 +24,7 @@ def merging(identifier: str, table_id: str = "1-a", **more: str) -> list[Any]:
 
 
 def seen(relations: list[Any]) -> dict[str, str]:
-    return {str(each.identifier): str(each.type) for each in as_dbt_sees_them(relations)}
+    return {str(each.identifier): str(each.type) for each in as_dbt_relations(relations)}
 
 
 def test_a_merging_view_is_listed_as_a_table_without_its_parts() -> None:
@@ -33,7 +33,7 @@ def test_a_merging_view_is_listed_as_a_table_without_its_parts() -> None:
         "plain": "table",
         "v": "view",
     }
-    (found, *_) = as_dbt_sees_them(merging("t"))
+    (found, *_) = as_dbt_relations(merging("t"))
     assert isinstance(found, ZlayoutRelation)
     assert found.is_plain_table
 
@@ -58,4 +58,4 @@ def test_a_table_of_files_without_its_view_can_be_dropped() -> None:
 
 def test_a_relation_without_information_is_unchanged() -> None:
     bare = ZlayoutRelation.create(schema="s", identifier="v", type="view", information=None)
-    assert as_dbt_sees_them([bare]) == [bare]
+    assert as_dbt_relations([bare]) == [bare]

@@ -59,7 +59,7 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
     return relation
 
 
-def as_dbt_sees_them(relations: Sequence[Any]) -> list[BaseRelation]:
+def as_dbt_relations(relations: Sequence[Any]) -> list[BaseRelation]:
     """The relations of one schema, with each merge-on-read table listed once, as a table.
 
     Args:

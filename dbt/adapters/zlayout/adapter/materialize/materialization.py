@@ -14,8 +14,8 @@ from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_t
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
 from dbt.adapters.zlayout.adapter.materialize.python_model import python_frame
-from dbt.adapters.zlayout.adapter.materialize.seed_frame import checked_seed
-from dbt.adapters.zlayout.adapter.materialize.snapshot_write import changed_rows, write_changes
+from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
+from dbt.adapters.zlayout.adapter.materialize.snapshot_write import rows_to_merge, write_changes
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports.maintenance import failed_lines
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of
@@ -86,7 +86,7 @@ class Materialization:
 
         def load(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             if keeps_columns:
-                checked_seed(self.session.table(self.relation.catalog_name), rows, self.model["name"])
+                check_seed(self.session.table(self.relation.catalog_name), rows, self.model["name"])
             return write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress)
 
         return self._committed(load)
@@ -96,7 +96,7 @@ class Materialization:
 
         def merge(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             table = managed_table(self.session, self.relation.catalog_name, wanted, progress)
-            rows = changed_rows(self.query(changes_sql), columns)
+            rows = rows_to_merge(self.query(changes_sql), columns)
             return write_changes(
                 table, rows, wanted, columns, self.model["config"].get("dbt_valid_to_current"), progress
             )

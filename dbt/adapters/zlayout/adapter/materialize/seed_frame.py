@@ -73,7 +73,7 @@ def _spark_name(kind: pa.DataType) -> str:
     return next((name for name, (arrow_type, _) in _BINARY_TYPES.items() if arrow_type == kind), "string")
 
 
-def checked_seed(table: DataFrame, rows: DataFrame, seed: str) -> None:
+def check_seed(table: DataFrame, rows: DataFrame, seed: str) -> None:
     """Checks that a file has the same columns as the existing table.
 
     Raises:
