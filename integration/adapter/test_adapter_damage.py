@@ -15,7 +15,7 @@ LOG = ".zlayout/timeline/log/00000000000000000000.json"
 
 @pytest.fixture
 def folder(dbt, spark):
-    """Where the table lies that is damaged then; its model is built anew afterwards."""
+    """The folder of the table to damage. Its model is rebuilt afterwards."""
     dbt.operation("drop_it", identifier="damaged")
     assert dbt("run", "--select", "damaged").success
     yield _folder(spark)

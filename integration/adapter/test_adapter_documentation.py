@@ -159,7 +159,7 @@ create or replace view tpch.orders as select id as o_orderkey from range(10)
 
 
 def _add_versions(spark: Any) -> None:
-    """Brings `events` and `lineitem` to version 3, which the documentation speaks of."""
+    """Brings `events` and `lineitem` to version 3, which the documentation mentions."""
     from dbt.adapters.zlayout import ZTable
 
     for number in (1, 2, 3):
@@ -172,7 +172,7 @@ def _add_versions(spark: Any) -> None:
 
 
 def _whole(text: str) -> str:
-    """A model; a head that stands without its query gets one."""
+    """A model. A config without a query gets one."""
     with_query = re.search(r"^select ", text, re.MULTILINE) is not None
     return text if with_query else f"{text}\nselect * from {{{{ ref('rows_of_a_head') }}}}\n"
 
@@ -186,7 +186,7 @@ def _models_of(example: documentation.Example) -> list[dict[str, Any]]:
 
 
 def _properties() -> list[dict[str, Any]]:
-    """What all blocks say of each model, each test once, as dbt takes a model's properties from one place."""
+    """The properties of each model from all blocks, each test once, because dbt allows only one place for them."""
     found: dict[str, list[Any]] = {}
     for example in PROPERTIES:
         for model in _models_of(example):

@@ -23,7 +23,7 @@ def arrived(dbt):
 
 @pytest.fixture
 def table(dbt):
-    """Makes `upserted` anew, with the rows of the first round."""
+    """Rebuilds `upserted` with the rows of the first round."""
     dbt.operation("drop_it", identifier="upserted")
     return run(dbt, "upserted")
 

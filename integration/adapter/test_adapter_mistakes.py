@@ -58,7 +58,7 @@ def test_a_probable_mistake_is_a_warning(first, model, told):
 
 
 def test_a_warning_after_the_commit_does_not_fail_the_model(dbt):
-    """The rows have landed: whoever ran a failed model again would have them twice."""
+    """The rows are committed. If the model failed, a second run would add them again."""
     strict = ("--warn-error-options", '{"error": ["AdapterEventWarning"]}')
     assert not dbt(*strict, "run", "--select", "view_with_keys").success
     outcome = dbt(*strict, "run", "--select", "folders_of_one_row")
@@ -147,7 +147,7 @@ def test_a_metastore_that_another_process_has_open_is_a_one_line_error(project_a
 
 @contextlib.contextmanager
 def _locked(path):
-    """Holds a lock as Derby does: in another process, since a process never meets its own."""
+    """Holds a lock as Derby does, in another process, because a process does not conflict with its own locks."""
     program = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

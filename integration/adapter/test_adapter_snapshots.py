@@ -22,7 +22,7 @@ def rounds(dbt):
 
 @pytest.fixture
 def states(spark):
-    """The states of each key in a snapshot: (id, word, is it valid still), oldest first."""
+    """The states of each key in a snapshot: (id, word, whether it is still valid), oldest first."""
 
     def found(table, valid_to="dbt_valid_to", valid_from="dbt_valid_from", current="null"):
         valid = f"coalesce({valid_to} = {current}, {valid_to} is null)"

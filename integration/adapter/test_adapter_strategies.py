@@ -53,7 +53,7 @@ COLUMNS = "id, part, told, amount, seen"
 
 @pytest.fixture(scope="module")
 def rounds(dbt):
-    """What three runs told and left behind: (outcome, rows by model)."""
+    """The outcomes of three runs: (outcome, rows by model)."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.getOrCreate()

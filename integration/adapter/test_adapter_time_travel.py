@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 
 @pytest.fixture(autouse=True)
 def versions(dbt, spark):
-    """A model of three versions, whose rows say in which they came; built anew after a test that adds or cleans some."""
+    """A model of three versions whose rows name their version. Rebuilt after a test that adds or cleans versions."""
     drop_table(spark, "main", "version_reader")
     if spark.catalog.tableExists("main.versions"):
         if ZTable.for_name(spark, "main.versions").history().column("version").to_pylist() == [2, 1, 0]:

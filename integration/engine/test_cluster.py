@@ -254,7 +254,7 @@ def file_of(table, folder):
 
 
 def damaged(file):
-    """The file with other bytes in its pages: its footer is as it was."""
+    """Overwrites the pages of a file, but not its footer."""
     content = bytearray(file.read_bytes())
     content[4:200] = bytes(196)
     file.write_bytes(content)

@@ -27,7 +27,7 @@ def clustered(spark, source):
 
 
 def overlaps_of(spark, table, column):
-    """Average overlaps of one column, counted pair by pair from the rows themselves."""
+    """Average overlaps of one column, counted pair by pair from the rows."""
     rows = (
         table.read()
         .selectExpr(f"{column} as value", "input_file_name() as file")

@@ -29,7 +29,7 @@ def parted(*columns, **settings):
 
 
 def check(spark, table, query, *columns):
-    """Every reader sees the rows, in the folders, and a condition on them reads no others."""
+    """Checks that every reader sees the rows in the folders, and that a condition on the folders reads no others."""
     expected = spark.sql(query)
     names = expected.columns
     assert same_rows(spark.table(table.name).select(*names), expected)

@@ -32,7 +32,7 @@ def add(table, frame, **options):
 
 @pytest.fixture(scope="module")
 def past(spark):
-    """A table of several versions, and the rows of each as they were when it was the newest."""
+    """A table of several versions, and the rows of each version."""
     options = {"zorder": ["id"], "target_file_size": "16kb", "retain_versions": 100}
     rows, schemas = [], []
 

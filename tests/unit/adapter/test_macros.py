@@ -17,7 +17,7 @@ _VIEW = ZlayoutRelation.create(schema="s", identifier="t", type="view")
 
 
 class Recorder:
-    """Writes down every call to it; answers come from ``answers``."""
+    """Records every call and returns values from ``answers``."""
 
     def __init__(self, **answers: Any) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -284,7 +284,7 @@ _STAGED = (
 
 
 class Run:
-    """One run of a materialization: its settings and runtime, and the order of what it does."""
+    """One run of a materialization: its settings, its runtime and the order of its calls."""
 
     def __init__(
         self, macro_stage: Any, config: Any, *, existing: Any = None, full_refresh: bool = False, language: str = "sql"

@@ -11,7 +11,7 @@ from dbt.adapters.zlayout.errors import CommittedError, ConflictError, WriteErro
 
 
 class Writes:
-    """Fails with these errors, one a call, then succeeds."""
+    """Fails with these errors, one for each call, then succeeds."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors, self.calls = list(errors), 0
