@@ -1,7 +1,8 @@
-"""Reports on a layout: the page of zlayout_info, and the rows of failing tests."""
+"""The output of zlayout_explain and zlayout_info, and the rows of failing layout tests."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from dataclasses import replace
 from typing import Any
@@ -14,17 +15,38 @@ from dbt.adapters.zlayout.adapter.operations import diagnostics
 from dbt.adapters.zlayout.adapter.reports.diagnostics import (
     clustering_text,
     depth_problem,
+    explanation_report,
     information_report,
     problem_line,
     pruning_problem,
 )
 from dbt.adapters.zlayout.layout.measures.depth import Overlap, depth_histogram
 from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
-from dbt.adapters.zlayout.table.explanation import Explanation
+from dbt.adapters.zlayout.table.explanation import Explanation, PruningStage
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
 _NO_SESSION: Any = None
 _EXPECTED = {"point": 1.5, "range_1_percent": 2.25, "range_10_percent": 1234.5}
+_EXPLANATION = Explanation(
+    table="s.t",
+    version=1,
+    predicate="a = 1",
+    stages=(PruningStage("column_stats", 2, 1, 0.001),),
+    files=pa.table(
+        {"path": ["x", "y"], "verdict": ["SKIP", "READ"], "stage": ["column_stats", None], "reason": ["a > 1", ""]}
+    ),
+    conjuncts=pa.table({"sql": ["a = 1"], "usable": [True], "skips": [1], "why_not": [None], "advice": [None]}),
+)
+_INFORMATION: dict[str, Any] = {
+    "name": "s.t",
+    "rows": 1200000,
+    "overlap_depth": 1.25,
+    "zorder": ["a", "b"],
+    "committed_at": dt.date(2024, 1, 1),
+    "partition_by": [],
+    "adopted": False,
+    "curve": None,
+}
 
 
 def _overlap(*depths: int) -> Overlap:
@@ -195,3 +217,33 @@ def test_a_percentage_out_of_range_is_an_error(percent: Any) -> None:
 def test_a_test_with_a_where_is_an_error() -> None:
     with pytest.raises(CompilationError, match="zlayout_depth_at_most checks a whole table"):
         diagnostics.depth_problems(_NO_SESSION, "(select * from s.t where a) x", 2, None)
+
+
+def test_an_explanation_is_a_page_for_people() -> None:
+    assert "reads 1 of 2 files" in explanation_report([_EXPLANATION], as_json=False)
+
+
+def test_a_query_without_dbt_zlayout_tables_has_nothing_to_explain() -> None:
+    assert "nothing to explain" in explanation_report([], as_json=False)
+
+
+def test_json_has_the_whole_explanation() -> None:
+    assert json.loads(explanation_report([_EXPLANATION], as_json=True)) == [_EXPLANATION.to_dict()]
+
+
+def test_information_is_a_readable_column() -> None:
+    lines = dict(line.split("  ", 1) for line in information_report(_INFORMATION, as_json=False).splitlines())
+    assert {key.strip(): value.strip() for key, value in lines.items()} == {
+        "name": "s.t",
+        "rows": "1,200,000",
+        "overlap depth": "1.25",
+        "zorder": "a, b",
+        "committed at": "2024-01-01",
+        "partition by": "-",
+        "adopted": "no",
+        "curve": "-",
+    }
+
+
+def test_information_as_json_keeps_numbers() -> None:
+    assert json.loads(information_report(_INFORMATION, as_json=True))["rows"] == 1200000
