@@ -67,7 +67,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @classmethod
     def quote(cls, identifier: str | None) -> str:
-        """The name in backquotes. dbt's test tools pass the database, which is None in Spark, hence the ``str()``."""
+        """The name in backquotes. dbt's test tools pass the database, which is None in Spark."""
         return backquoted(str(identifier))
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:

@@ -177,8 +177,8 @@ class ZTable:
             target_file_size: The size of a file, such as '128mb', or a number of bytes.
             row_group_rows: The rows of a row group; None lets the layout choose.
             stats_columns: The columns with statistics, or a number for the first ones.
-            retain_versions: How many versions stay readable at least.
-            retain_hours: For how many hours a replaced version stays readable at least.
+            retain_versions: The minimum number of versions that stay readable.
+            retain_hours: The minimum number of hours for which a replaced version stays readable.
             location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
             writer: 'arrow', or 'spark' if Python workers cannot reach the storage.
             compression: The Parquet codec.
@@ -422,7 +422,7 @@ class ZTable:
     ) -> CommitSummary:
         """Commits a new version that equals an older one: rows, columns, partitions, layout, curve and index.
 
-        No history is lost: the versions in between stay readable as long as any others, and a rollback can return to
+        No history is lost: the retention of the versions in between does not change, and a rollback can return to
         them.
 
         Args:

@@ -176,7 +176,7 @@ def recluster(
         progress: Receives a line now and then.
 
     Returns:
-        What was done; None if it is not time yet, nothing was worth clustering, or only a plan was written.
+        What was done; None if no clustering is due, no rewrite pays off, or only a plan was written.
     """
     if _commits_since_clustering(table, wanted.every) < wanted.every:
         return None

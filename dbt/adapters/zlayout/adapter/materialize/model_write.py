@@ -34,7 +34,7 @@ _INCREMENTAL = ("incremental", "zordered_table")
 
 @dataclass(frozen=True)
 class ModelWrite:
-    """What a model asks for besides its rows.
+    """How to write the rows of a model: its settings, parsed.
 
     Attributes:
         settings: The config keys that shape the table, with the values that the model gives, for ``ZTable.write``.
@@ -64,7 +64,7 @@ class ModelWrite:
 
     @property
     def feed_settings(self) -> dict[str, Any]:
-        """The keywords of ``ZTable`` for a change feed, besides its condition. Empty for any other model."""
+        """The keywords of ``ZTable`` for a change feed, except its condition. Empty for any other model."""
         return {} if self.incremental.deleted_when is None else {"stored_columns": self.column_names}
 
 

@@ -55,7 +55,7 @@ def write_changes(
         rows: From `rows_to_merge`. A row that closes another one has that row's id and end time.
         wanted: From `read_model`.
         columns: The names of dbt's own columns.
-        valid_to_current: The expression that, besides null, means "still valid".
+        valid_to_current: The expression that means "still valid". Null means it too.
         progress: Receives a sentence now and then during the write.
 
     Raises:

@@ -163,7 +163,7 @@ class Planner:
     progress: Progress | None = None
 
     def choose(self, eligible: npt.NDArray[np.bool_]) -> list[ChosenGroup]:
-        """Returns the groups that are worth a rewrite, judged by the index alone.
+        """Returns the groups for which a rewrite pays off, judged by the index alone.
 
         Args:
             eligible: bool[n], files that may be rewritten.
@@ -240,7 +240,7 @@ class Planner:
         try:
             return self._sampler.sample(files)
         except WriteError:
-            # An unreadable file that will not be rewritten must not block the groups that are worth it.
+            # An unreadable file that will not be rewritten must not block the other groups.
             chosen = [self._mask(group) for group, _ in sampled]
             return self._sampler.sample(np.logical_or.reduce(chosen))
 
@@ -270,7 +270,7 @@ class Planner:
         spans = boxes.high[:, group.files].max(axis=1) - boxes.low[:, group.files].min(axis=1)
         target_bytes = round(keys.size_bytes / self._files_after(group, keys.shrinks_to))
         model = self._curve(keys, target_bytes, along=along, spans=spans.tolist())
-        # The rows' spelling counts: a folder that another tool made may spell the same value differently.
+        # As the rows spell the values: a folder that another tool created may spell them differently.
         partition = keys.partitions[0] if keys.partitions else ()
         return model, forecast(keys.sample, model, partition, keys.rows, keys.size_bytes)
 
@@ -320,11 +320,11 @@ class Planner:
         """Returns the share of bytes that queries no longer read of a group, by its forecast files."""
         survey = self.survey
         before = float(survey.cost[mask].sum())
-        stay = ~mask
-        bounds = [each.take(stay).plus(other) for each, other in zip(survey.bounds, expected.bounds, strict=True)]
-        boxes = boxes_of(bounds, np.concatenate([survey.rows[stay], expected.rows]), survey.marks)
-        sizes = np.concatenate([survey.size_bytes[stay], expected.size_bytes])
-        after = float(survey.cost_model.cost(boxes, sizes)[int(stay.sum()) :].sum())
+        kept = ~mask
+        bounds = [each.take(kept).plus(other) for each, other in zip(survey.bounds, expected.bounds, strict=True)]
+        boxes = boxes_of(bounds, np.concatenate([survey.rows[kept], expected.rows]), survey.marks)
+        sizes = np.concatenate([survey.size_bytes[kept], expected.size_bytes])
+        after = float(survey.cost_model.cost(boxes, sizes)[int(kept.sum()) :].sum())
         return round(1 - after / before, 4) if before else None
 
     def _reported(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
