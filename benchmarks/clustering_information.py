@@ -21,12 +21,12 @@ import pyarrow as pa
 from planning import CITY, DAY, KEY, RATE, START_MS, column_stats, files_of, milliseconds
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.measures.measures import Clustering
+from dbt.adapters.zlayout.layout.measures.measures import ClusteringMeasures
 from dbt.adapters.zlayout.predicate.expr import Column
-from dbt.adapters.zlayout.spark.cluster.survey import measure_table
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.table.measures import measure_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import curve_path
 from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file
@@ -113,7 +113,7 @@ def make(folder: Path, count: int, layout: str) -> str:
     return folder.as_uri()
 
 
-def measured(location: str) -> Clustering:
+def measured(location: str) -> ClusteringMeasures:
     """All of it, from the folder to the figures."""
     opened = TableSnapshot.newest(location, "UTC")
     assert opened is not None

@@ -45,6 +45,8 @@ def main():
     parser.add_argument("--read-every", type=int, default=5, help="rounds between two full reads")
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
     given = parser.parse_args()
+    if given.rounds % given.read_every:
+        parser.error("--rounds has to be a multiple of --read-every: the last round is compared with the compaction")
     given.lab = given.lab.absolute()
     given.lab.mkdir(parents=True, exist_ok=True)
     for share in given.shares:

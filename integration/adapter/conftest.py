@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one dbt command did."""
+    """The outcome of one dbt command."""
 
     success: bool
     printed: str
@@ -44,7 +44,7 @@ class Outcome:
 
 
 class DbtProject:
-    """A copy of a project with a profile of its own."""
+    """A copy of a project with its own profile."""
 
     def __init__(
         self,
@@ -118,13 +118,13 @@ class DbtProject:
 
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that all data of the suite lies in."""
+    """The folder of all data of the suite."""
     return tmp_path_factory.mktemp("lake")
 
 
 @pytest.fixture(scope="session")
 def project_at(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., DbtProject]]:
-    """Makes a project; all of them share the session that the first one starts."""
+    """Creates a project. All projects share the session that the first one starts."""
 
     def make(**keys: Any) -> DbtProject:
         return DbtProject(tmp_path_factory.mktemp("dbt") / "project", lake / "warehouse", **keys)
@@ -138,7 +138,7 @@ def project_at(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="session")
 def dbt(project_at: Callable[..., DbtProject]) -> DbtProject:
-    """The project in Spark's own warehouse; its session runs."""
+    """The project in Spark's own warehouse, with a running session."""
     project = project_at(schema="main")
     assert project("debug").success
     return project
@@ -146,7 +146,7 @@ def dbt(project_at: Callable[..., DbtProject]) -> DbtProject:
 
 @pytest.fixture
 def spark(dbt: DbtProject) -> SparkSession:
-    """The session that dbt has started."""
+    """The session that dbt started."""
     from pyspark.sql import SparkSession
 
     return SparkSession.builder.getOrCreate()
@@ -160,7 +160,7 @@ def rows(spark: SparkSession) -> Callable[[str], list[tuple[Any, ...]]]:
 
 @pytest.fixture
 def folders(lake: Path) -> Callable[[], set[str]]:
-    """The tables' folders that are there, as ``schema.db/table``."""
+    """The existing folders of tables, as ``schema.db/table``."""
 
     def found() -> set[str]:
         return {str(path.relative_to(lake)) for path in lake.glob("*/*/*") if path.is_dir()}

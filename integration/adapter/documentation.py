@@ -1,4 +1,4 @@
-"""The examples of README and docs, as they stand there."""
+"""The examples of README and docs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def commands() -> list[Example]:
 
 
 def inline_commands() -> list[Example]:
-    """Commands of dbt within sentences and tables."""
+    """Commands of dbt in sentences and tables."""
     return [
         Example(path.relative_to(ROOT).as_posix(), number, text)
         for path in PAGES
@@ -66,12 +66,12 @@ def inline_commands() -> list[Example]:
 
 
 def words(command: str) -> list[str]:
-    """A command as a shell splits it."""
+    """A command, split as in a shell."""
     return shlex.split(command, comments=True)
 
 
 def queries() -> list[Example]:
-    """The models of the SQL blocks; a block of several queries is several."""
+    """The models of the SQL blocks, one for each query."""
     found = []
     for block in blocks("sql"):
         parts = (

@@ -1,4 +1,4 @@
-"""Clustering as models ask for it, and by run-operation."""
+"""Clustering after a run and by run-operation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def runs(dbt, model, count, rows=2_000, **variables):
 
 
 @pytest.mark.slow
-def test_a_run_clusters_what_its_rows_made_worth_it(dbt, spark):
+def test_a_run_clusters_files_after_its_rows_if_it_pays_off(dbt, spark):
     outcomes = list(runs(dbt, "clustered_inline", 6))
     done = [outcome.response("clustered_inline").get("clustered") for outcome in outcomes]
     clustered = [each for each in done if each is not None]
@@ -39,7 +39,7 @@ def test_a_run_clusters_what_its_rows_made_worth_it(dbt, spark):
 
 
 @pytest.mark.exhaustive
-def test_every_so_many_commits(dbt, spark):
+def test_clustering_waits_for_cluster_every_commits(dbt, spark):
     outcomes = list(runs(dbt, "clustered_inline", 4, every=3))
     done = [outcome.response("clustered_inline").get("clustered") is not None for outcome in outcomes]
     assert done[:2] == [False, False]
@@ -47,7 +47,7 @@ def test_every_so_many_commits(dbt, spark):
 
 
 @pytest.mark.slow
-def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
+def test_a_deferred_plan_is_executed_by_a_run_operation(dbt, spark):
     outcomes = list(runs(dbt, "clustered_later", 6))
     assert any("zlayout_cluster with execute: true" in outcome.log for outcome in outcomes)
     assert all(outcome.response("clustered_later").get("clustered") is None for outcome in outcomes)
@@ -64,7 +64,7 @@ def test_a_deferred_plan_is_carried_out_by_a_job(dbt, spark):
 
 
 @pytest.mark.slow
-def test_a_hook_packs_small_files_of_any_model_and_the_line_of_the_run_tells_it(dbt, spark):
+def test_a_hook_packs_small_files_and_the_line_of_the_run_says_so(dbt, spark):
     outcomes = list(runs(dbt, "clustered_by_hook", 4, rows=10))
     table = ZTable.for_name(spark, "main.clustered_by_hook")
     assert len(table.snapshot().files) < 4
@@ -78,7 +78,7 @@ def test_a_hook_packs_small_files_of_any_model_and_the_line_of_the_run_tells_it(
 
 
 @pytest.mark.parametrize("size", [pytest.param("128mb", marks=pytest.mark.slow), "16kb"])
-def test_a_hook_after_a_fresh_build_has_nothing_to_do(dbt, spark, size):
+def test_a_hook_after_a_fresh_build_does_nothing(dbt, spark, size):
     # Later builds use the cuts of the first, and hold fewer rows, then more.
     for rows in (60_000, 25_000, 100_000):
         outcome = dbt("run", "--select", "rebuilt_with_hook", rows=rows, size=size)
@@ -91,7 +91,7 @@ def test_a_hook_after_a_fresh_build_has_nothing_to_do(dbt, spark, size):
 
 
 @pytest.mark.slow
-def test_another_partition_by_takes_a_model_s_rows_to_other_folders(dbt, spark):
+def test_another_partition_by_moves_the_rows_of_a_model_to_other_folders(dbt, spark):
     assert dbt("run", "--select", "moves").success
     again = {"from": 50, "to": 80, "times": 2}
     changed = dbt("run", "--select", "moves", folders=["part"], keys=["told"], **again)
@@ -111,7 +111,7 @@ def test_another_partition_by_takes_a_model_s_rows_to_other_folders(dbt, spark):
 
 
 @pytest.mark.slow
-def test_the_operation_tells_the_groups_that_failed_and_lands_the_others(dbt, spark):
+def test_the_operation_names_the_groups_that_failed_and_commits_the_others(dbt, spark):
     assert dbt("run", "--select", "moves", folders=["part"]).success
     assert dbt("run", "--select", "moves", folders=["part"], **{"from": 60, "to": 90}).success
     table = ZTable.for_name(spark, "main.moves")
@@ -128,7 +128,7 @@ def test_the_operation_tells_the_groups_that_failed_and_lands_the_others(dbt, sp
 
 
 @pytest.mark.slow
-def test_the_operation_names_a_wrong_setting_and_a_table_that_others_write(dbt, spark):
+def test_the_operation_names_a_wrong_setting_and_a_table_that_is_only_indexed(dbt, spark):
     assert dbt("run", "--select", "clustered_inline").success
     wrong = dbt.operation("zlayout_cluster", model="clustered_inline", max_bytes="much")
     assert not wrong.success

@@ -1,4 +1,4 @@
-"""A table whose metadata or files are damaged, and steps that fail after a commit: what dbt's user is told, and the way out."""
+"""Damaged metadata or files, and steps that fail after a commit: what dbt says, and how a user goes on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG = ".zlayout/timeline/log/00000000000000000000.json"
 
 @pytest.fixture
 def folder(dbt, spark):
-    """Where the table lies that is damaged then; its model is built anew afterwards."""
+    """The folder of the table to damage. Its model is rebuilt afterwards."""
     dbt.operation("drop_it", identifier="damaged")
     assert dbt("run", "--select", "damaged").success
     yield _folder(spark)
@@ -31,7 +31,7 @@ def content(folder):
 
 
 @pytest.mark.slow
-def test_a_damaged_log_entry_is_named_and_a_full_refresh_makes_the_table_anew(dbt, spark, folder):
+def test_a_damaged_log_entry_is_named_and_a_full_refresh_rebuilds_the_table(dbt, spark, folder):
     (folder / LOG).write_text("{")
     before = content(folder)
     failed = dbt("run", "--select", "damaged")
@@ -50,7 +50,7 @@ def test_a_damaged_log_entry_is_named_and_a_full_refresh_makes_the_table_anew(db
     assert _folder(spark) != folder
 
 
-def test_a_table_whose_log_is_gone_tells_what_is_left_and_how_to_go_on(dbt, spark, folder):
+def test_the_error_for_a_table_without_its_log_says_what_is_left_and_what_to_do(dbt, spark, folder):
     shutil.rmtree(folder / ".zlayout")
     before = content(folder)
     failed = dbt("run", "--select", "damaged")
@@ -70,7 +70,7 @@ def test_a_table_whose_log_is_gone_tells_what_is_left_and_how_to_go_on(dbt, spar
     assert content(folder) == before
 
 
-def test_the_test_of_an_index_names_a_data_file_that_is_gone(dbt, spark, folder):
+def test_the_index_test_names_a_missing_data_file(dbt, spark, folder):
     assert dbt("test", "--select", "damaged").success
     assert dbt("run", "--select", "damaged").success
     files = sorted(ZTable.for_name(spark, "main.damaged").snapshot().files["path"].to_pylist())
@@ -85,7 +85,7 @@ def test_the_test_of_an_index_names_a_data_file_that_is_gone(dbt, spark, folder)
     assert row.found.startswith("not in the folder; ")
 
 
-def test_what_is_left_undone_after_a_commit_is_in_the_response_and_on_the_line(dbt, spark, folder):
+def test_unfinished_steps_after_a_commit_are_in_the_response_and_on_the_line(dbt, spark, folder):
     assert dbt("run", "--select", "damaged").response("damaged").get("unfinished") is None
     record = folder / ".zlayout/timeline/clean/20240101000000000.json"
     record.parent.mkdir(exist_ok=True)

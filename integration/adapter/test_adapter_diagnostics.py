@@ -1,4 +1,4 @@
-"""Tests and run-operations: is the index fresh, what does a query read, and why."""
+"""Tests and run-operations: whether the index is fresh, and what a query reads and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def location_of(spark, table):
     return Path(unquote(urlparse(row.data_type).path))
 
 
-def test_explain_tells_which_files_a_query_reads(dbt):
+def test_explain_shows_which_files_a_query_reads(dbt):
     outcome = dbt.operation("zlayout_explain", sql="select * from {{ ref('clustered') }} where id < 10")
     assert outcome.success, outcome.log
     assert "main.clustered" in outcome.printed
@@ -27,7 +27,7 @@ def test_explain_tells_which_files_a_query_reads(dbt):
     assert "SKIP" in outcome.printed
 
 
-def test_explain_of_a_model_and_a_predicate_is_json_on_demand(dbt):
+def test_explain_of_a_model_and_a_predicate_can_print_json(dbt):
     outcome = dbt.operation("zlayout_explain", model="clustered", predicate="id < 10", json=True)
     assert outcome.success, outcome.log
     (explained,) = json.loads(outcome.printed)
@@ -36,31 +36,31 @@ def test_explain_of_a_model_and_a_predicate_is_json_on_demand(dbt):
     assert {row["verdict"] for row in explained["files"]} >= {"SKIP"}
 
 
-def test_the_adapters_answer_is_the_same(dbt):
+def test_the_adapter_method_returns_the_same(dbt):
     outcome = dbt.operation("pruning_of", identifier="clustered", predicate="id < 10")
     assert 0 < json.loads(outcome.printed)["kept_files"] < json.loads(outcome.printed)["total_files"]
 
 
-def test_explain_without_arguments_tells_its_usage(dbt):
+def test_explain_without_arguments_shows_its_usage(dbt):
     outcome = dbt.operation("zlayout_explain")
     assert not outcome.success
     assert "{sql:" in str(outcome.exception) + outcome.log
 
 
-def test_info_tells_the_state_of_a_table(dbt):
+def test_info_shows_the_state_of_a_table(dbt):
     outcome = dbt.operation("zlayout_info", model="clustered")
     assert outcome.success, outcome.log
     assert "20,000" in outcome.printed
     assert json.loads(dbt.operation("zlayout_info", model="main.clustered", json=True).printed)["rows"] == 20000
 
 
-def test_a_misspelled_model_is_told_its_neighbour(dbt):
+def test_the_error_for_a_misspelled_model_suggests_a_name(dbt):
     outcome = dbt.operation("zlayout_info", model="clusterd")
     assert not outcome.success
     assert "did you mean 'clustered'" in str(outcome.exception) + outcome.log
 
 
-def test_the_index_of_a_fresh_table_is_fresh_and_of_a_stray_file_is_not(dbt, spark):
+def test_the_freshness_test_passes_on_a_new_table_and_fails_on_a_stray_file(dbt, spark):
     assert dbt("test", "--select", "clustered").success
     folder = location_of(spark, "main.clustered")
     stray = folder / "it's stray.parquet"

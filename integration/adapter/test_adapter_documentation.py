@@ -1,4 +1,4 @@
-"""Whatever README and docs show of commands, SQL and YAML works when it is pasted."""
+"""The commands, SQL and YAML of README and docs work when they are pasted."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_there_are_examples_of_every_kind():
 
 
 @pytest.mark.parametrize("example", COMMANDS, ids=_ids)
-def test_a_shell_understands_every_command(example):
+def test_the_shell_parses_every_command(example):
     checked = subprocess.run(["bash", "-n", "-c", example.text], capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
     assert _runs(example.text) or documentation.words(example.text)[0] in NOT_RUN
 
 
 @pytest.mark.parametrize("example", [each for each in COMMANDS + INLINE if " --args " in each.text], ids=_ids)
-def test_dbt_understands_the_arguments_of_every_operation(example):
+def test_dbt_parses_the_arguments_of_every_operation(example):
     from dbt.cli.option_types import YAML
 
     dbt, run_operation, macro, option, text = documentation.words(example.text)
@@ -75,7 +75,7 @@ def test_dbt_understands_the_arguments_of_every_operation(example):
 
 
 @pytest.mark.parametrize("example", PROFILES, ids=_ids)
-def test_a_profile_is_one_that_the_adapter_takes(example):
+def test_the_adapter_accepts_every_profile(example):
     from dbt.adapters.zlayout.adapter.session.credentials import ZlayoutCredentials
 
     (project,) = yaml.safe_load(example.text).values()
@@ -121,7 +121,7 @@ def test_a_model_can_be_built(first_run, example):
     assert first_run.results[example.name].status == "success", first_run.message(example.name)
 
 
-def test_a_model_that_keeps_its_rows_can_run_again(documented, first_run):
+def test_an_incremental_model_can_run_again(documented, first_run):
     again = documented("run", "--select", "config.materialized:incremental")
     assert again.success, again.log
     assert len(again.results) >= 4
@@ -135,7 +135,7 @@ def test_every_test_of_a_block_runs_and_passes(tested, example):
 
 
 @pytest.mark.parametrize("example", [each for each in COMMANDS if _runs(each.text)], ids=_ids)
-def test_a_command_does_what_it_says(documented, first_run, example):
+def test_a_command_does_what_the_docs_say(documented, first_run, example):
     arguments = documentation.words(example.text)[1:]
     if arguments == ["run"]:
         assert first_run.success, first_run.log
@@ -159,7 +159,7 @@ create or replace view tpch.orders as select id as o_orderkey from range(10)
 
 
 def _add_versions(spark: Any) -> None:
-    """Brings `events` and `lineitem` to version 3, which the documentation speaks of."""
+    """Brings `events` and `lineitem` to version 3, which the documentation mentions."""
     from dbt.adapters.zlayout import ZTable
 
     for number in (1, 2, 3):
@@ -172,7 +172,7 @@ def _add_versions(spark: Any) -> None:
 
 
 def _whole(text: str) -> str:
-    """A model; a head that stands without its query gets one."""
+    """A model. A config without a query gets one."""
     with_query = re.search(r"^select ", text, re.MULTILINE) is not None
     return text if with_query else f"{text}\nselect * from {{{{ ref('rows_of_a_head') }}}}\n"
 
@@ -186,7 +186,7 @@ def _models_of(example: documentation.Example) -> list[dict[str, Any]]:
 
 
 def _properties() -> list[dict[str, Any]]:
-    """What all blocks say of each model, each test once, as dbt takes a model's properties from one place."""
+    """The properties of each model from all blocks, each test once, because dbt allows only one place for them."""
     found: dict[str, list[Any]] = {}
     for example in PROPERTIES:
         for model in _models_of(example):

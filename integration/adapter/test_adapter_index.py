@@ -1,4 +1,4 @@
-"""Post-hooks, run-operations and the test that look after indexes."""
+"""Post-hooks, run-operations and tests that maintain indexes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_hooks_bring_the_indexes_of_a_source_and_of_the_model_up_to_date(dbt, sp
 
 
 @pytest.mark.exhaustive
-def test_the_operation_takes_one_table_or_all_that_have_an_index(dbt, feed):
+def test_the_operation_refreshes_one_table_or_all_with_an_index(dbt, feed):
     outcome = dbt.operation("zlayout_refresh_index", model="main.feed")
     assert outcome.success, outcome.log
     assert outcome.printed == "main.feed: index at version 0; 4 files added"
@@ -70,7 +70,7 @@ def test_the_operation_takes_one_table_or_all_that_have_an_index(dbt, feed):
 
 
 @pytest.mark.exhaustive
-def test_orphans_are_taken_when_the_operation_says_so(dbt, spark):
+def test_take_orphans_appends_orphans(dbt, spark):
     assert dbt("run", "--select", "looked_after").success
     folder = Path(unquote(urlsplit(ZTable.for_name(spark, "main.looked_after").location).path))
     pq.write_table(pa.table({"id": [9000], "word": ["orphan"]}), folder / "orphan.parquet")
@@ -86,7 +86,7 @@ def test_orphans_are_taken_when_the_operation_says_so(dbt, spark):
 
 
 @pytest.mark.slow
-def test_verify_names_wrong_cells_and_the_test_fails_on_them(dbt, spark, feed):
+def test_verify_and_the_test_name_each_wrong_cell(dbt, spark, feed):
     assert dbt("run", "--select", "looked_after").success
     outcome = dbt.operation("zlayout_verify", model="looked_after", data=True)
     assert outcome.printed == "main.looked_after: every cell is right"
@@ -109,7 +109,7 @@ def test_verify_names_wrong_cells_and_the_test_fails_on_them(dbt, spark, feed):
     assert found == [{"table": "main.looked_after", "wrong": []}]
 
 
-def test_what_cannot_be_indexed_is_told(dbt, spark):
+def test_the_error_names_what_cannot_be_indexed(dbt, spark):
     spark.sql("create or replace view main.only_a_view as select 1 as a")
     outcome = dbt.operation("zlayout_refresh_index", model="main.only_a_view")
     assert not outcome.success

@@ -1,4 +1,4 @@
-"""How well a table is laid out: the run-operation, the adapter's method, and the tests that hold it to a limit."""
+"""How well a table is laid out: the run-operation, the adapter's method, and the tests with a limit."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def test_info_takes_columns_and_prints_json(dbt):
 
 
 @pytest.mark.exhaustive
-def test_info_names_the_columns_that_there_are(dbt):
+def test_info_names_the_columns_that_can_be_measured(dbt):
     outcome = dbt.operation("zlayout_info", model="laid_out", columns=["cod"])
     assert not outcome.success
     told = str(outcome.exception) + outcome.log
-    assert "'cod' has no statistics here" in told
+    assert "'cod' has no statistics;" in told
     assert "choose among id, code, word" in told
 
 
 @pytest.mark.exhaustive
-def test_the_adapters_answer_is_the_same(dbt):
+def test_the_adapter_method_returns_the_same(dbt):
     found = json.loads(dbt.operation("layout_of", identifier="laid_out", predicate="id < 100").printed)
     assert found["columns"] == found["zorder"] == ["id", "code"]
     assert 0 < found["predicate"]["kept_files"] < found["predicate"]["total_files"] == found["files"]
@@ -86,7 +86,7 @@ def test_a_condition_that_skips_too_little_fails_with_what_to_do(dbt, spark):
 
 
 @pytest.mark.parametrize("most", [0.5, "many"])
-def test_a_limit_that_is_none_is_told(dbt, most):
+def test_a_limit_that_is_not_a_number_is_an_error(dbt, most):
     outcome = dbt("test", "--select", "a_column_is_not_too_deep", most=most)
     assert not outcome.success
     assert "write a number, 1 or more" in outcome.message("a_column_is_not_too_deep")

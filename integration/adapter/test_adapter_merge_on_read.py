@@ -1,4 +1,4 @@
-"""Models with table_type merge_on_read: what dbt sees of them, how rows come in, conversions, compaction."""
+"""Models with table_type merge_on_read: relations, writes, conversions, compaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def arrived(dbt):
 
 @pytest.fixture
 def table(dbt):
-    """Makes `upserted` anew, with the rows of the first round."""
+    """Rebuilds `upserted` with the rows of the first round."""
     dbt.operation("drop_it", identifier="upserted")
     return run(dbt, "upserted")
 
@@ -50,7 +50,7 @@ def in_catalog(spark, word="upserted"):
     return {row.tableName for row in spark.sql(f"show tables in main like '{word}*'").collect()}
 
 
-def test_a_run_is_a_table_and_the_next_brings_rows_in_by_logs(dbt, spark, table, arrived):
+def test_the_first_run_makes_a_table_and_the_next_writes_logs(dbt, spark, table, arrived):
     assert table.message("upserted").startswith("200 rows in 1 file")
     assert is_one_table(dbt, "upserted")
     assert in_catalog(spark) == set(NAMES)
@@ -71,7 +71,7 @@ def test_a_run_is_a_table_and_the_next_brings_rows_in_by_logs(dbt, spark, table,
     assert rows_by_id(spark) == {**arrived[1], **arrived[2], **arrived[3]}
 
 
-def test_what_people_read_of_the_model_is_on_the_table(dbt, spark, table):
+def test_descriptions_of_the_model_are_on_the_table(dbt, spark, table):
     described = {row.col_name: row.comment for row in spark.sql("describe main.upserted").collect() if row.comment}
     assert described == {"id": "tells rows apart"}
     assert ("team", "lake") in {tuple(row) for row in spark.sql("show tblproperties main.upserted").collect()}
@@ -90,7 +90,7 @@ def test_what_people_read_of_the_model_is_on_the_table(dbt, spark, table):
 
 
 @pytest.mark.slow
-def test_compaction_is_planned_then_carried_out_and_a_test_holds_its_lag(dbt, spark, table, arrived):
+def test_compactions_are_planned_and_executed_and_a_test_limits_the_lag(dbt, spark, table, arrived):
     run(dbt, "upserted", round=2)
     assert dbt("test", "--select", "logs_are_few").success
     run(dbt, "upserted", round=3)
@@ -110,7 +110,7 @@ def test_compaction_is_planned_then_carried_out_and_a_test_holds_its_lag(dbt, sp
     waiting = dbt("test", "--select", "logs_are_few")
     assert "zlayout_compact with execute: true" in waiting.log
     refused = dbt.operation("zlayout_compact", model="upserted", plan=instant, strategy="age")
-    assert "strategy: is decided when a plan is made" in str(refused.exception) + refused.log
+    assert "strategy: only applies to a new plan" in str(refused.exception) + refused.log
     done = dbt.operation("zlayout_compact", model="upserted", plan=int(instant))
     assert done.success, done.log
     assert "main.upserted: merged the logs of 1 file group: 3 files" in done.printed
@@ -142,7 +142,7 @@ def test_a_run_converts_a_table_to_the_type_of_its_model(dbt, spark, table, arri
 
 
 @pytest.mark.exhaustive
-def test_a_table_is_renamed_and_dropped_with_all_that_lies_beneath(dbt, spark, table, arrived, folders):
+def test_a_table_is_renamed_and_dropped_with_its_files_and_views(dbt, spark, table, arrived, folders):
     run(dbt, "upserted", round=2)
     before = rows_by_id(spark)
     renamed = dbt.operation("rename_it", identifier="upserted", to="renamed")
@@ -163,7 +163,7 @@ def test_a_table_is_renamed_and_dropped_with_all_that_lies_beneath(dbt, spark, t
 
 
 @pytest.mark.exhaustive
-def test_a_view_makes_room_and_a_view_of_somebody_else_stays(dbt, spark, arrived):
+def test_a_view_with_the_name_is_replaced_and_another_view_stays(dbt, spark, arrived):
     dbt.operation("drop_it", identifier="upserted")
     spark.sql("create or replace view main.upserted__ro as select 1 as mine")
     assert "needs the name main.upserted__ro" in dbt("run", "--select", "upserted").message("upserted")
@@ -179,7 +179,7 @@ def test_a_view_makes_room_and_a_view_of_somebody_else_stays(dbt, spark, arrived
 
 
 @pytest.mark.exhaustive
-def test_rows_move_between_partitions_and_plans_are_left_for_a_job(dbt, spark, arrived):
+def test_rows_move_between_partitions_and_plans_stay_pending(dbt, spark, arrived):
     dbt.operation("drop_it", identifier="moved")
     outcomes = [run(dbt, "moved", round=number) for number in (1, 2, 3)]
     assert rows_by_id(spark, "moved") == {**arrived[1], **arrived[2], **arrived[3]}
@@ -193,7 +193,7 @@ def test_rows_move_between_partitions_and_plans_are_left_for_a_job(dbt, spark, a
 
 
 @pytest.mark.slow
-def test_a_batch_that_runs_again_replaces_itself(dbt, spark):
+def test_a_repeated_batch_replaces_itself(dbt, spark):
     days = ("--event-time-start", "2024-03-01", "--event-time-end", "2024-03-03")
     run(dbt, "events")
     run(dbt, "records_by_day", *days)
@@ -203,7 +203,7 @@ def test_a_batch_that_runs_again_replaces_itself(dbt, spark):
     assert sorted(map(tuple, found)) == [(1, "first", 24), (2, "changed", 24)]
 
 
-def test_a_strategy_that_knows_no_keys_is_refused_with_a_way_out(dbt):
+def test_the_error_for_a_strategy_without_keys_names_one_with_keys(dbt):
     outcome = dbt("run", "--select", "wrong_records", wrong=True)
     assert not outcome.success
     assert "use one of merge, delete+insert" in outcome.message("wrong_records")

@@ -1,4 +1,4 @@
-"""Batches by event time: each replaces itself, and only itself."""
+"""Batches by event time: each replaces only itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_each_batch_is_a_version_of_its_own(dbt, rows):
     assert '"version": 2' in history.printed
 
 
-def test_a_batch_that_runs_again_replaces_itself(dbt, rows):
+def test_a_repeated_batch_replaces_itself(dbt, rows):
     assert dbt("run", "--select", "events", variant="changed").success
     outcome = dbt(
         "run",
@@ -43,7 +43,7 @@ def test_a_batch_that_runs_again_replaces_itself(dbt, rows):
 
 
 @pytest.mark.slow
-def test_batches_that_failed_are_retried_and_nothing_doubles(dbt, rows):
+def test_failed_batches_are_retried_without_duplicates(dbt, rows):
     assert dbt("run", "--select", "events", variant="failing").success
     failed = dbt("run", "--select", "by_day", *SPAN, variant="failing")
     assert not failed.success
@@ -62,7 +62,7 @@ def test_batches_that_failed_are_retried_and_nothing_doubles(dbt, rows):
         mended.write_text(text)
 
 
-def test_batches_on_a_zordered_table_are_refused_by_the_word_for_it(dbt):
+def test_microbatch_on_a_zordered_table_is_an_error(dbt):
     outcome = dbt("run", "--select", "by_day_clustered", wrong=True)
     assert not outcome.success
     assert "materialized='incremental'" in outcome.message("by_day_clustered")

@@ -1,4 +1,4 @@
-"""What goes wrong in the first hour is told in a line: the value, what is allowed, the next step."""
+"""Common mistakes: the error has the value, what is allowed and the next step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def first(dbt, lake):
         ("root_is_a_file", "a file is a file, not a folder; set location_root to a folder that can be written"),
     ],
 )
-def test_a_mistake_ends_the_model_with_a_sentence(first, model, told):
+def test_a_mistake_fails_the_model_with_one_sentence(first, model, told):
     assert first.results[model].status == "error"
     assert told in first.message(model)
     assert "Traceback" not in first.message(model)
@@ -52,13 +52,13 @@ def test_a_mistake_ends_the_model_with_a_sentence(first, model, told):
         ("rows_that_double", "incremental_strategy 'merge' without unique_key adds every row"),
     ],
 )
-def test_what_will_hardly_be_meant_is_a_warning(first, model, told):
+def test_a_probable_mistake_is_a_warning(first, model, told):
     assert first.results[model].status == "success"
     assert [line for line in first.log.splitlines() if model in line and told in line]
 
 
 def test_a_warning_after_the_commit_does_not_fail_the_model(dbt):
-    """The rows have landed: whoever ran a failed model again would have them twice."""
+    """The rows are committed. If the model failed, a second run would add them again."""
     strict = ("--warn-error-options", '{"error": ["AdapterEventWarning"]}')
     assert not dbt(*strict, "run", "--select", "view_with_keys").success
     outcome = dbt(*strict, "run", "--select", "folders_of_one_row")
@@ -66,7 +66,7 @@ def test_a_warning_after_the_commit_does_not_fail_the_model(dbt):
     assert "partition_by id spreads 120 rows over 120 files" in outcome.log
 
 
-def test_a_test_that_one_file_cannot_pass_says_so(first):
+def test_a_test_that_a_single_file_cannot_pass_says_so(first):
     assert "the table has 1 file, and a condition that matches a row cannot skip it" in first.log
 
 
@@ -84,17 +84,17 @@ def test_a_test_that_one_file_cannot_pass_says_so(first):
         ("fail", "column `one` is bigint in the table and string in the query; cast it to bigint in the query, set"),
     ],
 )
-def test_another_type_is_told_in_sparks_words_with_the_next_step(dbt, first, policy, told):
+def test_a_changed_type_is_named_in_spark_sql_with_the_next_step(dbt, first, policy, told):
     outcome = dbt("run", "--select", "other_types", policy=policy)
     assert told in outcome.message("other_types")
     assert "--full-refresh" in outcome.message("other_types")
 
 
 @pytest.mark.parametrize("operation", ["zlayout_info", "zlayout_history", "zlayout_rollback"])
-def test_an_operation_without_a_model_names_those_that_there_are(dbt, operation):
+def test_an_operation_without_a_model_lists_the_models(dbt, operation):
     outcome = dbt.operation(operation)
     assert not outcome.success
-    assert "model: none is given; add --args '{model: NAME}' with " in str(outcome.exception) + outcome.log
+    assert "model: none is given; add --args '{model: NAME}', where NAME is " in str(outcome.exception) + outcome.log
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_operation_without_a_model_names_those_that_there_are(dbt, operation)
         ("a Python without the package", "No module named 'dbt'); unset PYSPARK_PYTHON"),
     ],
 )
-def test_a_python_that_cannot_run_workers_is_told_before_a_job_fails(dbt, monkeypatch, tmp_path, chosen, told):
+def test_a_python_that_cannot_run_workers_is_named_before_a_job_fails(dbt, monkeypatch, tmp_path, chosen, told):
     if not chosen.startswith("/"):
         without = tmp_path / "python3"
         without.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'dbt'\" >&2; exit 1\n")
@@ -117,7 +117,7 @@ def test_a_python_that_cannot_run_workers_is_told_before_a_job_fails(dbt, monkey
     assert told in debugged.printed + debugged.log
 
 
-def test_a_metastore_that_another_process_has_open_is_one_line(project_at, tmp_path):
+def test_a_metastore_that_another_process_has_open_is_a_one_line_error(project_at, tmp_path):
     database = tmp_path / "metastore_db"
     database.mkdir()
     (database / "dbex.lck").touch()
@@ -147,7 +147,7 @@ def test_a_metastore_that_another_process_has_open_is_one_line(project_at, tmp_p
 
 @contextlib.contextmanager
 def _locked(path):
-    """Holds a lock as Derby does: in another process, since a process never meets its own."""
+    """Holds a lock as Derby does, in another process, because a process does not conflict with its own locks."""
     program = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -158,7 +158,7 @@ def _locked(path):
         holder.stdin.close()
 
 
-def test_folders_that_spell_instants_in_local_time_are_told_of_in_each_later_run(dbt, spark):
+def test_each_later_run_warns_about_partition_folders_in_local_time(dbt, spark):
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:

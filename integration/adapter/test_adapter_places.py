@@ -1,4 +1,4 @@
-"""Where data lies, and that nothing of it stays when its relation goes."""
+"""Where files are, and that dropping a relation deletes them all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def rooted(project_at, lake):
     return project_at(schema="rooted", location_root=str(lake / "root"))
 
 
-def test_tables_lie_under_the_location_root_of_the_profile(rooted, lake, rows):
+def test_tables_are_under_the_location_root_of_the_profile(rooted, lake, rows):
     outcome = rooted("build", "--select", "+reader", "rates")
     assert outcome.success, outcome.log
     for identifier in ("clustered", "reader", "rates"):
@@ -19,7 +19,7 @@ def test_tables_lie_under_the_location_root_of_the_profile(rooted, lake, rows):
 
 
 @pytest.mark.exhaustive
-def test_a_models_own_location_root_goes_first(rooted, lake, rows):
+def test_a_models_own_location_root_takes_precedence(rooted, lake, rows):
     outcome = rooted("run", "--select", "elsewhere", elsewhere=str(lake / "own" / "place"))
     assert outcome.success, outcome.log
     assert list((lake / "own" / "place" / "elsewhere").rglob("*.parquet"))
@@ -28,7 +28,7 @@ def test_a_models_own_location_root_goes_first(rooted, lake, rows):
     assert not (lake / "own" / "place" / "elsewhere").exists()
 
 
-def test_an_alias_that_leads_out_of_the_root_is_refused_before_anything_is_written(rooted, lake):
+def test_an_alias_that_leads_out_of_the_root_fails_before_a_write(rooted, lake):
     own = lake / "own" / "deep" / "down"
     outcome = rooted("run", "--select", "elsewhere", elsewhere=str(own), alias="../../escaped")
     assert not outcome.success
@@ -45,7 +45,7 @@ def test_a_dropped_relation_leaves_no_folder(rooted, lake, identifier):
     assert not (lake / "root" / "rooted" / identifier).exists()
 
 
-def test_a_renamed_table_keeps_its_rows_and_a_new_one_takes_the_name(rooted, rows, lake):
+def test_a_renamed_table_keeps_its_rows_and_its_old_name_can_be_reused(rooted, rows, lake):
     assert rooted("run", "--select", "clustered").success
     outcome = rooted.operation("rename_it", identifier="clustered", to="renamed")
     assert outcome.success, outcome.log

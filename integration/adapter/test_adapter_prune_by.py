@@ -1,4 +1,4 @@
-"""zlayout_prune_by: a query's values as a condition that means the same in plain Spark and skips files here."""
+"""zlayout_prune_by: a condition from a query's values, equivalent in plain Spark, that skips files here."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_condition_holds_exactly_for_the_values_of_its_query(dbt: Any, spark: 
 
 
 @pytest.mark.parametrize("escaped", ["true", "false"])
-def test_text_means_itself_whatever_the_parser_is_told(dbt: Any, spark: Any, escaped: str) -> None:
+def test_text_literals_survive_every_parser_setting(dbt: Any, spark: Any, escaped: str) -> None:
     values = [
         "it's",
         "back\\slash",
@@ -76,7 +76,7 @@ def test_text_means_itself_whatever_the_parser_is_told(dbt: Any, spark: Any, esc
         spark.conf.unset("spark.sql.parser.escapedStringLiterals")
 
 
-def test_many_values_become_ranges_that_hold_them_all(dbt: Any, spark: Any) -> None:
+def test_many_values_become_ranges_that_contain_them_all(dbt: Any, spark: Any) -> None:
     text = condition(dbt, "v", "select (id % 50) * 1000 + id as v from range(5000)", max_values=100, max_ranges=20)
     assert text.count("between") <= 20
     assert (
@@ -88,7 +88,7 @@ def test_many_values_become_ranges_that_hold_them_all(dbt: Any, spark: Any) -> N
     assert spark.sql(f"select id as v from range(60000, 70000) where {text.replace('v ', 'id ')}").count() == 0
 
 
-def test_no_values_match_no_row(dbt: Any) -> None:
+def test_an_empty_query_matches_no_row(dbt: Any) -> None:
     assert condition(dbt, "v", "select 1 as v where false") == "false"
     assert condition(dbt, "v", "select cast(null as int) as v") == "false"
 
@@ -108,7 +108,7 @@ def test_a_model_reads_few_files_and_the_right_rows(dbt: Any, rows: Any) -> None
         assert 0 < explained["kept_files"] < explained["total_files"] / 2
 
 
-def test_an_empty_run_does_not_ask_for_values(dbt: Any, rows: Any) -> None:
+def test_an_empty_run_does_not_run_the_query(dbt: Any, rows: Any) -> None:
     assert dbt("run", "--select", "clustered").success
     assert dbt("run", "--select", "pruned_by", "--empty", pruned_by=True, wanted="no_number").success
     assert rows("select * from main.pruned_by") == []
@@ -121,7 +121,7 @@ def test_an_empty_run_does_not_ask_for_values(dbt: Any, rows: Any) -> None:
         ("select array(1) as a", "has type array<int>"),
     ],
 )
-def test_what_cannot_be_a_condition_is_told(dbt: Any, query: str, told: str) -> None:
+def test_the_error_names_what_cannot_become_a_condition(dbt: Any, query: str, told: str) -> None:
     outcome = dbt.operation("values_of", column="v", query=query)
     assert not outcome.success
     assert told in str(outcome.exception) + outcome.log

@@ -1,4 +1,4 @@
-"""Models in Python: what they may read and return, and what becomes of it."""
+"""Python models: what they can read and return."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_incremental_model_knows_that_it_is_one(dbt, rows):
     ("variant", "words"),
     [("list", ("builtins.list", "pandas-on-Spark DataFrame")), ("failing", ("line 6", "no_such_method"))],
 )
-def test_a_model_that_fails_or_returns_something_else_says_so(dbt, variant, words):
+def test_a_model_that_fails_or_returns_no_dataframe_is_an_error(dbt, variant, words):
     outcome = dbt("run", "--select", "broken", variant=variant)
     assert not outcome.success
     for word in words:

@@ -1,4 +1,4 @@
-"""Seeds: types as dbt finds them or the project sets them, one version a load, columns that stay unless told."""
+"""Seeds: types, one version for each load, and columns that only change in a full refresh."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_values_and_nulls_are_those_of_the_file(rows):
     ]
 
 
-def test_a_second_load_is_the_next_version(dbt, rows, loaded):
+def test_a_second_load_commits_the_next_version(dbt, rows, loaded):
     outcome = dbt("seed", "--select", "typed")
     assert outcome.success, outcome.log
     assert outcome.message("typed") == "3 rows in 1 file"
@@ -57,7 +57,7 @@ def test_columns_change_only_in_a_full_refresh(dbt, rows):
     try:
         refused = dbt("seed", "--select", "typed")
         assert not refused.success
-        for word in ("'flag' is gone", "'sign' is new", "'more' is new", "dbt seed --full-refresh"):
+        for word in ("'flag' is missing", "'sign' is new", "'more' is new", "dbt seed --full-refresh"):
             assert word in refused.message("typed")
         assert rows("select count(flag) from main.typed") == [(2,)]
         assert dbt("seed", "--select", "typed", "--full-refresh").success

@@ -1,4 +1,4 @@
-"""The session: what `dbt debug` says of it, and that materializations work side by side in it."""
+"""The session: what `dbt debug` prints, and that all materializations work in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pytest
 
 
-def test_debug_tells_versions_places_and_skipping(dbt, lake):
+def test_debug_prints_versions_folders_and_skipping(dbt, lake):
     outcome = dbt("debug")
     assert outcome.success, outcome.log
     for line in (
@@ -45,7 +45,7 @@ def test_tables_views_and_incremental_models_work(dbt, rows):
     assert rows("select count(*) from main.grows") == [(20,)]
 
 
-def test_a_statement_that_spark_refuses_is_told_in_short(dbt):
+def test_the_error_of_a_rejected_statement_is_short(dbt):
     outcome = dbt("show", "--inline", "select * from main.nowhere")
     told = str(outcome.exception) + outcome.log
     assert not outcome.success
@@ -60,7 +60,7 @@ def test_show_prints_rows(dbt):
 
 
 @pytest.mark.slow
-def test_an_incremental_model_goes_on_where_a_zordered_table_was(dbt, rows):
+def test_an_incremental_model_continues_a_zordered_table(dbt, rows):
     assert dbt("run", "--select", "grows", "--full-refresh", variant="clustered").success
     outcome = dbt("run", "--select", "grows")
     assert outcome.success, outcome.log
@@ -69,5 +69,5 @@ def test_an_incremental_model_goes_on_where_a_zordered_table_was(dbt, rows):
     assert rows("select count(*) from main.grows") == [(10,)]
 
 
-def test_no_variable_of_the_process_gets_into_a_statement(dbt):
+def test_variables_of_the_process_are_not_substituted_in_statements(dbt):
     assert dbt.rows_of(r"select '${env:HOME}' a, '${system:user.home}' b") == [("${env:HOME}", "${system:user.home}")]

@@ -22,7 +22,7 @@ def rounds(dbt):
 
 @pytest.fixture
 def states(spark):
-    """The states of each key in a snapshot: (id, word, is it valid still), oldest first."""
+    """The states of each key in a snapshot: (id, word, whether it is still valid), oldest first."""
 
     def found(table, valid_to="dbt_valid_to", valid_from="dbt_valid_from", current="null"):
         valid = f"coalesce({valid_to} = {current}, {valid_to} is null)"
@@ -53,7 +53,7 @@ def test_the_times_of_a_timestamp_snapshot_are_those_of_the_source(rows):
 @pytest.mark.parametrize(
     ("table", "current"), [("kept_invalidate", "to_timestamp('9999-12-31')"), ("kept_legacy", "null")]
 )
-def test_invalidate_ends_rows_that_are_gone(states, rows, table, current):
+def test_invalidate_closes_rows_of_deleted_keys(states, rows, table, current):
     assert states(table, current=current) == [
         (1, "a", False),
         (1, "A", True),
@@ -66,7 +66,7 @@ def test_invalidate_ends_rows_that_are_gone(states, rows, table, current):
     assert rows(f"select count(*) from main.{table} where dbt_valid_to is null") == [(0 if "9999" in current else 3,)]
 
 
-def test_new_record_tells_of_a_delete_in_a_row_of_its_own(spark):
+def test_new_record_adds_a_row_for_a_delete(spark):
     query = (
         "select id, word, dbt_is_deleted, dbt_valid_to is null from main.kept_new_record order by id, dbt_valid_from"
     )
@@ -84,7 +84,7 @@ def test_new_record_tells_of_a_delete_in_a_row_of_its_own(spark):
     ]
 
 
-def test_a_check_snapshot_looks_at_its_columns_and_names_dbts_as_wished(states, spark):
+def test_a_check_snapshot_compares_its_columns_and_renames_those_of_dbt(states, spark):
     assert states("kept_check", "until", "since") == [
         (1, "a", False),
         (1, "A", True),
@@ -96,7 +96,7 @@ def test_a_check_snapshot_looks_at_its_columns_and_names_dbts_as_wished(states, 
     assert {"until", "since", "state_id"} <= set(spark.table("main.kept_check").columns)
 
 
-def test_times_of_a_state_meet_without_gap(rows):
+def test_validity_ranges_have_no_gaps(rows):
     gaps = """
         select id, dbt_valid_to, lead(dbt_valid_from) over (partition by id order by dbt_valid_from) as next
         from main.{}"""

@@ -1,4 +1,4 @@
-"""Every way in which new rows meet a table, against what plain Spark computes on the same rows."""
+"""Every incremental strategy, compared with what plain Spark computes on the same rows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ COLUMNS = "id, part, told, amount, seen"
 
 @pytest.fixture(scope="module")
 def rounds(dbt):
-    """What three runs told and left behind: (outcome, rows by model)."""
+    """The outcomes of three runs: (outcome, rows by model)."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.getOrCreate()
@@ -90,7 +90,7 @@ def test_a_later_run_leaves_what_plain_spark_computes(spark, rounds, arrived, mo
     assert sorted(tuple(row) for row in after) == sorted(expected)
 
 
-def test_a_run_is_one_version_and_tells_what_became_of_rows(rounds, arrived):
+def test_a_run_is_one_version_and_counts_its_changes(rounds, arrived):
     outcome, _ = rounds[1]
     response = outcome.response("merge_plain")
     known = sum(1 for row in arrived[1] if row[0] < 200)
@@ -111,7 +111,7 @@ def test_a_run_is_one_version_and_tells_what_became_of_rows(rounds, arrived):
 
 @pytest.mark.parametrize("number", [2, 3])
 @pytest.mark.parametrize("model", ["merge_deletes", "upsert_deletes"])
-def test_a_run_tells_how_many_rows_its_deletes_took(rounds, arrived, model, number):
+def test_a_run_counts_deleted_rows(rounds, arrived, model, number):
     known = {row[0] for row in rounds[number - 2][1][model]}
     came = arrived[number - 1]
     deletes = {row[0] for row in came if row[3] > 300 and row[1] == 1}
@@ -122,11 +122,11 @@ def test_a_run_tells_how_many_rows_its_deletes_took(rounds, arrived, model, numb
     assert f" -{gone} rows" in rounds[number - 1][0].message(model)
 
 
-def test_a_column_that_only_tells_deletes_is_not_stored(spark, rounds):
+def test_a_column_that_only_marks_deletes_is_not_stored(spark, rounds):
     assert spark.table("main.merge_deletes").columns == COLUMNS.split(", ")
 
 
-def test_a_full_refresh_is_one_version_with_the_rows_of_this_run_alone(dbt, rounds, arrived):
+def test_a_full_refresh_is_one_version_with_only_the_rows_of_this_run(dbt, rounds, arrived):
     before = rounds[2][0].response("merge_plain")["version"]
     outcome = dbt("run", "--full-refresh", "--select", "merge_plain", "merge_parted", "overwrite_parted", round=2)
     assert outcome.success, outcome.log

@@ -1,4 +1,4 @@
-"""What stands in the way of a run: tables of others, other writers, wrong settings, queries that fail."""
+"""Obstacles to a run: plain tables, other writers, wrong settings, failing queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt.adapters.zlayout import ZTable
 
 
 @pytest.mark.slow
-def test_a_plain_table_is_replaced_or_taken_under_management(dbt, spark, rows):
+def test_a_plain_table_is_replaced_or_taken_over(dbt, spark, rows):
     spark.sql("create schema if not exists main")
     for model in ("append_plain", "reader"):
         dbt.operation("drop_it", identifier=model)
@@ -21,14 +21,14 @@ def test_a_plain_table_is_replaced_or_taken_under_management(dbt, spark, rows):
     spark.sql("create table main.reader using parquet as select 1 as old")
     outcome = dbt("run", "--select", "append_plain", "+reader")
     assert outcome.success, outcome.log
-    assert "taken under management" in outcome.log
+    assert "the plain Parquet table is now managed" in outcome.log
     assert rows("select count(*), count_if(told = 'old') from main.append_plain") == [(207, 7)]
     assert rows("select count(*) from main.reader") == [(97,)]
     assert "managed" in dbt.operation("zlayout_info", model="append_plain").printed
 
 
 @pytest.mark.slow
-def test_another_writer_is_waited_out_by_running_the_query_again(dbt, spark, rows):
+def test_a_conflict_with_another_writer_runs_the_query_again(dbt, spark, rows):
     assert dbt("run", "--select", "slow", "--full-refresh").success
     theirs = spark.sql("select 1L as id, 'other' as made_by, false as slept")
     table = ZTable.for_name(spark, "main.slow")
@@ -57,7 +57,7 @@ def pending(table):
     return list((Path(unquote(urlparse(table.location).path)) / ".zlayout" / "timeline").glob("*.inflight"))
 
 
-def test_an_unknown_strategy_and_a_key_that_is_no_column_are_told_with_what_is_allowed(dbt):
+def test_errors_for_an_unknown_strategy_or_key_column_name_what_is_allowed(dbt):
     outcome = dbt("run", "--select", "unknown", wrong=True)
     assert not outcome.success
     for word in (
@@ -68,7 +68,7 @@ def test_an_unknown_strategy_and_a_key_that_is_no_column_are_told_with_what_is_a
         assert word in outcome.message("unknown")
 
 
-def test_a_full_refresh_that_fails_leaves_the_table_as_it_was(dbt, rows):
+def test_a_failed_full_refresh_leaves_the_table_unchanged(dbt, rows):
     assert dbt("run", "--select", "turns", variant="grows").success
     failed = dbt("run", "--select", "turns", "--full-refresh", variant="failing")
     assert not failed.success

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 
 @pytest.fixture(autouse=True)
 def versions(dbt, spark):
-    """A model of three versions, whose rows say in which they came; built anew after a test that adds or cleans some."""
+    """A model of three versions whose rows name their version. Rebuilt after a test that adds or cleans versions."""
     drop_table(spark, "main", "version_reader")
     if spark.catalog.tableExists("main.versions"):
         if ZTable.for_name(spark, "main.versions").history().column("version").to_pylist() == [2, 1, 0]:
@@ -58,7 +58,7 @@ def test_a_model_compares_a_version_with_the_newest(dbt, rows):
 
 
 @pytest.mark.exhaustive
-def test_a_model_reads_the_version_of_a_time(dbt, rows):
+def test_a_model_reads_the_version_at_a_time(dbt, rows):
     committed_at = history(dbt)[1]["committed_at"]
     assert committed_at.endswith(" UTC")
     build(dbt, "version_reader", timestamp=committed_at)
@@ -66,19 +66,19 @@ def test_a_model_reads_the_version_of_a_time(dbt, rows):
 
 
 @pytest.mark.exhaustive
-def test_empty_takes_no_rows_of_a_version_either(dbt, rows):
+def test_empty_also_applies_to_an_older_version(dbt, rows):
     outcome = dbt("run", "--select", "version_reader", "--empty", past=True, version=0)
     assert outcome.success, outcome.log
     assert rows("select * from main.version_reader") == []
 
 
-def test_a_view_on_a_version_is_refused_with_the_reason(dbt):
+def test_a_view_of_a_version_is_an_error(dbt):
     outcome = dbt("run", "--select", "version_reader", past=True, version=0, reader="view")
     assert not outcome.success
     assert "temporary view" in outcome.message("version_reader")
 
 
-def test_a_version_that_is_not_there_is_told_with_those_that_are(dbt):
+def test_the_error_for_a_missing_version_names_the_readable_ones(dbt):
     outcome = dbt("run", "--select", "version_reader", past=True, version=7)
     assert not outcome.success
     assert "versions 0 to 2 can be read" in outcome.message("version_reader")
@@ -86,12 +86,12 @@ def test_a_version_that_is_not_there_is_told_with_those_that_are(dbt):
 
 
 @pytest.mark.exhaustive
-def test_a_query_of_a_macro_reads_a_version(dbt):
+def test_a_query_in_a_macro_reads_a_version(dbt):
     outcome = operation(dbt, "count_at", model="versions", version=1)
     assert outcome.printed == "100 2"
 
 
-def test_history_is_a_table_for_people_and_json_for_programs(dbt):
+def test_history_prints_a_table_or_json(dbt):
     told = history(dbt)
     assert [row["version"] for row in told] == [2, 1, 0]
     lines = operation(dbt, "zlayout_history", model="versions", limit=2).printed.splitlines()
@@ -109,7 +109,7 @@ def failure(outcome):
 
 
 @pytest.mark.slow
-def test_a_rollback_brings_a_version_back(dbt, rows):
+def test_a_rollback_restores_a_version(dbt, rows):
     outcome = operation(dbt, "zlayout_rollback", model="versions", version=0)
     assert outcome.success, outcome.log
     assert "main.versions: version 3 restores version 0: 100 rows, 1 file restored" in outcome.printed
@@ -127,7 +127,7 @@ def test_a_rollback_brings_a_version_back(dbt, rows):
 
 
 @pytest.mark.slow
-def test_clean_removes_what_the_dry_run_told(dbt):
+def test_clean_deletes_what_the_dry_run_listed(dbt):
     arguments = {"model": "versions", "retain_versions": 1}
     told = operation(dbt, "zlayout_clean", dry_run=True, json=True, **arguments)
     (expected,) = json.loads(told.printed)
@@ -141,7 +141,7 @@ def test_clean_removes_what_the_dry_run_told(dbt):
 
 
 @pytest.mark.exhaustive
-def test_clean_without_a_model_goes_through_the_project(dbt):
+def test_clean_without_a_model_cleans_the_project(dbt):
     build(dbt, "clustered", "reader_view")
     done = operation(dbt, "zlayout_clean", retain_versions=1, retain_hours=0, json=True)
     assert done.success, done.log

@@ -1,4 +1,4 @@
-"""The materialization: what a run leaves behind, and what a failed run leaves alone."""
+"""The materialization: what a run creates, and what a failed run leaves unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 
-def test_a_run_tells_rows_and_files_and_what_it_did(dbt, rows):
+def test_the_line_of_a_run_has_rows_and_files(dbt, rows):
     outcome = dbt("run", "--select", "clustered")
     assert outcome.success, outcome.log
     response = outcome.response("clustered")
@@ -48,7 +48,7 @@ def test_a_rebuild_with_another_schema_replaces_the_table(dbt, rows, spark):
     assert rows("select count(*), max(added) from main.clustered where code = 5") == [(207, "new")]
 
 
-def test_a_failing_query_leaves_the_table_as_it_was(dbt, rows, folders):
+def test_a_failing_query_leaves_the_table_unchanged(dbt, rows, folders):
     assert dbt("run", "--select", "clustered").success
     before, places = rows("select count(*), sum(id), max(dropped) from main.clustered"), folders()
     failed = dbt("run", "--select", "clustered", variant="failing")
@@ -59,7 +59,7 @@ def test_a_failing_query_leaves_the_table_as_it_was(dbt, rows, folders):
     assert folders() == places
 
 
-def test_wrong_settings_come_in_one_error_before_any_hook(dbt, spark):
+def test_wrong_settings_are_one_error_before_any_hook(dbt, spark):
     outcome = dbt("run", "--select", "wrong", wrong=True)
     assert not outcome.success
     for word in ("`zordr`: did you mean `zorder`?", "zorder", "'peano'", "'much'", "buckets"):
@@ -85,7 +85,7 @@ def test_comments_and_properties_reach_the_catalog(dbt, spark, rows):
     assert ("team", "lake") in rows("show tblproperties main.documented")
 
 
-def test_docs_know_columns_comments_and_sizes(dbt):
+def test_dbt_docs_have_columns_comments_and_sizes(dbt):
     assert dbt("run", "--select", "documented").success
     outcome = dbt("docs", "generate", "--select", "documented")
     assert outcome.success, outcome.log
@@ -120,7 +120,7 @@ def test_hooks_run_before_and_after_the_write(dbt, rows):
 
 
 @pytest.mark.exhaustive
-def test_a_model_may_read_its_own_last_version(dbt, rows):
+def test_a_model_can_read_its_own_last_version(dbt, rows):
     for _ in range(3):
         outcome = dbt("run", "--select", "itself")
         assert outcome.success, outcome.log
@@ -137,7 +137,7 @@ def test_a_model_changes_between_view_table_and_zordered_table(dbt, rows, folder
 
 
 @pytest.mark.exhaustive
-def test_a_failing_query_leaves_the_view_of_its_name(dbt, rows):
+def test_a_failing_query_leaves_the_view_with_its_name(dbt, rows):
     assert dbt("run", "--select", "turns").success
     assert not dbt("run", "--select", "turns", variant="failing").success
     assert rows("select distinct made_by from main.turns") == [("first",)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize.materializing import until_committed
+from dbt.adapters.zlayout.adapter.materialize.materialization import until_committed
 from dbt.adapters.zlayout.errors import CommittedError, ConflictError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.commit import publish as show

@@ -1,4 +1,4 @@
-"""Clustering: what is rewritten and what is not, that rows stay, and that writers win."""
+"""Clustering: which files are rewritten, that rows stay the same, and that other writers win."""
 
 import itertools
 import threading
@@ -48,7 +48,7 @@ def in_small_files(spark, name, query=IN_PARTS, **settings):
     return table
 
 
-def test_a_table_that_was_just_written_has_nothing_to_gain(spark):
+def test_a_table_that_was_just_written_is_not_rewritten(spark):
     table = table_of(spark, "z.cl_fresh", ROWS.format(60_000))
     version, files = table.version, files_of(table)
     done = table.cluster()
@@ -66,7 +66,7 @@ def test_a_table_that_was_just_written_has_nothing_to_gain(spark):
         pytest.param({"target_file_size": "128mb"}, marks=pytest.mark.exhaustive),
     ],
 )
-def test_later_builds_along_the_same_cuts_have_nothing_to_gain_either(spark, settings):
+def test_later_builds_along_the_same_cuts_are_not_rewritten(spark, settings):
     name = f"z.cl_fresh_{'_'.join(map(str, settings.values())).replace('[]', 'none')}"
     for rows in (60_000, 25_000, 150_000):
         table = table_of(spark, name, ROWS.format(rows), **settings)
@@ -75,7 +75,7 @@ def test_later_builds_along_the_same_cuts_have_nothing_to_gain_either(spark, set
 
 
 @pytest.mark.slow
-def test_appends_are_put_in_their_places_and_a_second_run_does_nothing(spark):
+def test_appended_rows_are_clustered_and_a_second_run_does_nothing(spark):
     table = appended(spark, table_of(spark, "z.cl_appends", ROWS.format(60_000)), 8)
     before, files = spark.table("z.cl_appends").localCheckpoint(), len(table.snapshot().files)
     planned = table.cluster(dry_run=True)
@@ -97,7 +97,7 @@ def test_appends_are_put_in_their_places_and_a_second_run_does_nothing(spark):
 
 
 @pytest.mark.exhaustive
-def test_a_budget_is_kept(spark):
+def test_max_bytes_limits_a_clustering(spark):
     table = appended(spark, table_of(spark, "z.cl_budget", ROWS.format(60_000)), 8)
     everything = table.cluster(dry_run=True).bytes_rewritten
     budget = everything // 3
@@ -107,7 +107,7 @@ def test_a_budget_is_kept(spark):
 
 
 @pytest.mark.slow
-def test_every_type_is_the_same_afterwards_and_so_are_comments_and_columns(spark):
+def test_clustering_preserves_values_of_every_type_comments_and_columns(spark):
     name = "z.cl_types"
     settings = {"comment": "all kinds", "column_comments": {"k": "the key"}}
     table = table_of(spark, name, EVERY_TYPE.format(rows=700), zorder=["k", "day"], target_file_size="16kb", **settings)
@@ -126,7 +126,7 @@ def test_every_type_is_the_same_afterwards_and_so_are_comments_and_columns(spark
 
 @pytest.mark.slow
 @pytest.mark.parametrize("writer", [pytest.param("arrow", marks=pytest.mark.exhaustive), "spark"])
-def test_small_files_are_put_together_within_their_partition(spark, writer):
+def test_small_files_are_combined_within_their_partition(spark, writer):
     name = f"z.cl_small_{writer}"
     query = "select id, cast(id % 3 as string) part, concat('x', id) t from range({}, {})"
     table = in_small_files(spark, name, query, zorder=[], writer=writer)
@@ -141,7 +141,7 @@ def test_small_files_are_put_together_within_their_partition(spark, writer):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [pytest.param([], marks=pytest.mark.exhaustive), ["part"]])
-def test_files_of_a_table_without_keys_have_the_wanted_size(spark, partition_by):
+def test_files_of_a_table_without_keys_get_the_target_size(spark, partition_by):
     name = f"z.cl_without_keys_{len(partition_by)}"
     query = (
         "select id, cast(id * 3 div 100000 as string) part, sha2(cast(id as string), 256) t from range(0, 100000, 1, 9)"
@@ -170,7 +170,7 @@ def test_where_chooses_the_partitions(spark):
 
 
 @pytest.mark.exhaustive
-def test_a_large_file_is_parted(spark):
+def test_a_large_file_is_split(spark):
     name = "z.cl_large"
     query = f"select *, id < 0 as old from ({ROWS.format(60_000)})"
     table = table_of(spark, name, query, target_file_size="4mb", partition_by=["old"])
@@ -186,7 +186,7 @@ def test_a_large_file_is_parted(spark):
     assert table.cluster().bytes_rewritten == 0
 
 
-def test_other_keys_are_seen_and_the_table_is_clustered_by_them(spark):
+def test_a_table_is_clustered_by_its_new_keys(spark):
     name = "z.cl_rekeyed"
     table = table_of(spark, name, ROWS.format(60_000), zorder=["a"])
     spark.sql(ROWS.format(10)).createOrReplaceTempView("few")
@@ -200,7 +200,7 @@ def test_other_keys_are_seen_and_the_table_is_clustered_by_them(spark):
 
 
 @pytest.mark.exhaustive
-def test_rows_beyond_the_stored_boundaries_get_new_ones(spark):
+def test_rows_beyond_the_stored_boundaries_get_new_boundaries(spark):
     name = "z.cl_drift"
     query = "select id, id * 10 as a, cast(hash(id) % 1000 as int) b from range({}, {})"
     table = table_of(spark, name, query.format(0, 30_000))
@@ -217,7 +217,7 @@ def test_rows_beyond_the_stored_boundaries_get_new_ones(spark):
 
 
 @pytest.mark.slow
-def test_a_merge_meanwhile_wins_and_the_other_groups_land(spark, monkeypatch):
+def test_a_concurrent_merge_wins_and_the_other_groups_are_committed(spark, monkeypatch):
     name = "z.cl_race"
     table = in_small_files(spark, name)
     other = ZTable.for_name(spark, name)
@@ -254,7 +254,7 @@ def file_of(table, folder):
 
 
 def damaged(file):
-    """The file with other bytes in its pages: its footer is as it was."""
+    """Overwrites the pages of a file, but not its footer."""
     content = bytearray(file.read_bytes())
     content[4:200] = bytes(196)
     file.write_bytes(content)
@@ -299,7 +299,7 @@ def test_partial_progress_runs_groups_at_the_same_time_and_commits_them_as_they_
         pytest.param(Path.unlink, {"zorder": []}, 2, marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_group_that_fails_stops_no_other(spark, harm, settings, max_commits):
+def test_a_failing_group_does_not_stop_the_others(spark, harm, settings, max_commits):
     name = f"z.cl_fails_{harm.__name__}_{len(settings)}_{max_commits}"
     table = in_six_parts(spark, name, **settings)
     version = table.version
@@ -311,13 +311,13 @@ def test_a_group_that_fails_stops_no_other(spark, harm, settings, max_commits):
     assert [done.to_dict()["groups_failed"][0][word] for word in ("partition", "files")] == ["part=3", 2]
     assert orphans_of(table) == []
     assert spark.table(name).where("part <> 3").count() == 100
-    with pytest.raises(WriteError, match="no group could be clustered.*part=3.*the table is as it was"):
+    with pytest.raises(WriteError, match="no group could be clustered.*part=3.*the table is unchanged"):
         table.cluster(partial_progress=True, min_input_files=1)
     assert (ZTable.for_name(spark, name).version, orphans_of(table)) == (done.version, [])
 
 
 @pytest.mark.slow
-def test_files_of_a_group_that_fails_late_are_gone(spark, monkeypatch):
+def test_files_of_a_group_that_fails_late_are_deleted(spark, monkeypatch):
     table = in_six_parts(spark, "z.cl_leftover")
 
     def check(before, after, subject):
@@ -333,7 +333,7 @@ def test_files_of_a_group_that_fails_late_are_gone(spark, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):
+def test_a_pending_plan_is_executed_later(spark):
     table = appended(spark, table_of(spark, "z.cl_deferred", ROWS.format(60_000)), 8)
     version = table.version
     planned = table.cluster(schedule=True)
@@ -354,18 +354,33 @@ def test_a_plan_waits_on_the_timeline_and_is_carried_out_later(spark):
 
 
 @pytest.mark.exhaustive
-def test_a_plan_whose_files_are_gone_is_passed_over(spark):
+def test_a_plan_whose_files_were_replaced_is_dropped(spark):
     table = appended(spark, table_of(spark, "z.cl_stale", ROWS.format(60_000)), 8)
     assert table.cluster(schedule=True).groups
     table.overwrite(spark.sql(ROWS.format(100)))
     done = table.cluster(execute=True)
     assert done.bytes_rewritten == 0
-    assert {each.reason for each in done.groups_dropped} == {"its files have changed since"}
+    assert {each.reason for each in done.groups_dropped} == {"its files have changed since the plan was made"}
     assert list_scheduled(table._opened.store, Action.REPLACECOMMIT) == []
 
 
+def test_a_plan_that_cannot_be_read_is_deleted_and_named(spark):
+    table = table_of(spark, "z.cl_damaged_plan", ROWS.format(10))
+    store, made = table._opened.store, ("20240101000000000", "20240101000000001")
+    for instant, content in zip(made, (b"{", b'{"format_version":1,"groups":[{"paths":1}]}'), strict=True):
+        store.put(f".zlayout/timeline/{instant}.replacecommit.scheduled", content)
+    done = table.cluster(execute=True)
+    assert (done.version, done.groups_done, done.files_removed) == (table.version, 0, 0)
+    assert done.to_dict()["problems"] == [
+        f"plan {instant} was deleted without being executed, because its file cannot be read; make a new plan"
+        for instant in made
+    ]
+    assert table.information()["pending"]["clustering"] == []
+    assert table.cluster(execute=True).problems == ()
+
+
 @pytest.mark.parametrize("query", [ROWS.format(0), ROWS.format(1), "select cast(null as int) a, 1 b from range(100)"])
-def test_tables_with_nothing_to_cluster(spark, query):
+def test_empty_and_tiny_tables_are_not_rewritten(spark, query):
     name = f"z.cl_edge_{abs(hash(query)) % 10**6}"
     table = table_of(spark, name, query)
     before = spark.table(name).localCheckpoint()
@@ -374,7 +389,7 @@ def test_tables_with_nothing_to_cluster(spark, query):
     assert same_rows(spark.table(name), before)
 
 
-def test_a_table_that_others_write_is_left_alone(spark):
+def test_an_indexed_table_cannot_be_clustered(spark):
     spark.sql("create table z.cl_indexed using parquet as select id from range(10)")
     table = ZTable.adopt(spark, "z.cl_indexed")
     with pytest.raises(UnsupportedError, match=r"only indexed.*managed=True"):
@@ -392,7 +407,7 @@ def test_a_table_that_others_write_is_left_alone(spark):
         ({"where": "nothing = 1"}, "nothing"),
     ],
 )
-def test_a_wrong_setting_is_named(spark, settings, message):
+def test_the_error_names_a_wrong_setting(spark, settings, message):
     table = table_of(spark, "z.cl_settings", ROWS.format(10))
     with pytest.raises(ConfigError, match=message):
         table.cluster(**settings)
@@ -454,7 +469,7 @@ def test_files_that_lack_a_column_are_rewritten_too(spark):
     assert spark.table("z.cl_lacks").where("twice is null").count() == 20_000
 
 
-def test_files_without_rows_are_left_alone_or_go_with_others(spark):
+def test_files_without_rows_stay_or_are_rewritten_with_others(spark):
     spark.sql("create table z.cl_empty using parquet as select id, cast(id as string) t from range(0)")
     table = ZTable.adopt(spark, "z.cl_empty", zorder=["id"], managed=True)
     assert (len(table.snapshot().files), table.cluster(rewrite_all=True).bytes_rewritten) == (1, 0)

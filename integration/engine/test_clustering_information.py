@@ -1,4 +1,4 @@
-"""What a table's layout is measured to be, held against the files themselves."""
+"""The measures of a layout, compared with the rows of the files."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def clustered(spark, source):
 
 
 def overlaps_of(spark, table, column):
-    """Average overlaps of one column, counted pair by pair from the rows themselves."""
+    """Average overlaps of one column, counted pair by pair from the rows."""
     rows = (
         table.read()
         .selectExpr(f"{column} as value", "input_file_name() as file")
@@ -44,7 +44,7 @@ def overlaps_of(spark, table, column):
 
 
 @pytest.mark.parametrize("column", ["day", "spread", "word", "amount", "st.x", "id"])
-def test_overlaps_are_those_of_the_rows(spark, clustered, column):
+def test_overlaps_match_the_rows(spark, clustered, column):
     found = clustered.clustering_information([column])
     overlaps, files = overlaps_of(spark, clustered, column)
     assert (found.files, found.rows) == (files, 20_000)
@@ -53,7 +53,7 @@ def test_overlaps_are_those_of_the_rows(spark, clustered, column):
     assert 1 <= found.column(column).overlap.average_depth <= overlaps + 1
 
 
-def test_the_keys_are_looked_at_by_default_and_lie_apart(clustered):
+def test_the_keys_are_measured_by_default_and_do_not_overlap(clustered):
     found = clustered.clustering_information()
     assert found.columns == found.zorder == ("day", "spread")
     assert found.files == len(clustered.snapshot().files) > 10
@@ -90,7 +90,7 @@ def test_an_unclustered_table_overlaps_everywhere(spark, source):
     assert found.curve_interval_depth is None
 
 
-def test_partitions_lie_apart(spark, source):
+def test_partitions_do_not_overlap(spark, source):
     table = ZTable.write(
         spark, "z.measured_parts", source, zorder=["day"], partition_by=["part"], target_file_size="64kb"
     )
@@ -122,7 +122,7 @@ def test_an_empty_table_has_no_depth(spark, source):
     assert (found.rows, found.average_depth, found.expected_files["point"]) == (0, 0.0, 0.0)
 
 
-def test_a_table_of_others_is_measured_by_its_index(spark, source):
+def test_an_indexed_table_is_measured_by_its_index(spark, source):
     spark.sql("drop table if exists z.measured_others")
     source.repartitionByRange(6, "spread").write.format("parquet").saveAsTable("z.measured_others")
     table = ZTable.adopt(spark, "z.measured_others")
@@ -131,7 +131,7 @@ def test_a_table_of_others_is_measured_by_its_index(spark, source):
     spark.sql("drop table z.measured_others")
 
 
-def test_a_predicate_is_told_what_it_reads(clustered):
+def test_the_files_that_a_predicate_reads_are_counted(clustered):
     found = clustered.clustering_information(predicate="day < date'2020-01-10'").predicate
     explained = clustered.explain("day < date'2020-01-10'")
     assert (found.kept_files, found.total_files) == (explained.kept_files, explained.total_files)
@@ -140,7 +140,7 @@ def test_a_predicate_is_told_what_it_reads(clustered):
     assert clustered.clustering_information(predicate="false").predicate.skipped_percent == 100.0
 
 
-def test_files_whose_index_is_gone_are_unknown(spark, source):
+def test_files_without_index_are_unknown(spark, source):
     table = ZTable.write(spark, "z.measured_damaged", source, zorder=["day"], target_file_size="32kb")
     for path in table.snapshot().index["column_stats"]:
         table._opened.store.delete([path])
@@ -152,18 +152,18 @@ def test_files_whose_index_is_gone_are_unknown(spark, source):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (["dya"], ["'dya' has no statistics here", "choose among day, spread"]),
-        (["st"], ["'st' has no statistics here", "st.x"]),
-        ([], ["none is named"]),
+        (["dya"], ["'dya' has no statistics;", "choose among day, spread"]),
+        (["st"], ["'st' has no statistics;", "st.x"]),
+        ([], ["the list is empty"]),
         ([5], ["5 is not a column name"]),
     ],
 )
-def test_columns_that_there_are_not_are_named(clustered, columns, said):
+def test_the_error_names_unknown_columns(clustered, columns, said):
     with pytest.raises(ConfigError) as error:
         clustered.clustering_information(columns)
     for each in said:
         assert each in str(error.value)
 
 
-def test_names_are_read_as_spark_reads_them(clustered):
+def test_column_names_are_resolved_as_in_spark(clustered):
     assert clustered.clustering_information("DAY, ST.X").columns == ("day", "st.x")

@@ -9,7 +9,7 @@ import pytest
 from comparing import same_rows
 from scanned import Scans
 
-from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line
+from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
@@ -156,7 +156,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
     table = made(spark, "undone", ROWS.format(0, 10))
     more = spark.sql(ROWS.format(0, 1))
     for change in (lambda: table.append(more), lambda: table.overwrite(more)):
-        with pytest.raises(ConfigError, match="takes rows by their key"):
+        with pytest.raises(ConfigError, match="only takes rows by key"):
             change()
     with pytest.raises(ConfigError, match="not the key of the table"):
         table.merge(more, ["a"])
@@ -167,7 +167,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
     with pytest.raises(ConfigError, match="_zl_op"):
         made(spark, "taken", "select 1 k, 'x' _zl_op")
     plain = ZTable.write(spark, "z.mor_undone_plain", more)
-    with pytest.raises(ConfigError, match="no key of its own"):
+    with pytest.raises(ConfigError, match="stores no unique_key"):
         plain.upsert(more)
     with pytest.raises(UnsupportedError, match="copy_on_write"):
         plain.compact()
@@ -323,6 +323,24 @@ def test_a_plan_whose_files_are_replaced_is_dropped(spark):
     assert (done.groups, done.groups_dropped) == (0, 1)
     assert waiting(table) == []
     assert spark.table("z.mor_stale").count() == 5
+
+
+def test_a_plan_that_cannot_be_read_is_deleted_and_named(spark):
+    table = made(spark, "damaged_plan", ROWS.format(0, 10))
+    upsert(spark, table, "select 1L k, 1L a, 'log' v")
+    instants = ("20240101000000000", "20240101000000001")
+    for instant, content in zip(instants, (b"{", b'{"format_version":1,"operations":[{"logs":1}]}'), strict=True):
+        table._opened.store.put(f".zlayout/timeline/{instant}.compaction.scheduled", content)
+    done = table.compact(plan=instants[0])
+    assert (done.plans, done.groups, done.version) == ((), 0, table.version)
+    assert done.problems == (
+        f"plan {instants[0]} was deleted without being executed, because its file cannot be read; make a new plan",
+    )
+    assert [each.instant for each in waiting(table)] == [instants[1]]
+    # A run makes a plan of its own, which the damaged one does not hinder.
+    done = table.compact()
+    assert (done.groups, len(done.plans), len(done.problems)) == (1, 1, 1)
+    assert waiting(table) == []
 
 
 @pytest.mark.exhaustive

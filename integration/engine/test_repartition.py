@@ -1,4 +1,4 @@
-"""Another ``partition_by`` for a table that is there: its rows go to other folders, and no query runs for them again."""
+"""A change of ``partition_by`` on an existing table moves its rows to other folders without running a query again."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def parted(*columns, **settings):
 
 
 def check(spark, table, query, *columns):
-    """Every reader sees the rows, in the folders, and a condition on them reads no others."""
+    """Checks that every reader sees the rows in the folders, and that a condition on the folders reads no others."""
     expected = spark.sql(query)
     names = expected.columns
     assert same_rows(spark.table(table.name).select(*names), expected)
@@ -61,7 +61,7 @@ more = pytest.mark.exhaustive
         pytest.param(("q r",), ("p", "q r"), marks=more),
     ],
 )
-def test_the_next_write_takes_the_rows_that_are_there_to_other_folders(spark, then, now):
+def test_the_next_write_moves_existing_rows_to_other_folders(spark, then, now):
     name = f"z.parts_{len(then)}_{len(now)}"
     table = made(spark, name, then)
     lines = []
@@ -81,7 +81,7 @@ def test_a_merge_finds_its_rows_in_their_new_folders_and_keys_move_between_them(
 
 
 @pytest.mark.newest_spark
-def test_a_column_that_comes_with_the_write_can_be_a_folder_and_one_that_was_a_folder_can_go(spark):
+def test_a_new_column_can_partition_and_a_partition_column_can_be_dropped(spark):
     table = made(spark, "z.parts_columns", ("p",))
     query = f"select id, v, `q r`, seen from ({WIDE.format(ROWS.format(60, 70))})"
     table.append(spark.sql(query), settings=parted("seen"), on_schema_change="sync_all_columns")
@@ -95,7 +95,7 @@ def test_a_column_that_comes_with_the_write_can_be_a_folder_and_one_that_was_a_f
 
 @pytest.mark.slow
 @pytest.mark.newest_spark
-def test_a_merge_on_read_table_goes_to_other_folders_with_its_logs(spark):
+def test_a_merge_on_read_table_moves_to_other_folders_with_its_logs(spark):
     keyed = {"table_type": "merge_on_read", "unique_key": ["id"]}
     table = made(spark, "z.parts_records", ("p",), **keyed)
     changed = "select id, 'new' v, p, `q r` from ({})"
@@ -115,7 +115,7 @@ def test_a_merge_on_read_table_goes_to_other_folders_with_its_logs(spark):
 
 
 @pytest.mark.newest_spark
-def test_a_run_that_dies_between_the_two_steps_leaves_a_whole_table(spark, monkeypatch):
+def test_a_run_that_dies_between_the_two_steps_leaves_a_complete_table(spark, monkeypatch):
     table = made(spark, "z.parts_killed")
     write, calls = FileWriter.write, []
 
@@ -136,7 +136,7 @@ def test_a_run_that_dies_between_the_two_steps_leaves_a_whole_table(spark, monke
 
 
 @pytest.mark.newest_spark
-def test_rows_that_come_while_a_table_is_written_anew_are_not_lost(spark, monkeypatch):
+def test_rows_written_during_a_rewrite_of_the_table_are_not_lost(spark, monkeypatch):
     table, rival = made(spark, "z.parts_race"), ZTable.for_name(spark, "z.parts_race")
     rows_of = rewrite_table.rows_of
 
@@ -156,7 +156,7 @@ def test_rows_that_come_while_a_table_is_written_anew_are_not_lost(spark, monkey
 
 
 @pytest.mark.newest_spark
-def test_clustering_writes_a_table_in_other_folders_when_asked(spark):
+def test_clustering_with_partition_by_rewrites_the_table(spark):
     table = made(spark, "z.parts_cluster", ("p",))
     table.append(spark.sql(ROWS.format(60, 90)))
     version, files = table.version, len(table.snapshot().files)
@@ -181,7 +181,7 @@ def test_clustering_writes_a_table_in_other_folders_when_asked(spark):
 
 
 @pytest.mark.newest_spark
-def test_a_table_written_anew_gives_way_to_a_change_that_is_under_way(spark, monkeypatch):
+def test_a_rewrite_of_the_table_gives_way_to_a_running_change(spark, monkeypatch):
     table, rival = made(spark, "z.parts_gives_way"), ZTable.for_name(spark, "z.parts_gives_way")
     write, found = FileWriter.write, []
 
@@ -198,7 +198,7 @@ def test_a_table_written_anew_gives_way_to_a_change_that_is_under_way(spark, mon
 
 
 @pytest.mark.newest_spark
-def test_a_column_that_cannot_be_a_folder_is_named_and_nothing_changes(spark):
+def test_the_error_names_a_column_that_cannot_partition(spark):
     table = made(spark, "z.parts_wrong")
     with pytest.raises(ConfigError, match="partition_by: column 'w' is not in"):
         table.append(spark.sql(ROWS.format(60, 90)), settings=parted("w"))
@@ -208,7 +208,7 @@ def test_a_column_that_cannot_be_a_folder_is_named_and_nothing_changes(spark):
 
 
 @pytest.mark.newest_spark
-def test_other_keys_are_told_with_the_command_that_brings_old_files_after_them(spark):
+def test_a_change_of_keys_names_the_command_that_rewrites_old_files(spark):
     table = made(spark, "z.other_keys")
     lines = []
     table.append(

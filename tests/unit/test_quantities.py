@@ -17,7 +17,7 @@ def test_a_number_has_at_most_one_decimal(number: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 files"), (1, "1 file"), (1.0, "1 file"), (1.1, "1.1 files"), (1_200, "1,200 files")]
 )
-def test_only_one_is_singular(number: float, text: str) -> None:
+def test_only_one_has_the_singular(number: float, text: str) -> None:
     assert counted(number, "file") == text
 
 

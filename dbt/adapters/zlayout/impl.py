@@ -17,7 +17,7 @@ from dbt_common.events.types import PrintEvent
 
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.adapter.materialize.materializing import Materializing, warn
+from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_
 from dbt.adapters.zlayout.adapter.operations import diagnostics, indexes, maintenance, time_travel
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_sees_them, whole_table
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
@@ -67,7 +67,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @classmethod
     def quote(cls, identifier: str | None) -> str:
-        """The name in backquotes. dbt's test tools pass the database, which is None in Spark, hence the ``str()``."""
+        """The name in backquotes. dbt's test tools pass the database, which is None in Spark."""
         return backquoted(str(identifier))
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
@@ -86,17 +86,17 @@ class ZlayoutAdapter(SparkAdapter):
                 fire_event(PrintEvent(msg=f"  {line}"))
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Callable[..., Any]) -> list[BaseRelation]:
-        return as_dbt_sees_them(super()._build_spark_relation_list(row_list, relation_info_func))
+        return as_dbt_relations(super()._build_spark_relation_list(row_list, relation_info_func))
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Adds comments to dbt-spark's catalog, and spells types as in Spark SQL."""
         with as_dbt_errors():
-            said = documented(self.session(), str(relation.schema), str(relation.identifier))
+            documentation = documented(self.session(), str(relation.schema), str(relation.identifier))
         for column in super()._get_columns_for_catalog(relation):
-            found = said.columns.get(column["column_name"])
+            found = documentation.columns.get(column["column_name"])
             yield {
                 **column,
-                "table_comment": said.comment,
+                "table_comment": documentation.comment,
                 "column_type": found.type_text if found else column["column_type"],
                 "column_comment": found.comment if found else None,
             }
@@ -182,13 +182,13 @@ class ZlayoutAdapter(SparkAdapter):
     @as_dbt_errors()
     def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once. Its rows replace the table in a new version."""
-        return self._materializing(relation, model).write_table(code)
+        return self._materialization(relation, model).write_table(code)
 
     @available.parse_none
     @as_dbt_errors()
     def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once and writes its rows to the table by the model's strategy."""
-        return self._materializing(relation, model).write_increment(code)
+        return self._materialization(relation, model).write_increment(code)
 
     @available.parse_none
     @as_dbt_errors()
@@ -212,7 +212,7 @@ class ZlayoutAdapter(SparkAdapter):
         types = [wanted.get(name, kind) for name, kind in zip(rows.column_names, found, strict=True)]
         names = [self.quote_seed_column(name, config.get("quote_columns")) for name in rows.column_names]
         frame = seed_frame(self.session(), rows, found, types, names)
-        return self._materializing(relation, model).write_seed(frame, keeps_columns)
+        return self._materialization(relation, model).write_seed(frame, keeps_columns)
 
     @available.parse_none
     @as_dbt_errors()
@@ -227,7 +227,7 @@ class ZlayoutAdapter(SparkAdapter):
             model: The snapshot's node.
             columns: The actual names of dbt's own columns, keyed by their default names.
         """
-        return self._materializing(relation, model).write_snapshot(changes_sql, columns)
+        return self._materialization(relation, model).write_snapshot(changes_sql, columns)
 
     @available.parse_none
     @as_dbt_errors()
@@ -425,8 +425,8 @@ class ZlayoutAdapter(SparkAdapter):
         """The text as a string literal of Spark SQL."""
         return string_literal(str(text))
 
-    def _materializing(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materializing:
-        return Materializing(self.session(), relation, model, self.schema_root(relation.schema), self._query)
+    def _materialization(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materialization:
+        return Materialization(self.session(), relation, model, self.schema_root(relation.schema), self._query)
 
     def _query(self, sql: str) -> DataFrame:
         _, cursor = self.connections.add_select_query(sql)

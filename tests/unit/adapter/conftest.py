@@ -1,4 +1,4 @@
-"""Macros of the package on a stage: rendered by dbt's own Jinja, with stubs for what dbt puts around them."""
+"""Renders macros of the package with dbt's own Jinja, and stubs for what dbt provides to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _ReturnedError(Exception):
 
 
 class MacroStage:
-    """The macros of some files as Python functions; what they call lies in ``context``."""
+    """The macros of some files as Python functions. ``context`` holds what they call."""
 
     def __init__(self, *files: str, **context: Any) -> None:
         self.statements: list[str] = []
@@ -64,7 +64,7 @@ def macro_stage() -> type[MacroStage]:
 
 @pytest.fixture
 def config_of() -> Callable[..., Any]:
-    """dbt's ``config`` object of a model with these settings; a contract is there always."""
+    """dbt's ``config`` object of a model with these settings, and always with a contract."""
 
     def make(**settings: Any) -> Any:
         values = {"contract": SimpleNamespace(enforced=False), **settings}

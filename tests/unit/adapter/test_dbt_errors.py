@@ -1,4 +1,4 @@
-"""Only dbt's errors come out of the edge."""
+"""The adapter only raises dbt's errors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from dbt.adapters.zlayout.errors import ConfigError, ConflictError
         (DbtDatabaseError("as it was"), DbtDatabaseError, "as it was"),
     ],
 )
-def test_each_error_becomes_the_one_that_dbt_has_for_it(
-    raised: Exception, expected: type[Exception], text: str
-) -> None:
+def test_each_error_becomes_the_matching_error_of_dbt(raised: Exception, expected: type[Exception], text: str) -> None:
     with pytest.raises(expected) as caught, as_dbt_errors():
         raise raised
     assert type(caught.value) is expected

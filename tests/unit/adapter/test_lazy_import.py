@@ -1,4 +1,4 @@
-"""The package costs a Spark worker neither dbt nor pyspark."""
+"""Importing the package in a Spark worker loads neither dbt nor pyspark."""
 
 from __future__ import annotations
 

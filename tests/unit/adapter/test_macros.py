@@ -1,4 +1,4 @@
-"""Macros, rendered without a warehouse."""
+"""Macros, rendered without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VIEW = ZlayoutRelation.create(schema="s", identifier="t", type="view")
 
 
 class Recorder:
-    """Writes down every call to it; answers come from ``answers``."""
+    """Records every call and returns values from ``answers``."""
 
     def __init__(self, **answers: Any) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -139,7 +139,7 @@ def test_the_info_operation_prints_the_report_of_the_models_table(macro_stage: A
     ("arguments", "asked"),
     [({}, None), ({"columns": ["a", "b"]}, ["a", "b"]), ({"column_name": "a"}, "a")],
 )
-def test_the_test_of_a_depth_selects_what_was_measured(macro_stage: Any, arguments: dict[str, Any], asked: Any) -> None:
+def test_the_depth_test_selects_what_was_measured(macro_stage: Any, arguments: dict[str, Any], asked: Any) -> None:
     row = {"columns": "a", "average_depth": 7.5, "at_most": 2.0, "what_to_do": "it's time to rebuild"}
     adapter = Recorder(depth_problems=[row], string_literal=string_literal)
     stage = macro_stage(_ROWS, "tests/zlayout_depth_at_most.sql", adapter=adapter)
@@ -151,7 +151,7 @@ def test_the_test_of_a_depth_selects_what_was_measured(macro_stage: Any, argumen
     assert adapter.calls[0] == ("depth_problems", _TABLE, 2, asked)
 
 
-def test_the_test_of_a_predicate_selects_what_was_skipped(macro_stage: Any) -> None:
+def test_the_pruning_test_selects_what_was_skipped(macro_stage: Any) -> None:
     row = {
         "predicate": "a = 'x'",
         "skipped_percent": 12.5,
@@ -178,15 +178,13 @@ def test_the_test_of_a_predicate_selects_what_was_skipped(macro_stage: Any) -> N
         ("zlayout_compaction_lag_at_most", {"commits": 1}),
     ],
 )
-def test_the_tests_of_a_layout_select_nothing_where_it_is_good(
-    macro_stage: Any, test: str, arguments: dict[str, Any]
-) -> None:
+def test_the_layout_tests_select_nothing_if_they_pass(macro_stage: Any, test: str, arguments: dict[str, Any]) -> None:
     adapter = Recorder(depth_problems=[], pruning_problems=[], compaction_problems=[])
     stage = macro_stage(_ROWS, f"tests/{test}.sql", adapter=adapter)
     assert stage.call(f"test_{test}", model=_TABLE, **arguments).endswith("where false")
 
 
-def test_the_test_of_a_lag_selects_a_row_for_each_limit_that_is_passed(macro_stage: Any) -> None:
+def test_the_lag_test_selects_a_row_for_each_exceeded_limit(macro_stage: Any) -> None:
     rows = [
         {"measure": measure, "found": found, "at_most": 1, "what_to_do": "it's time"}
         for measure, found in (("commits", 7), ("hours", 2.5))
@@ -218,7 +216,7 @@ def test_the_compact_operation_prints_the_report(macro_stage: Any) -> None:
     ("root", "place", "clause"),
     [("/mine", "/other", "spark's clause"), (None, None, "spark's clause"), (None, "/it's/t", "location '/it\\'s/t'")],
 )
-def test_a_table_names_its_place_only_where_its_schema_lies_elsewhere(
+def test_a_table_has_a_location_clause_only_if_its_schema_is_elsewhere(
     macro_stage: Any, config_of: Any, root: str | None, place: str | None, clause: str
 ) -> None:
     stage = macro_stage(
@@ -240,7 +238,7 @@ def test_a_table_names_its_place_only_where_its_schema_lies_elsewhere(
         (True, "orc", [], 0, ""),
     ],
 )
-def test_constraints_of_a_table_in_another_format_are_told_to_be_not_enforced(
+def test_constraints_on_a_table_of_another_format_are_a_warning(
     macro_stage: Any, config_of: Any, enforced: bool, file_format: str, constraints: list[str], warned: int, done: str
 ) -> None:
     warnings: list[str] = []
@@ -259,7 +257,7 @@ _DELTA = ZlayoutRelation.create(schema="s", identifier="t", type="table", is_del
 
 
 @pytest.mark.parametrize("old", [_VIEW, _DELTA])
-def test_a_relation_that_no_table_can_replace_goes_when_the_table_is_whole(macro_stage: Any, old: Any) -> None:
+def test_a_relation_that_must_be_dropped_is_dropped_after_the_write(macro_stage: Any, old: Any) -> None:
     adapter = Recorder(write_table="the response")
     whole = ZlayoutRelation.create(schema="s", identifier="t__dbt_tmp", type="table")
     stage = macro_stage(
@@ -286,7 +284,7 @@ _STAGED = (
 
 
 class Run:
-    """One run of a materialization: its settings and runtime, and the order of what it does."""
+    """One run of a materialization: its settings, its runtime and the order of its calls."""
 
     def __init__(
         self, macro_stage: Any, config: Any, *, existing: Any = None, full_refresh: bool = False, language: str = "sql"
@@ -385,7 +383,7 @@ def test_a_header_runs_before_the_query(macro_stage: Any, config_of: Any) -> Non
         ("table", "merge", _TABLE, False, False),
     ],
 )
-def test_rows_stay_where_the_model_keeps_them_and_the_table_is_there(
+def test_rows_are_added_if_the_model_keeps_rows_and_the_table_exists(
     macro_stage: Any,
     config_of: Any,
     materialization: str,
@@ -412,7 +410,7 @@ def test_another_format_is_left_to_spark(macro_stage: Any, config_of: Any, mater
         Run(macro_stage, config_of(file_format="delta"), language="python").of(materialization)
 
 
-def test_a_table_of_another_format_takes_no_rows_of_ours(macro_stage: Any, config_of: Any) -> None:
+def test_a_table_of_another_format_cannot_be_written(macro_stage: Any, config_of: Any) -> None:
     with pytest.raises(ValueError, match="--full-refresh"):
         Run(macro_stage, config_of(), existing=_DELTA).of("incremental")
 
@@ -435,7 +433,7 @@ def test_a_clone_is_a_view_on_the_other_table(macro_stage: Any, config_of: Any) 
 @pytest.mark.parametrize(
     ("execute", "empty", "asks"), [(True, False, True), (False, False, False), (True, True, False)]
 )
-def test_values_are_asked_for_only_when_a_model_runs(macro_stage: Any, execute: bool, empty: bool, asks: bool) -> None:
+def test_prune_by_only_queries_when_a_model_runs(macro_stage: Any, execute: bool, empty: bool, asks: bool) -> None:
     adapter = Recorder(prune_by="a in (1)")
     stage = macro_stage(
         "layout/zlayout_prune_by.sql", adapter=adapter, execute=execute, flags=SimpleNamespace(EMPTY=empty)

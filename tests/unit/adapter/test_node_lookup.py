@@ -28,13 +28,13 @@ _NODES = {
         ("other.table", "other.table"),
     ],
 )
-def test_a_name_leads_to_its_table(name: str, table: str) -> None:
+def test_a_name_finds_its_table(name: str, table: str) -> None:
     assert table_of(name, _NODES) == table
 
 
-def test_without_a_name_the_models_are_told_and_how_to_give_one() -> None:
+def test_the_error_without_a_name_lists_the_models_and_how_to_give_one() -> None:
     for name in ("", None):
-        with pytest.raises(ConfigError, match=r"none is given; add --args '\{model: NAME\}' with orders, rates, twice"):
+        with pytest.raises(ConfigError, match=r"--args '\{model: NAME\}', where NAME is orders, rates, twice"):
             table_of(name, _NODES)
 
 
@@ -42,6 +42,6 @@ def test_without_a_name_the_models_are_told_and_how_to_give_one() -> None:
     ("name", "told"),
     [("twice", r"model\.p\.twice, model\.q\.twice"), ("order", "did you mean 'orders'"), ("zzz", r"schema\.table")],
 )
-def test_a_name_that_leads_nowhere_is_told_what_would(name: str, told: str) -> None:
+def test_the_error_for_an_unknown_name_suggests_one(name: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         table_of(name, _NODES)

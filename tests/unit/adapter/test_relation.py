@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_sees_them
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations
 
 
 def relation(identifier: str, kind: str = "table", **properties: str) -> Any:
@@ -24,16 +24,16 @@ def merging(identifier: str, table_id: str = "1-a", **more: str) -> list[Any]:
 
 
 def seen(relations: list[Any]) -> dict[str, str]:
-    return {str(each.identifier): str(each.type) for each in as_dbt_sees_them(relations)}
+    return {str(each.identifier): str(each.type) for each in as_dbt_relations(relations)}
 
 
-def test_a_merging_view_is_a_table_and_what_lies_beneath_is_not_listed() -> None:
+def test_a_merging_view_is_listed_as_a_table_without_its_parts() -> None:
     assert seen([*merging("t"), relation("plain", **{"zlayout.table_id": "2"}), relation("v", "view")]) == {
         "t": "table",
         "plain": "table",
         "v": "view",
     }
-    (found, *_) = as_dbt_sees_them(merging("t"))
+    (found, *_) = as_dbt_relations(merging("t"))
     assert isinstance(found, ZlayoutRelation)
     assert found.is_plain_table
 
@@ -48,14 +48,14 @@ def test_a_merging_view_is_a_table_and_what_lies_beneath_is_not_listed() -> None
     ],
     ids=lambda each: str(each.information),
 )
-def test_relations_of_somebody_else_with_such_a_name_stay(other: Any) -> None:
+def test_unrelated_relations_with_such_a_name_are_listed(other: Any) -> None:
     assert seen([*merging("t")[:1], other]) == {"t": "table", other.identifier: other.type}
 
 
-def test_files_that_lost_their_view_are_a_table_that_can_be_dropped() -> None:
+def test_a_table_of_files_without_its_view_can_be_dropped() -> None:
     assert seen(merging("t")[2:]) == {"t__files": "table"}
 
 
-def test_a_relation_of_which_nothing_is_known_stays_what_it_is() -> None:
+def test_a_relation_without_information_is_unchanged() -> None:
     bare = ZlayoutRelation.create(schema="s", identifier="v", type="view", information=None)
-    assert as_dbt_sees_them([bare]) == [bare]
+    assert as_dbt_relations([bare]) == [bare]

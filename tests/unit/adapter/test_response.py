@@ -1,4 +1,4 @@
-"""What run_results.json and the terminal get."""
+"""The response of a run in run_results.json and on the terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of, with_clustering
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 
 
@@ -83,7 +83,7 @@ def test_the_line_of_a_delta_commit_names_its_logs(logs: int, told: str) -> None
     assert (response.groups_touched, response.log_bytes) == (1, 99)
 
 
-def test_a_compaction_after_the_rows_is_told() -> None:
+def test_the_line_names_a_compaction_after_the_write() -> None:
     figures = dict.fromkeys(("groups", "files_added", "files_removed", "bytes_read", "bytes_written"), 2)
     told = {"version": 8, **figures, "seconds": 0.5}
     changed = replace(commit(), operation="merge", files_removed=0, compacted={**told, "plans": ["1"]})
@@ -92,7 +92,7 @@ def test_a_compaction_after_the_rows_is_told() -> None:
     assert response.compacted == told
 
 
-def test_a_clustering_after_the_rows_tells_how_many_files_came_of_how_many() -> None:
+def test_the_line_names_a_clustering_after_the_write() -> None:
     state = LayoutState(6, 1.5, 3.0)
     nothing = ClusterSummary.of_plan(ClusterPlan(3, (), state, state))
     done = nothing.plus(4, files_removed=6, files_added=2, groups_done=1)
@@ -104,7 +104,7 @@ def test_a_clustering_after_the_rows_tells_how_many_files_came_of_how_many() -> 
     assert with_clustering(response_of(commit()), nothing.to_dict()) == response_of(commit())
 
 
-def test_run_results_get_every_number_of_the_commit() -> None:
+def test_run_results_have_every_figure_of_the_commit() -> None:
     assert response_of(commit()).to_dict(omit_none=True) == {
         "_message": "1,200,000 rows in 34 files",
         "rows_affected": 1_200_000,
@@ -126,5 +126,5 @@ def test_run_results_get_every_number_of_the_commit() -> None:
     }
 
 
-def test_a_plain_statement_says_no_more_than_ok() -> None:
+def test_the_response_of_a_plain_statement_is_ok() -> None:
     assert ZlayoutAdapterResponse(_message="OK").to_dict(omit_none=True) == {"_message": "OK"}

@@ -59,7 +59,7 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
     return relation
 
 
-def as_dbt_sees_them(relations: Sequence[Any]) -> list[BaseRelation]:
+def as_dbt_relations(relations: Sequence[Any]) -> list[BaseRelation]:
     """The relations of one schema, with each merge-on-read table listed once, as a table.
 
     Args:
@@ -67,11 +67,11 @@ def as_dbt_sees_them(relations: Sequence[Any]) -> list[BaseRelation]:
     """
     ids = {each.identifier: _property(each, _TABLE_ID) for each in relations}
     merging = {each.identifier: ids[each.identifier] for each in relations if each.is_view and ids[each.identifier]}
-    beneath = {(files_name(TableName("", name)).identifier, table_id) for name, table_id in merging.items()}
+    stored_in = {(files_name(TableName("", name)).identifier, table_id) for name, table_id in merging.items()}
     return [
         each.incorporate(type=RelationType.Table) if each.identifier in merging else each
         for each in relations
-        if (each.identifier, ids[each.identifier]) not in beneath
+        if (each.identifier, ids[each.identifier]) not in stored_in
         and _property(each, _BASE_ROWS_OF) not in merging.values()
     ]
 

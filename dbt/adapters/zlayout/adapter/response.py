@@ -11,7 +11,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.zlayout.quantities import counted
 
 if TYPE_CHECKING:
-    from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+    from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 
 _WHOLE = ("create", "replace")
@@ -86,7 +86,8 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
     """The response for a commit and the clustering after it."""
     whole = commit.operation in _WHOLE
     changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
-    message = _whole_message(commit) if whole else _change_message(commit)
+    created = f"{counted(commit.rows, 'row')} in {counted(commit.files_added, 'file')}"
+    message = created if whole else _change_message(commit)
     if commit.compacted:
         message += f", {counted(commit.compacted['groups'], 'file group')} compacted"
     response = ZlayoutAdapterResponse(
@@ -132,10 +133,6 @@ def with_clustering(response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -
 
 def _left_over(unfinished: Sequence[str]) -> str:
     return f", {counted(len(unfinished), 'step')} left to the next writer" if unfinished else ""
-
-
-def _whole_message(commit: CommitSummary) -> str:
-    return f"{counted(commit.rows, 'row')} in {counted(commit.files_added, 'file')}"
 
 
 def _change_message(commit: CommitSummary) -> str:

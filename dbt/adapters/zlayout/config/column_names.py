@@ -55,6 +55,15 @@ def format_column_path(path: ColumnPath) -> str:
     return ".".join(name if _PLAIN_NAME.fullmatch(name) else backquoted(name) for name in path)
 
 
+def folded_path(path: ColumnPath) -> ColumnPath:
+    """Returns a path in lower case, because Spark compares column names without regard to case.
+
+    >>> folded_path(("Address", "Zip"))
+    ('address', 'zip')
+    """
+    return tuple(name.lower() for name in path)
+
+
 def split_column_list(text: str) -> list[str]:
     """Splits a comma-separated list of columns; commas inside backquotes belong to the name.
 

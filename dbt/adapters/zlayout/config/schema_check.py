@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.column_names import folded_path, format_column_path
 from dbt.adapters.zlayout.config.table_config import TableConfig, partition_keys_in_zorder
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
@@ -110,11 +110,11 @@ def _resolve(
 ) -> tuple[ColumnPath, ...]:
     by_folded: dict[ColumnPath, list[ColumnPath]] = {}
     for path in known:
-        by_folded.setdefault(_folded(path), []).append(path)
+        by_folded.setdefault(folded_path(path), []).append(path)
     found: list[ColumnPath] = []
     for path in wanted:
         spelled = format_column_path(path)
-        matches = [path] if path in known else by_folded.get(_folded(path), [])
+        matches = [path] if path in known else by_folded.get(folded_path(path), [])
         if len(matches) != 1:
             problems.append(f"{key}: {_missing(path, known) if not matches else _ambiguous(path, matches)}")
         elif matches[0] in found:
@@ -124,10 +124,6 @@ def _resolve(
         else:
             found.append(matches[0])
     return tuple(found)
-
-
-def _folded(path: ColumnPath) -> ColumnPath:
-    return tuple(name.lower() for name in path)
 
 
 def _missing(path: ColumnPath, known: dict[ColumnPath, pa.DataType]) -> str:

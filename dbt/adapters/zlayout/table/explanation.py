@@ -182,8 +182,8 @@ def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
     first, *others = map(explanation_of, scans)
     files = first.files
     for other in others:
-        besides = pc.and_(pc.equal(files["verdict"], "SKIP"), pc.not_equal(other.files["verdict"], "SKIP"))
-        columns = {name: pc.if_else(besides, other.files[name], files[name]) for name in files.column_names}
+        only_in_other = pc.and_(pc.equal(files["verdict"], "SKIP"), pc.not_equal(other.files["verdict"], "SKIP"))
+        columns = {name: pc.if_else(only_in_other, other.files[name], files[name]) for name in files.column_names}
         files = pa.table(columns)
     return replace(first, files=files)
 

@@ -15,8 +15,7 @@ from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
-from dbt.adapters.zlayout.spark.cluster.clustering import Clustering
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.cluster.clustering import Clustering, ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import oldest_shown
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.read.session import open_managed
@@ -55,12 +54,13 @@ def clustering_of(
 def cluster(
     work: Clustering, max_bytes: object, dry_run: bool, partition_by: Sequence[str] | str | None
 ) -> ClusterSummary:
-    """Runs the clustering that `clustering_of` gave, or only says what it would do. See ``ZTable.cluster``."""
+    """Runs the clustering that `clustering_of` returned, or with ``dry_run`` only plans it. See ``ZTable.cluster``."""
     folders = None if partition_by is None else other_folders(work.spark, work.name, partition_by)
     if folders is not None:
         if work.where is not None or max_bytes is not None:
             raise ConfigError(
-                ["partition_by: the whole table is rewritten; leave out where and max_bytes"], str(work.name)
+                ["partition_by: other partition columns rewrite the whole table; leave out where and max_bytes"],
+                str(work.name),
             )
         return work.repartition(folders, dry_run=dry_run)
     if dry_run:
@@ -69,7 +69,7 @@ def cluster(
 
 
 def compaction_condition(where: str | Mapping[str, object] | None) -> str | None:
-    """The condition of a compaction as SQL. Partition values by column, the earlier form, become one."""
+    """The condition of a compaction as SQL. Turns the deprecated form, partition values by column, into a condition."""
     if where is None or isinstance(where, str):
         return where
     warnings.warn("where: write a condition, such as \"day = '2024-01-01'\"", DeprecationWarning, stacklevel=3)
@@ -80,7 +80,7 @@ def compaction_condition(where: str | Mapping[str, object] | None) -> str | None
     return " and ".join(terms) or None
 
 
-def current_words(
+def renamed_switches(
     method: str, given: Mapping[str, object], names: Mapping[str, str], problems: list[str]
 ) -> tuple[str, ...]:
     """The current names of the deprecated switches that are on.
@@ -116,7 +116,7 @@ def other_folders(spark: SparkSession, name: TableName, partition_by: Sequence[s
 def clean_table(
     name: TableName, opened: TableSnapshot, dry_run: bool, retain_versions: int | None, retain_hours: float | None
 ) -> CleanResult:
-    """Deletes what no retained version, running reader or pending transaction needs, or only says what that would be.
+    """Deletes what no retained version, running reader or pending transaction needs, or with ``dry_run`` only lists it.
 
     Raises:
         ConfigError: A retention setting is not a valid number.

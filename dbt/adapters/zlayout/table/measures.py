@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.layout.measures.measures import Clustering
+from dbt.adapters.zlayout.config.column_names import folded_path, format_column_path, parse_column_list
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
+from dbt.adapters.zlayout.layout.measures.measures import ClusteringMeasures, clustering_measures
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
-from dbt.adapters.zlayout.spark.cluster.survey import measure_table
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import scans_of, skipped_percent
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_MOST_NAMES = 20
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class PredicateFiles:
 
 
 @dataclass(frozen=True)
-class ClusteringInformation(Clustering):
+class ClusteringInformation(ClusteringMeasures):
     """The layout of one version of a table.
 
     Attributes:
@@ -139,3 +145,59 @@ def _files_of(scans: Sequence[ExplainedScan], predicate: str) -> PredicateFiles:
     files = scans[0].opened.files
     kept = files.filter(pa.array(read))
     return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
+
+
+def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str) -> ClusteringMeasures:
+    """Measures the files of a version.
+
+    Args:
+        opened: The table. Of an indexed table, only files that the index knows are measured.
+        columns: Names such as ``a`` and ``a.b``, in a list or separated by commas. None for the clustering keys or, in
+            a table without keys, for all top-level columns with statistics.
+        subject: Name of the table, for error messages.
+
+    Raises:
+        ConfigError: A column does not exist or has no statistics.
+    """
+    snapshot = opened.snapshot
+    data_json, partition_json = split_partition_columns(snapshot.schema_json, snapshot.partition_by)
+    layout = TableLayout(config_of(snapshot), data_json, partition_json)
+    measurable = {each.path: each.type for each in layout.tracked}
+    folders = arrow_schema(layout.partition_json)
+    measurable |= {(name,): canonical_type(folders.field(name).type) for name in folders.names}
+    if columns is not None:
+        wanted = _named(columns, measurable, subject)
+    else:
+        wanted = layout.keys or tuple(each.path for each in layout.tracked if len(each.path) == 1)
+    if not wanted:
+        raise ConfigError(["columns: the list is empty; " + _choice(measurable)], subject)
+    of_the_curve = opened.managed and wanted == layout.keys
+    model = layout.stored_model(opened.store, snapshot) if of_the_curve else None
+    types = {path: measurable[path] for path in wanted}
+    statistics = opened.statistics.statistics(opened.files, list(types))
+    return clustering_measures(opened.files, statistics, types, opened.partition_of_file, model)
+
+
+def _named(
+    columns: Sequence[str] | str, measurable: dict[ColumnPath, pa.DataType], subject: str
+) -> tuple[ColumnPath, ...]:
+    problems: list[str] = []
+    found = []
+    for path in parse_column_list("columns", columns, problems):
+        folded = folded_path(path)
+        alike = [path] if path in measurable else [each for each in measurable if folded_path(each) == folded]
+        if len(alike) == 1:
+            found.append(alike[0])
+        else:
+            problems.append(f"columns: '{format_column_path(path)}' has no statistics; {_choice(measurable)}")
+    if problems:
+        raise ConfigError(problems, subject)
+    return tuple(dict.fromkeys(found))
+
+
+def _choice(measurable: dict[ColumnPath, pa.DataType]) -> str:
+    names = [format_column_path(path) for path in measurable]
+    if not names:
+        return "no column has statistics: list columns in stats_columns and build the table, or refresh its index"
+    more = f" … and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"choose among {', '.join(names[:_MOST_NAMES])}{more}, or list the column in stats_columns"

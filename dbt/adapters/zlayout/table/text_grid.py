@@ -11,6 +11,9 @@ def aligned_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ())
     Args:
         rows: The cells. All rows have the same number of cells.
         right: The indexes of right-aligned columns, such as numbers.
+
+    >>> aligned_lines([("day=1", "7"), ("day=2", "12")], right=[1])
+    ['day=1   7', 'day=2  12']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +19,23 @@ from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.commit.published_formats import publish_in
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
-from dbt.adapters.zlayout.spark.history.time_travel import Moment, Past, opened_at, roll_back, rows_at
+from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
 from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import in_session
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
-from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
-from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary, compact_inline
+from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit, DeltaPlan
+from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import open_entry, open_managed
@@ -41,7 +44,7 @@ from dbt.adapters.zlayout.spark.write import replacing_rows
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
 from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
-from dbt.adapters.zlayout.spark.write.modify import Modification, Plan
+from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
 from dbt.adapters.zlayout.table.explanation import (
@@ -56,11 +59,10 @@ from dbt.adapters.zlayout.table.maintenance import (
     cluster,
     clustering_of,
     compaction_condition,
-    current_words,
     other_folders,
+    renamed_switches,
 )
 from dbt.adapters.zlayout.table.measures import ClusteringInformation, clustering_information, information
-from dbt.adapters.zlayout.table.writes import change_rows
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
@@ -125,7 +127,7 @@ class ZTable:
         found = catalog.name(name)
         entry = table_entry(catalog, found)
         if entry is None:
-            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema's name")
+            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema name")
         opened = open_entry(spark, entry)
         if opened is None:
             raise TableNotFoundError(
@@ -177,8 +179,8 @@ class ZTable:
             target_file_size: The size of a file, such as '128mb', or a number of bytes.
             row_group_rows: The rows of a row group; None lets the layout choose.
             stats_columns: The columns with statistics, or a number for the first ones.
-            retain_versions: How many versions stay readable at least.
-            retain_hours: For how many hours a replaced version stays readable at least.
+            retain_versions: The minimum number of versions that stay readable.
+            retain_hours: The minimum number of hours for which a replaced version stays readable.
             location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
             writer: 'arrow', or 'spark' if Python workers cannot reach the storage.
             compression: The Parquet codec.
@@ -236,7 +238,7 @@ class ZTable:
             description=Description(comment, dict(properties or {})),
             column_comments=dict(column_comments or {}),
             not_null=tuple(not_null),
-            feed=_feed(deleted_when, unique_key, stored_columns, str(found)),
+            feed=_change_feed(deleted_when, unique_key, stored_columns, str(found)),
             progress=progress,
         )
         opened, done = replace_table(spark, wanted)
@@ -373,8 +375,8 @@ class ZTable:
             ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
-        past = Past(version, instant, timestamp)
-        return opened_at(Catalog(self._spark), self._opened, self.name, past).version
+        spec = TimeTravelSpec(version, instant, timestamp)
+        return opened_at(Catalog(self._spark), self._opened, self.name, spec).version
 
     def read(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
@@ -395,7 +397,7 @@ class ZTable:
             ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
-        return rows_at(Catalog(self._spark), self._opened, self.name, Past(version, instant, timestamp))
+        return rows_at(Catalog(self._spark), self._opened, self.name, TimeTravelSpec(version, instant, timestamp))
 
     def changes(self, from_version: int, to_version: int | None = None) -> DataFrame:
         """The rows that changed between two versions, commit by commit.
@@ -424,7 +426,7 @@ class ZTable:
     ) -> CommitSummary:
         """Commits a new version that equals an older one: rows, columns, partitions, layout, curve and index.
 
-        No history is lost: the versions in between stay readable as long as any others, and a rollback can return to
+        No history is lost: the retention of the versions in between does not change, and a rollback can return to
         them.
 
         Args:
@@ -442,8 +444,8 @@ class ZTable:
             ConfigError: Not exactly one of the three arguments is given.
             UnsupportedError: The table is only indexed.
         """
-        past = Past(version, instant, timestamp)
-        return self._committed(roll_back(Catalog(self._spark), self._table_name, self._opened, past))
+        spec = TimeTravelSpec(version, instant, timestamp)
+        return self._committed(roll_back(Catalog(self._spark), self._table_name, self._opened, spec))
 
     def clean(
         self, dry_run: bool = False, *, retain_versions: int | None = None, retain_hours: float | None = None
@@ -697,7 +699,8 @@ class ZTable:
 
         Returns:
             ``version``, ``plans``, ``groups``, ``groups_dropped``, ``files_added``, ``files_removed``, ``bytes_read``,
-            ``bytes_written``, ``seconds``. This object then sees the new version.
+            ``bytes_written``, ``seconds``, ``problems`` (plans that could not be read). This object then sees the new
+            version.
 
         Raises:
             ConfigError: A setting is wrong, or no plan has the instant.
@@ -708,10 +711,11 @@ class ZTable:
         problems: list[str] = []
         chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
         size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
-        words = current_words("compact", deprecated, {"schedule_only": "schedule", "execute_only": "execute"}, problems)
-        schedule, execute = schedule or "schedule" in words, execute or "execute" in words
+        names = {"schedule_only": "schedule", "execute_only": "execute"}
+        switches = renamed_switches("compact", deprecated, names, problems)
+        schedule, execute = schedule or "schedule" in switches, execute or "execute" in switches
         if schedule and (execute or plan is not None):
-            problems.append("schedule: execute and plan run existing plans; leave them out")
+            problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
         work = Compaction(self._spark, self._table_name, chosen, size, compaction_condition(where), logs_only, progress)
@@ -735,7 +739,7 @@ class ZTable:
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
-        """Rewrites overlapping, small and too large files where it pays off. A second call right after does nothing.
+        """Rewrites overlapping, small and oversized files where it pays off. A second call right after does nothing.
 
         Concurrent writers win: a group of files that another writer changed is dropped and reported. A group that
         cannot be read or written is reported too. The other groups are committed in both cases.
@@ -758,7 +762,7 @@ class ZTable:
 
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
-            ``groups``, ``groups_dropped``, ``groups_failed`` … This object then sees the new version.
+            ``groups``, ``groups_dropped``, ``groups_failed``, ``problems`` … This object then sees the new version.
 
         Raises:
             ConfigError: A setting is wrong. Nothing has run.
@@ -769,7 +773,7 @@ class ZTable:
         word = "execute"
         if "pending" in settings:
             word, old = "pending", {"pending": settings.pop("pending")}
-            execute = execute or "execute" in current_words("cluster", old, {"pending": "execute"}, problems)
+            execute = execute or "execute" in renamed_switches("cluster", old, {"pending": "execute"}, problems)
             max_bytes = None if execute else max_bytes  # `pending` has always ignored it
         execute = execute or plan is not None
         of_a_new_plan = (where, max_bytes, rewrite_all or None, dry_run or None, partition_by)
@@ -780,7 +784,7 @@ class ZTable:
         if schedule and (dry_run or partition_by is not None):
             problems.append("schedule: dry_run and partition_by cannot be scheduled; leave them out")
         if schedule and execute:
-            problems.append("schedule: execute and plan run existing plans; leave them out")
+            problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
         work = clustering_of(self._spark, self._table_name, where, max_bytes, rewrite_all, progress, settings)
@@ -800,7 +804,7 @@ class ZTable:
         progress: Callable[[str], None] | None = None,
         **settings: Any,
     ) -> ClusterSummary:
-        """Is deprecated: use ``cluster(schedule=True)``.
+        """Deprecated: use ``cluster(schedule=True)``.
 
         Args:
             where: As for `cluster`.
@@ -911,7 +915,7 @@ class ZTable:
             deleted_when=deleted_when,
             **options,
         )
-        return self._committed(change_rows(self._spark, wanted, plan, delta))
+        return self._committed(_change_rows(self._spark, wanted, plan, delta))
 
     def _committed(self, outcome: tuple[TableSnapshot, CommitSummary]) -> CommitSummary:
         self._opened, self.last_commit = outcome
@@ -934,7 +938,52 @@ def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
     return [explanation_of(scan) for scan in explain_scans(spark, sql)]
 
 
-def _feed(
+def _change_rows(
+    spark: SparkSession, wanted: Modification, plan: Plan[Rewrite] | None, delta: DeltaPlan | None
+) -> tuple[TableSnapshot, CommitSummary]:
+    """Changes rows by the plan for the table's type. Converts the table first if ``wanted`` asks for the other type.
+
+    Args:
+        spark: The session.
+        wanted: The request.
+        plan: Plans the change of a copy-on-write table; None if there is no such change.
+        delta: Plans the change of a merge-on-read table; None if there is no such change.
+
+    Returns:
+        The table at its new version, and what was done.
+
+    Raises:
+        ConfigError: The table's type does not have this change.
+    """
+    entry, opened = of_type(spark, wanted.name, wanted.settings, wanted.progress)
+    if opened.merges_on_read:
+        return _commit_delta(spark, wanted, delta, entry, opened)
+    if plan is None:
+        raise ConfigError(
+            ["the table has the type copy_on_write, which stores no unique_key; use merge(df, unique_key)"],
+            str(wanted.name),
+        )
+    return RowRewrite(spark, wanted, plan).run(entry, opened)
+
+
+def _commit_delta(
+    spark: SparkSession, wanted: Modification, delta: DeltaPlan | None, entry: Entry, opened: TableSnapshot
+) -> tuple[TableSnapshot, CommitSummary]:
+    if delta is None:
+        why = "a merge_on_read table only takes rows by key; use upsert (in dbt incremental_strategy='merge')"
+        raise ConfigError([f"{wanted.operation.value}: {why}, or replace the whole table"], str(wanted.name))
+    opened, done = DeltaCommit(spark, wanted, delta).run(entry, opened)
+    compacted = compact_inline(spark, wanted.name, opened, wanted.progress)
+    if compacted is None:
+        return opened, done
+    after = AfterCommit(compacted.version, wanted.progress)
+    with after.useful("this object sees the version before the compaction"):
+        opened = open_managed(spark, wanted.name)[1]
+    unfinished = (*done.unfinished, *compacted.unfinished, *after.unfinished)
+    return opened, replace(done, compacted=compacted.to_dict(), unfinished=unfinished)
+
+
+def _change_feed(
     deleted_when: str | None, unique_key: Sequence[str] | str | None, stored_columns: Sequence[str], subject: str
 ) -> ChangeFeed | None:
     if deleted_when is None:

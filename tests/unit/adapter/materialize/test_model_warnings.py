@@ -1,4 +1,4 @@
-"""What a model says that will hardly be meant."""
+"""Warnings about settings that are probably a mistake."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(**config: Any) -> ModelWrite:
 
 @pytest.mark.parametrize("strategy", ["merge", "delete+insert"])
 @pytest.mark.parametrize("key", [None, "", []])
-def test_a_strategy_by_key_without_a_key_is_told(strategy: str, key: object) -> None:
+def test_a_key_strategy_without_unique_key_is_a_warning(strategy: str, key: object) -> None:
     (told,) = model_warnings(read(incremental_strategy=strategy, unique_key=key))
     assert told.startswith(f"incremental_strategy '{strategy}' without unique_key adds every row")
     assert "set unique_key to the columns that identify a row, or use incremental_strategy='append'" in told
@@ -37,11 +37,11 @@ def test_a_strategy_by_key_without_a_key_is_told(strategy: str, key: object) -> 
 @pytest.mark.parametrize(
     "config", [{}, {"incremental_strategy": "merge", "unique_key": "id"}, {"materialized": "table"}]
 )
-def test_a_model_that_says_what_it_needs_is_told_nothing(config: dict[str, Any]) -> None:
+def test_a_complete_model_has_no_warnings(config: dict[str, Any]) -> None:
     assert model_warnings(read(**config)) == []
 
 
-def test_a_key_that_the_first_rows_lack_is_told_with_what_they_have() -> None:
+def test_a_key_that_the_query_lacks_is_a_warning() -> None:
     told = key_warning(read(incremental_strategy="merge", unique_key=["order_id", "Day"]), ["orderid", "day"])
     assert told is not None
     assert told == (
@@ -52,7 +52,7 @@ def test_a_key_that_the_first_rows_lack_is_told_with_what_they_have() -> None:
     assert key_warning(read(incremental_strategy="append", unique_key="no"), ["id"]) is None
 
 
-def test_folders_of_single_rows_are_told_with_the_figure_and_a_way_out() -> None:
+def test_partitions_with_few_rows_are_a_warning() -> None:
     wanted = read(partition_by="id")
     told = partition_warning(wanted, 400, 400)
     assert told is not None
@@ -63,11 +63,11 @@ def test_folders_of_single_rows_are_told_with_the_figure_and_a_way_out() -> None
 
 
 @pytest.mark.parametrize(("rows", "files", "columns"), [(4000, 400, "id"), (99, 99, "id"), (400, 400, None)])
-def test_few_folders_and_full_ones_are_no_matter(rows: int, files: int, columns: str | None) -> None:
+def test_few_or_full_partitions_are_no_warning(rows: int, files: int, columns: str | None) -> None:
     assert partition_warning(read(partition_by=columns), rows, files) is None
 
 
-def test_settings_of_files_on_a_view_are_told() -> None:
+def test_table_settings_on_a_view_are_a_warning() -> None:
     found = unused_settings(node(materialized="view", zorder=["id"], partition_by="day", retain_hours=48))
     assert found == [
         f"{key} {value!r} has no effect on a view, which has no files; set materialized to 'table', 'incremental' or"
@@ -76,7 +76,7 @@ def test_settings_of_files_on_a_view_are_told() -> None:
     ]
 
 
-def test_settings_of_files_on_a_table_of_another_format_are_told() -> None:
+def test_table_settings_on_a_table_of_another_format_are_a_warning() -> None:
     (told,) = unused_settings(node(materialized="table", file_format="delta", zorder=["id"], partition_by="day"))
     assert told.startswith(
         "zorder ['id'] has no effect on a table with file_format 'delta'; set file_format to 'parquet'"
@@ -94,7 +94,7 @@ def of_columns(**types: str) -> str:
     return json.dumps({"type": "struct", "fields": fields})
 
 
-def test_folders_that_spell_instants_in_local_time_are_told() -> None:
+def test_partition_folders_in_local_time_are_a_warning() -> None:
     told = zone_warning(of_columns(id="long", ts="timestamp"), ["ts"], "Europe/Berlin")
     assert told is not None
     assert told.startswith("partition column `ts` is stored in local time (Europe/Berlin)")
@@ -109,5 +109,5 @@ def test_folders_that_spell_instants_in_local_time_are_told() -> None:
         ("date", ["ts"], "Europe/Berlin"),
     ],
 )
-def test_folders_that_say_one_thing_are_no_matter(type_: str, columns: list[str], zone: str) -> None:
+def test_partition_folders_without_local_time_are_no_warning(type_: str, columns: list[str], zone: str) -> None:
     assert zone_warning(of_columns(ts=type_), columns, zone) is None

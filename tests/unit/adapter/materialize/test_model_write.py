@@ -1,4 +1,4 @@
-"""What is read out of a model's node."""
+"""What is read from a model's node."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_only_what_the_model_sets_goes_to_the_write() -> None:
     assert (read.comment, read.column_comments, read.not_null, read.location_root) == (None, {}, (), None)
 
 
-def test_every_problem_comes_in_one_error_also_those_of_dbt_keys() -> None:
+def test_one_error_has_every_problem_including_those_of_dbt_keys() -> None:
     with pytest.raises(ConfigError) as caught:
         read_model(
             node(
@@ -59,19 +59,19 @@ def test_every_problem_comes_in_one_error_also_those_of_dbt_keys() -> None:
     assert "model m" in str(caught.value)
 
 
-def test_how_rows_come_in_is_read_for_models_that_may_keep_theirs() -> None:
+def test_incremental_settings_are_read_for_incremental_models() -> None:
     assert read_model(node(incremental_strategy="merge", unique_key="a"), None).incremental.unique_key == ("a",)
     read = read_model(node(materialized="table", incremental_strategy="upsert", unique_key="f(a)"), None)
     assert read.incremental == IncrementalConfig()
 
 
-def test_the_settings_parse_with_the_place_of_the_table() -> None:
+def test_the_parsed_settings_include_the_location_root() -> None:
     config = read_model(node(partition_by="p"), "/lake/s").table_config
     assert config.partitioning.columns == ("p",)
     assert config.writing.location_root == "/lake/s"
 
 
-def test_the_check_and_the_write_of_a_model_parse_its_settings_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_and_write_parse_the_settings_of_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[object] = []
 
     def read_table_config(values: Mapping[str, object], problems: list[str]) -> TableConfig:
@@ -87,7 +87,7 @@ def test_the_check_and_the_write_of_a_model_parse_its_settings_once(monkeypatch:
     model_write._parsed.cache_clear()
 
 
-def test_a_merge_on_read_model_hands_its_key_and_its_settings_to_the_table() -> None:
+def test_a_merge_on_read_model_passes_its_key_and_settings_to_the_table() -> None:
     read = read_model(node(table_type="merge_on_read", unique_key=["a"], ordering="b", compact_every=3), None)
     assert read.settings == {
         "zorder": ["a"],
@@ -101,7 +101,7 @@ def test_a_merge_on_read_model_hands_its_key_and_its_settings_to_the_table() -> 
     assert "unique_key" not in read_model(node(unique_key="a", incremental_strategy="merge"), None).settings
 
 
-def test_rows_come_to_a_merge_on_read_model_by_merge_unless_it_says_otherwise() -> None:
+def test_the_default_strategy_of_a_merge_on_read_model_is_merge() -> None:
     config = {"materialized": "incremental", "table_type": "merge_on_read", "unique_key": "a"}
     assert read_model(node(**config), None).incremental.strategy == "merge"
     assert (
@@ -121,24 +121,24 @@ def test_rows_come_to_a_merge_on_read_model_by_merge_unless_it_says_otherwise() 
         ({"incremental_strategy": "upsert"}, "'upsert' is not one of merge, delete+insert, microbatch"),
     ],
 )
-def test_what_a_merge_on_read_model_cannot_be_is_refused_with_a_way_out(config: dict[str, Any], told: str) -> None:
+def test_settings_that_do_not_fit_merge_on_read_are_an_error(config: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_model(node(table_type="Merge_On_Read", unique_key="a", **config), None)
     assert told in str(caught.value)
     assert len(caught.value.problems) == 1
 
 
-def test_a_seed_says_in_its_errors_that_it_is_one() -> None:
+def test_errors_of_a_seed_name_it_as_a_seed() -> None:
     with pytest.raises(ConfigError, match="seed m"):
         read_model({**node(zorder=["a", "a"], materialized="seed"), "resource_type": "seed"}, None)
 
 
-def test_the_models_own_location_goes_before_the_profiles() -> None:
+def test_the_models_own_location_root_takes_precedence() -> None:
     assert read_model(node(), "/lake/s").location_root == "/lake/s"
     assert read_model(node(location_root="/mine"), "/lake/s").location_root == "/mine"
 
 
-def test_comments_are_those_that_persist_docs_wants() -> None:
+def test_persist_docs_decides_which_comments_are_written() -> None:
     assert read_model(node(persist_docs={"relation": True}), None).comment == "all of it"
     assert read_model(node(persist_docs={"columns": True}), None).column_comments == {"A": "the first"}
 
@@ -152,7 +152,7 @@ def test_table_properties_become_text() -> None:
     assert read_model(node(tblproperties={"team": "x", "tier": 1}), None).properties == {"team": "x", "tier": "1"}
 
 
-def test_comments_go_to_the_columns_in_the_querys_spelling_and_missing_ones_are_told() -> None:
+def test_comments_are_keyed_as_the_query_spells_columns_and_missing_columns_are_a_warning() -> None:
     warned: list[str] = []
     wanted = ModelWrite({}, column_comments={"A": "one", "b": "two", "gone": "x"})
     found = model_write._in_case_of(["a", "B"], wanted, "s.t", warned.append)
@@ -162,14 +162,14 @@ def test_comments_go_to_the_columns_in_the_querys_spelling_and_missing_ones_are_
     assert told.endswith("not present in the database: gone")
 
 
-def test_a_quoted_column_is_not_taken_for_one_in_another_case() -> None:
+def test_a_quoted_column_does_not_match_another_case() -> None:
     warned: list[str] = []
     wanted = ModelWrite({}, column_comments={"A": "one"}, exact_names=frozenset({"A"}))
     assert model_write._in_case_of(["a"], wanted, "s.t", warned.append) == {}
     assert len(warned) == 1
 
 
-def test_a_column_spelled_exactly_is_taken_before_one_in_another_case() -> None:
+def test_an_exact_match_of_a_column_name_comes_before_another_case() -> None:
     wanted = ModelWrite({}, column_comments={"A": "one"})
     assert model_write._in_case_of(["a", "A"], wanted, "s.t", print) == {"A": "one"}
 
@@ -208,12 +208,12 @@ def test_settings_and_extras_reach_the_table(monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
-def test_deletes_have_no_place_in_a_model_that_keeps_no_rows() -> None:
+def test_deleted_when_on_a_model_that_keeps_no_rows_is_an_error() -> None:
     with pytest.raises(ConfigError, match="does not fit materialized='table', which keeps no row to delete"):
         read_model(node(materialized="table", deleted_when="op = 'D'"), None)
 
 
-def test_a_first_run_hands_the_condition_and_the_key_of_a_feed_to_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_run_passes_the_condition_and_key_of_a_change_feed(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
     class Table:

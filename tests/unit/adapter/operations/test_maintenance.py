@@ -1,4 +1,4 @@
-"""What a compaction is asked, what is told of it, and when a test of its lag fails."""
+"""The arguments and the report of zlayout_compact, and the test of the compaction lag."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout.adapter.operations.arguments import compact_keywords, lag_limits
-from dbt.adapters.zlayout.adapter.reports.compaction import compaction_problems, compaction_report
+from dbt.adapters.zlayout.adapter.reports.maintenance import compaction_problems, compaction_report
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms
@@ -42,7 +42,7 @@ _INFORMATION = {"unmerged_commits": 7, "log_bytes": 5000, "oldest_log": _OLDEST,
         ),
     ],
 )
-def test_arguments_of_the_operation_are_keywords_of_the_table(given: dict[str, Any], keywords: dict[str, Any]) -> None:
+def test_arguments_of_the_operation_become_keywords_of_compact(given: dict[str, Any], keywords: dict[str, Any]) -> None:
     assert compact_keywords(given, one_table=True) == keywords
 
 
@@ -54,20 +54,20 @@ def test_arguments_of_the_operation_are_keywords_of_the_table(given: dict[str, A
             {"schedule": True, "execute": True},
             "schedule: execute and plan run existing plans, schedule",
         ),
-        ({"execute": True, "max_bytes": "1gb"}, "max_bytes: is decided when a plan is made"),
-        ({"plan": "20240101000000000", "logs_only": True}, "logs_only: is decided when a plan is made"),
+        ({"execute": True, "max_bytes": "1gb"}, "max_bytes: only applies to a new plan"),
+        ({"plan": "20240101000000000", "logs_only": True}, "logs_only: only applies to a new plan"),
         ({"plan": "20240101000000000"}, "plan: an instant belongs to one table; give its model too"),
         ({"where": 1}, "where: 1 is not a condition; write one"),
         ({"execute": "maybe"}, "execute: 'maybe' is not true or false"),
     ],
 )
-def test_arguments_that_do_not_go_together_are_named(given: dict[str, Any], told: str) -> None:
+def test_the_error_names_arguments_that_do_not_go_together(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         compact_keywords(given, one_table=False)
     assert told in str(caught.value)
 
 
-def test_the_report_has_a_line_a_table() -> None:
+def test_the_report_has_a_line_for_each_table() -> None:
     done = {
         "s.a": _DONE,
         "s.b": CompactionSummary(3),
@@ -82,7 +82,7 @@ def test_the_report_has_a_line_a_table() -> None:
     assert compaction_report({}, scheduled=False, as_json=False) == "No merge-on-read table to compact."
 
 
-def test_the_report_of_a_plan_says_how_it_is_carried_out() -> None:
+def test_the_report_of_a_plan_says_how_to_execute_it() -> None:
     found = compaction_report({"s.a": _DONE, "s.b": CompactionSummary(3)}, scheduled=True, as_json=False)
     how = "run zlayout_compact with execute: true to execute it"
     assert found.splitlines() == [
@@ -91,7 +91,7 @@ def test_the_report_of_a_plan_says_how_it_is_carried_out() -> None:
     ]
 
 
-def test_the_report_for_programs_has_every_figure() -> None:
+def test_the_json_report_has_every_figure() -> None:
     (found,) = json.loads(compaction_report({"s.a": _DONE}, scheduled=True, as_json=True))
     assert found == {"table": "s.a", "scheduled": True, **_DONE.to_dict()}
 
@@ -117,13 +117,13 @@ def test_limits_are_numbers_and_sizes(given: dict[str, Any], limits: dict[str, f
         ({"log_bytes": "much"}, "log_bytes: 'much' is not a size"),
     ],
 )
-def test_a_wrong_limit_is_named_with_the_test(given: dict[str, Any], told: str) -> None:
+def test_the_error_for_a_wrong_limit_names_the_test(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match="zlayout_compaction_lag_at_most") as caught:
         lag_limits(**given)
     assert told in str(caught.value)
 
 
-def test_each_limit_that_is_passed_is_a_row() -> None:
+def test_each_exceeded_limit_is_a_row() -> None:
     found = compaction_problems(_INFORMATION, {"commits": 5, "log_bytes": 4999, "hours": 1}, _LATER_MS)
     assert [(row["measure"], row["found"], row["at_most"]) for row in found] == [
         ("commits", 7, 5),
@@ -133,7 +133,7 @@ def test_each_limit_that_is_passed_is_a_row() -> None:
     assert all("compact the table" in row["what_to_do"] for row in found)
 
 
-def test_what_is_at_the_limit_passes_and_so_does_a_table_without_logs() -> None:
+def test_a_table_at_the_limit_or_without_logs_passes() -> None:
     assert compaction_problems(_INFORMATION, {"commits": 7, "log_bytes": 5000, "hours": 1.5}, _LATER_MS) == []
     limits = {"commits": 0, "log_bytes": 0, "hours": 0}
     assert compaction_problems({"table_type": "copy_on_write"}, limits, _LATER_MS) == []
@@ -143,6 +143,6 @@ def test_what_is_at_the_limit_passes_and_so_does_a_table_without_logs() -> None:
     )
 
 
-def test_plans_that_wait_are_the_advice_where_there_are_any() -> None:
+def test_the_advice_is_to_execute_pending_plans_if_there_are_any() -> None:
     (row,) = compaction_problems({**_INFORMATION, "pending_compactions": [_OLDEST]}, {"commits": 5}, _LATER_MS)
     assert "execute: true" in row["what_to_do"]

@@ -1,4 +1,4 @@
-"""The session in the shape of a connection."""
+"""The session behind dbt's connection interface."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def handle_of(session: Any) -> SessionHandle:
     return SessionHandle(session)
 
 
-def test_file_indexes_are_put_in_place_before_each_statement(session: Session) -> None:
+def test_file_indexes_are_installed_before_each_statement(session: Session) -> None:
     handle_of(session).cursor().execute("select 1;\n")
     assert session.events[1:] == [("prepare", "select 1"), ("sql", "select 1")]
 
 
-def test_rows_are_collected_once_and_only_when_asked_for(session: Session) -> None:
+def test_rows_are_collected_once_and_on_demand(session: Session) -> None:
     cursor = handle_of(session).cursor()
     cursor.execute("select a from t")
     assert cursor.description == [("a", "int", None, None, None, None, True)]
@@ -73,7 +73,7 @@ def test_rows_are_collected_once_and_only_when_asked_for(session: Session) -> No
     assert session.frame.collected == 1
 
 
-def test_a_few_rows_are_taken_without_collecting_all(session: Session) -> None:
+def test_a_few_rows_are_fetched_without_collecting_all(session: Session) -> None:
     cursor = handle_of(session).cursor()
     cursor.execute("select a from t")
     assert cursor.fetchone() == (1,)
@@ -145,7 +145,7 @@ class _Starting:
         self.done.append("stopped")
 
 
-def test_a_metastore_that_another_process_opened_just_now_is_told_and_nothing_else(
+def test_the_only_error_is_that_another_process_has_just_opened_the_metastore(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = _Starting()

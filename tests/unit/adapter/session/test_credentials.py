@@ -1,4 +1,4 @@
-"""Profiles: what is enough, what is wrong, and what is never overridden."""
+"""Profiles: defaults, errors, and settings that are never overridden."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_profile_needs_only_a_schema() -> None:
 
 
 @pytest.mark.parametrize("method", ["thrift", "http", "odbc", "carrier pigeon"])
-def test_another_method_is_named_with_the_allowed_one_and_the_way_out(method: str) -> None:
+def test_the_error_for_another_method_names_the_allowed_one(method: str) -> None:
     with pytest.raises(DbtRuntimeError) as caught:
         credentials(method=method)
     assert f"'{method}'" in str(caught.value)
@@ -33,12 +33,12 @@ def test_another_method_is_named_with_the_allowed_one_and_the_way_out(method: st
     assert "type: spark" in str(caught.value)
 
 
-def test_a_misspelled_key_is_named_with_its_neighbour() -> None:
+def test_the_error_for_a_misspelled_key_suggests_a_key() -> None:
     with pytest.raises(DbtRuntimeError, match=r"locaton_root.*did you mean 'location_root'"):
         credentials(locaton_root="/data")
 
 
-def test_all_problems_of_a_profile_come_together() -> None:
+def test_one_error_has_all_problems_of_a_profile() -> None:
     with pytest.raises(DbtRuntimeError) as caught:
         credentials(method="odbc", server_side_parameter={})
     assert "method" in str(caught.value)
@@ -75,22 +75,22 @@ def test_parameters_reach_spark_as_text() -> None:
         ("/", "/s"),
     ],
 )
-def test_tables_of_a_schema_lie_in_its_folder_of_the_root(root: str | None, expected: str | None) -> None:
+def test_tables_of_a_schema_are_in_its_folder_under_the_root(root: str | None, expected: str | None) -> None:
     assert credentials(location_root=root).schema_root("s") == expected
 
 
-def test_a_relative_root_is_taken_from_where_dbt_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_root_starts_at_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert credentials(location_root="./lake").schema_root("s") == str(tmp_path / "lake" / "s")
     assert credentials(location_root="file:/lake").schema_root("s") == "file:/lake/s"
 
 
-def test_a_location_root_of_an_unknown_scheme_is_named_with_those_that_there_are() -> None:
+def test_the_error_for_an_unknown_scheme_names_the_allowed_ones() -> None:
     with pytest.raises(DbtRuntimeError, match=r"location_root: 'foo://lake' has the scheme 'foo'.*allowed are .*s3a"):
         ZlayoutCredentials.validate({"schema": "s", "location_root": "foo://lake"})
 
 
-def test_dbt_init_asks_only_for_keys_that_a_profile_has() -> None:
+def test_dbt_init_only_asks_for_keys_of_a_profile() -> None:
     template = yaml.safe_load((Path(PACKAGE_PATH) / "profile_template.yml").read_text())
     asked = set(template["prompts"]) - {"threads"}
     assert template["fixed"] == {"type": "zlayout"}

@@ -9,7 +9,7 @@ from measured_files import bounds, files, statistics
 
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
-from dbt.adapters.zlayout.layout.measures.measures import clustering_of
+from dbt.adapters.zlayout.layout.measures.measures import clustering_measures
 
 A, B = ("a",), ("s", "b c")
 TYPES = {A: pa.int64(), B: pa.int64()}
@@ -27,7 +27,7 @@ def grid():
 
 
 def test_a_grid_has_no_overlap_in_all_columns_and_a_line_of_it_in_one():
-    found = clustering_of(files([100] * 16), grid(), TYPES, ONE_PARTITION)
+    found = clustering_measures(files([100] * 16), grid(), TYPES, ONE_PARTITION)
     assert (found.files, found.rows, found.bytes, found.partitions) == (16, 1600, 160, 1)
     assert (found.average_overlaps, found.average_depth, found.constant_files) == (0.0, 1.0, 0)
     assert found.depth_histogram[1] == 16
@@ -40,7 +40,7 @@ def test_a_grid_has_no_overlap_in_all_columns_and_a_line_of_it_in_one():
 
 
 def test_partitions_share_nothing_but_are_all_read():
-    found = clustering_of(files([100] * 4), some([(0, 9)] * 4), {A: TYPES[A]}, np.array([0, 0, 1, 1]))
+    found = clustering_measures(files([100] * 4), some([(0, 9)] * 4), {A: TYPES[A]}, np.array([0, 0, 1, 1]))
     assert (found.average_depth, found.partitions) == (2.0, 2)
     assert found.column("a").expected_files["point"] == 4
 
@@ -53,14 +53,14 @@ def test_constant_files_are_alike_in_every_column():
     both = statistics(
         {A: bounds(pa.int64(), [(1, 1), (2, 2), "null"]), B: bounds(pa.int64(), [(1, 1), (2, 3), (4, 4)])}, 3
     )
-    found = clustering_of(files([100] * 3), both, TYPES, np.zeros(3, np.int64))
+    found = clustering_measures(files([100] * 3), both, TYPES, np.zeros(3, np.int64))
     assert found.constant_files == 2
     assert [each.constant_files for each in found.by_column] == [3, 2]
 
 
 def test_files_without_rows_count_but_are_not_measured():
     bounds_of_two = bounds(pa.int64(), [(0, 9), (None, None), (0, 9)])
-    found = clustering_of(
+    found = clustering_measures(
         files([100, 0, 100]),
         AlignedStatistics(pa.array([100, 0, 100]), {A: bounds_of_two}),
         {A: pa.int64()},
@@ -71,13 +71,13 @@ def test_files_without_rows_count_but_are_not_measured():
 
 
 def test_an_empty_table_has_no_depth():
-    found = clustering_of(files([]), some([]), {A: pa.int64()}, np.zeros(0, np.int64))
+    found = clustering_measures(files([]), some([]), {A: pa.int64()}, np.zeros(0, np.int64))
     assert (found.files, found.partitions, found.average_depth) == (0, 0, 0.0)
     assert found.expected_files == {"point": 0.0, "range_1_percent": 0.0, "range_10_percent": 0.0}
 
 
 def test_a_column_that_nothing_is_known_of_is_in_all_files():
-    found = clustering_of(files([100] * 5), statistics({}, 5), {A: pa.int64()}, np.zeros(5, np.int64))
+    found = clustering_measures(files([100] * 5), statistics({}, 5), {A: pa.int64()}, np.zeros(5, np.int64))
     assert (found.average_depth, found.column("a").unknown_files) == (5.0, 5)
     assert found.expected_files["point"] == 5
 
@@ -98,16 +98,22 @@ def curve_of(columns):
 
 def test_intervals_on_the_curve_are_measured_for_its_keys_alone():
     table, found = files([100] * 16), grid()
-    cells = clustering_of(table, found, TYPES, ONE_PARTITION, curve_of(list(TYPES)))
+    cells = clustering_measures(table, found, TYPES, ONE_PARTITION, curve_of(list(TYPES)))
     # Cells of ten values begin and end within a power of two, so their stretches of the curve meet.
     assert 1.0 < cells.curve_interval_depth <= 16
     assert cells.curve_intervals.measured_files == 16
-    assert clustering_of(table, found, {A: TYPES[A]}, ONE_PARTITION, curve_of(list(TYPES))).curve_interval_depth is None
-    assert clustering_of(table, statistics({}, 16), TYPES, ONE_PARTITION, curve_of(list(TYPES))).curve_intervals is None
+    assert (
+        clustering_measures(table, found, {A: TYPES[A]}, ONE_PARTITION, curve_of(list(TYPES))).curve_interval_depth
+        is None
+    )
+    assert (
+        clustering_measures(table, statistics({}, 16), TYPES, ONE_PARTITION, curve_of(list(TYPES))).curve_intervals
+        is None
+    )
 
 
 def test_a_dictionary_is_json():
-    found = clustering_of(files([100] * 16), grid(), TYPES, ONE_PARTITION, curve_of(list(TYPES))).to_dict()
+    found = clustering_measures(files([100] * 16), grid(), TYPES, ONE_PARTITION, curve_of(list(TYPES))).to_dict()
     again = json.loads(json.dumps(found))
     assert again == found
     assert again["depth_histogram"]["00001"] == 16

@@ -41,7 +41,7 @@ ROWS = pa.table(
 
 def written(rows, encodings):
     sink = io.BytesIO()
-    with SETTINGS.open(sink, rows.schema, (), encodings) as writer:
+    with SETTINGS.open(sink, rows.schema, encodings=encodings) as writer:
         writer.write_table(rows)
     return pq.ParquetFile(sink)
 
@@ -95,7 +95,7 @@ def test_chosen_encodings_are_smaller_than_dictionaries(chosen):
         sizes = []
         for encodings in (DICTIONARIES, Encodings({name: chosen[name]})):
             sink = io.BytesIO()
-            with SETTINGS.open(sink, rows.schema, (), encodings) as writer:
+            with SETTINGS.open(sink, rows.schema, encodings=encodings) as writer:
                 writer.write_table(rows)
             sizes.append(len(sink.getvalue()))
         assert sizes[1] < sizes[0], name
@@ -104,7 +104,7 @@ def test_chosen_encodings_are_smaller_than_dictionaries(chosen):
 def test_measured_rows_are_encoded_as_files_encode_them():
     rows = ROWS.select(["far", "text"])
     sink = io.BytesIO()
-    with SETTINGS.open(sink, rows.schema, (), Encodings.of(rows, SETTINGS.codec)) as writer:
+    with SETTINGS.open(sink, rows.schema, encodings=Encodings.of(rows, SETTINGS.codec)) as writer:
         writer.write_table(rows)
     assert encoded_bytes_per_row(rows, SETTINGS, 1 << 27) == len(sink.getvalue()) / COUNT
     assert encoded_bytes_per_row(rows, SETTINGS, 1 << 16) > len(sink.getvalue()) / COUNT

@@ -7,8 +7,8 @@ from dbt.adapters.zlayout.spark.files.parquet_file import (
     FloatFacts,
     ParquetFile,
     ParquetSettings,
+    SpecialFloats,
     float_paths,
-    with_nan,
 )
 
 SETTINGS = ParquetSettings("zstd", '{"type":"struct","fields":[]}', "4.3.0")
@@ -32,7 +32,9 @@ ROWS = pa.table(
 
 
 def written(tmp_path, rows=ROWS):
-    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, ["i", "st"], with_nan(rows, float_paths(SCHEMA)))
+    file = ParquetFile(
+        tmp_path / "x.parquet", SCHEMA, SETTINGS, ["i", "st"], SpecialFloats.of(rows, float_paths(SCHEMA))
+    )
     file.write_row_group(rows)
     return file.close()
 
@@ -52,6 +54,18 @@ def test_a_column_with_nan_has_no_bounds_in_the_footer_and_the_others_have(tmp_p
     assert bounds["i"] is True
 
 
+def test_a_column_with_negative_zero_has_no_dictionary_and_the_others_have(tmp_path):
+    struct = {"x": -0.0, "items": []}
+    rows = pa.table({"a.b": [0.0, math.nan, None], "st": [struct] * 3, "m": [None] * 3, "i": [1, 2, 3]}, schema=SCHEMA)
+    assert SpecialFloats.of(rows, float_paths(SCHEMA)) == SpecialFloats(
+        nan=frozenset({("a.b",)}), negative_zero=frozenset({("st", "x")})
+    )
+    group = written(tmp_path, rows).metadata.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    assert {each.path_in_schema for each in columns if each.has_dictionary_page} >= {"a.b", "i"}
+    assert "st.x" not in {each.path_in_schema for each in columns if each.has_dictionary_page}
+
+
 def test_what_floats_hold_is_reported_without_nan(tmp_path):
     assert written(tmp_path).floats == {("a.b",): FloatFacts(1.0, 1.0, 1, 1), ("st", "x"): FloatFacts(1.0, 3.0, 1, 0)}
 
@@ -61,7 +75,7 @@ def test_nulls_of_required_columns_are_counted_in_structs_too(tmp_path):
 
 
 def test_facts_of_row_groups_add_up(tmp_path):
-    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], frozenset({("a.b",)}))
+    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], SpecialFloats(nan=frozenset({("a.b",)})))
     file.write_row_group(ROWS)
     file.write_row_group(ROWS.slice(0, 1))
     done = file.close()
@@ -76,6 +90,6 @@ def test_the_footer_tells_spark_who_wrote_it(tmp_path):
 
 
 def test_a_discarded_file_is_gone(tmp_path):
-    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], frozenset())
+    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], SpecialFloats())
     file.discard()
     assert list(tmp_path.iterdir()) == []

@@ -79,7 +79,7 @@ def test_names_of_any_kind_below_the_folder_are_fine(table, path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [*LEADS_OUT, TABLE_FILE, 5, None, ["a"]])
-def test_a_plan_that_names_a_file_elsewhere_holds_nothing(wrong) -> None:
+def test_a_plan_that_names_a_file_elsewhere_is_damaged(wrong) -> None:
     operation = {"partition": [], "group": "g", "base": "b", "logs": ["l"], "logs_only": False, "size_bytes": 1}
     group = {"partition": "", "paths": ["a"], "rows": 1, "size_bytes": 1, "reason": "all", "files_after": 1, "saves": 0}
     assert len(operations_of({"operations": [operation]})) == len(scheduled_groups([group])) == 1
@@ -90,6 +90,13 @@ def test_a_plan_that_names_a_file_elsewhere_holds_nothing(wrong) -> None:
         assert groups_of([{"operations": [damaged]}]) == set()
     for damaged in ({**group, "paths": [wrong]}, {"paths": wrong}, wrong):
         assert scheduled_groups([damaged]) == ()
+
+
+def test_a_plan_with_an_empty_group_is_damaged() -> None:
+    operation = {"partition": [], "group": "g", "base": "b", "logs": [], "logs_only": False, "size_bytes": 1}
+    assert operations_of({"operations": [{**operation, "logs": ["l"]}, operation]}) == []
+    group = {"partition": "", "paths": ["a"], "rows": 1, "size_bytes": 1, "reason": "all", "files_after": 1, "saves": 0}
+    assert scheduled_groups([group, {**group, "paths": []}]) == ()
 
 
 def test_a_clean_takes_data_index_curves_and_checkpoints_and_nothing_else() -> None:

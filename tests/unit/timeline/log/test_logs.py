@@ -153,7 +153,7 @@ def test_a_compaction_and_logs_of_its_group_both_land_in_either_order(table):
     assert len(only.logs) == 2
 
 
-def test_plans_of_compactions_wait_beside_transactions_and_are_none(table):
+def test_pending_compactions_are_listed_apart_from_transactions(table):
     table.overwrite()
     timeline = table.timeline()
     first = schedule(timeline, Action.COMPACTION, {"operations": []})
@@ -174,7 +174,7 @@ def test_plans_of_compactions_wait_beside_transactions_and_are_none(table):
     assert [each.instant for each in list_scheduled(table.store, Action.COMPACTION)] == [second.instant]
 
 
-def test_a_plan_of_clustering_takes_the_place_of_older_ones_and_a_damaged_one_holds_nothing(table):
+def test_a_clustering_plan_replaces_older_ones_and_a_damaged_one_has_no_content(table):
     table.overwrite()
     timeline = table.timeline()
     schedule(timeline, Action.REPLACECOMMIT, {"groups": [1]}, replaces=True)
@@ -187,7 +187,17 @@ def test_a_plan_of_clustering_takes_the_place_of_older_ones_and_a_damaged_one_ho
     assert list_scheduled(table.store, Action.COMPACTION) == []
 
 
-def test_two_who_schedule_in_one_tick_of_the_clock_get_plans_of_their_own(table, monkeypatch):
+def test_a_plan_that_goes_while_plans_are_listed_is_not_pending(table, monkeypatch):
+    table.overwrite()
+    gone = schedule(table.timeline(), Action.COMPACTION, {"operations": [1]})
+    stays = schedule(table.timeline(), Action.COMPACTION, {"operations": [2]})
+    listed = list_state_files(table.store)
+    withdraw_scheduled(table.store, [gone])
+    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transactions.scheduled_plans.list_state_files", lambda _: listed)
+    assert [each.instant for each in list_scheduled(table.store, Action.COMPACTION)] == [stays.instant]
+
+
+def test_plans_made_in_one_tick_of_the_clock_get_different_instants(table, monkeypatch):
     table.overwrite()
     one, two = table.timeline(), table.timeline()
     now_ms = table.now_ms

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 
 
-def managed_table(session: SparkSession, name: str, wanted: ModelWrite, tell: Callable[[str], None]) -> ZTable:
-    """Opens the table that new rows go to. Takes a plain Parquet table under management first.
+def managed_table(session: SparkSession, name: str, wanted: ModelWrite, progress: Callable[[str], None]) -> ZTable:
+    """Opens the table that new rows go to. Takes over a plain Parquet table first.
 
     Args:
         session: The session whose catalog knows the table.
         name: ``schema.identifier``, in backquotes.
         wanted: Gives the clustering keys and statistics columns of a table that is taken over.
-        tell: Receives a sentence when a table is taken over.
+        progress: Receives a sentence when a table is taken over.
 
     Raises:
         UnsupportedError: The table has another format.
@@ -34,7 +34,7 @@ def managed_table(session: SparkSession, name: str, wanted: ModelWrite, tell: Ca
         table = ZTable.for_name(session, name)
         if table.is_managed:
             return table
-    tell("the plain Parquet table is taken under management now; other tools must no longer write to it")
+    progress("the plain Parquet table is now managed; other tools must no longer write to it")
     taken_over = {key: wanted.settings[key] for key in ("zorder", "stats_columns") if key in wanted.settings}
     return ZTable.adopt(session, name, managed=True, **taken_over)
 

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 # The profile may give the location_root, so ModelWrite has it apart.
 _WRITE_KEYS = tuple(key for key in keys_of(Scope.TABLE, Scope.MERGE_ON_READ) if key != LOCATION_ROOT.key)
 _UNSUPPORTED = {
-    "clustered_by": "there are no buckets; zorder does the clustering",
-    "buckets": "there are no buckets; zorder does the clustering",
-    "options": "Spark's writer options are not used; see compression and row_group_rows",
+    "clustered_by": "tables have no buckets; use zorder instead",
+    "buckets": "tables have no buckets; use zorder instead",
+    "options": "Spark's writer options are not used; use compression and row_group_rows instead",
 }
 _INCREMENTAL = ("incremental", "zordered_table")
 
 
 @dataclass(frozen=True)
 class ModelWrite:
-    """What a model asks for besides its rows.
+    """How to write the rows of a model: its settings, parsed.
 
     Attributes:
         settings: The config keys that shape the table, with the values that the model gives, for ``ZTable.write``.
@@ -64,7 +64,7 @@ class ModelWrite:
 
     @property
     def feed_settings(self) -> dict[str, Any]:
-        """The keywords of ``ZTable`` for a change feed, besides its condition. Empty for any other model."""
+        """The keywords of ``ZTable`` for a change feed, except its condition. Empty for any other model."""
         return {} if self.incremental.deleted_when is None else {"stored_columns": self.column_names}
 
 
@@ -158,7 +158,7 @@ def write_model(
         progress=progress,
     )
     if table.last_commit is None:
-        raise WriteError(f"{name} was written, but its commit is unknown; look at its history")
+        raise WriteError(f"{name} was written, but its commit is unknown; see zlayout_history")
     return table.last_commit
 
 
@@ -183,7 +183,7 @@ def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
     problems = [f"{key}: {why}" for key, why in _UNSUPPORTED.items() if config.get(key)]
     file_format = config.get("file_format")
     if file_format is not None and str(file_format).lower() != "parquet":
-        problems.append(f"file_format: {file_format!r} is not parquet, the only format that this adapter writes itself")
+        problems.append(f"file_format: {file_format!r} is not supported here; write 'parquet', or leave it out")
     materialized = config.get("materialized")
     if asks_for_merge_on_read(config) and materialized not in _INCREMENTAL:
         problems.append(

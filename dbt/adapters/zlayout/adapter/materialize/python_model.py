@@ -37,7 +37,7 @@ def python_frame(session: SparkSession, code: str, name: str) -> DataFrame:
         exec(compile(code, file, "exec"), namespace)
         result = namespace["model"](namespace["dbtObj"](_loader(session)), session)
     except Exception as error:
-        raise WriteError(f"{name}: {_told(error, file)}") from error
+        raise WriteError(f"{name}: {_message(error, file)}") from error
     return _spark_frame(session, result, name)
 
 
@@ -70,7 +70,7 @@ def _from_pandas(session: SparkSession, result: Any) -> DataFrame:
     return session.createDataFrame(pa.Table.from_pandas(result, preserve_index=False))
 
 
-def _told(error: Exception, file: str) -> str:
+def _message(error: Exception, file: str) -> str:
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]

@@ -73,21 +73,19 @@ def _spark_name(kind: pa.DataType) -> str:
     return next((name for name, (arrow_type, _) in _BINARY_TYPES.items() if arrow_type == kind), "string")
 
 
-def checked_seed(table: DataFrame, rows: DataFrame, seed: str) -> None:
+def check_seed(table: DataFrame, rows: DataFrame, seed: str) -> None:
     """Checks that a file has the same columns as the existing table.
 
     Raises:
         ConfigError: The columns differ. A full refresh would replace them.
     """
-    there = {field.name.lower(): field.dataType.simpleString() for field in table.schema.fields}
-    here = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
-    if there == here:
+    old = {field.name.lower(): field.dataType.simpleString() for field in table.schema.fields}
+    new = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
+    if old == new:
         return
-    changes = [f"'{name}' is new" for name in here.keys() - there.keys()]
-    changes += [f"'{name}' is gone" for name in there.keys() - here.keys()]
-    changes += [
-        f"'{name}' is {kind}, was {there[name]}" for name, kind in here.items() if there.get(name, kind) != kind
-    ]
+    changes = [f"'{name}' is new" for name in new.keys() - old.keys()]
+    changes += [f"'{name}' is missing" for name in old.keys() - new.keys()]
+    changes += [f"'{name}' is {kind}, was {old[name]}" for name, kind in new.items() if old.get(name, kind) != kind]
     raise ConfigError(
         [f"columns: {', '.join(sorted(changes))}; run dbt seed --full-refresh to replace the table"], f"seed {seed}"
     )

@@ -20,8 +20,8 @@ _CHANGE_TYPE = "dbt_change_type"
 _UNIQUE_KEY = "dbt_unique_key"
 
 
-def changed_rows(staged: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    """The staging query without dbt's working columns.
+def rows_to_merge(staged: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    """The rows of the staging query to merge, without dbt's working columns.
 
     A new row with the same id as the row it replaces is left out, as in dbt's merge: an id stands for one state of a
     key.
@@ -52,10 +52,10 @@ def write_changes(
 
     Args:
         table: The snapshot's table.
-        rows: From `changed_rows`. A row that closes another one has that row's id and end time.
+        rows: From `rows_to_merge`. A row that closes another one has that row's id and end time.
         wanted: From `read_model`.
         columns: The names of dbt's own columns.
-        valid_to_current: The expression that, besides null, means "still valid".
+        valid_to_current: The expression that means "still valid". Null means it too.
         progress: Receives a sentence now and then during the write.
 
     Raises:

@@ -50,12 +50,12 @@ def past_version(version: object, instant: object, timestamp: object) -> dict[st
         CompilationError: The version is not a whole number.
     """
     # dbt passes variables as text, and YAML parses the digits of an instant as a number.
-    asked = {
+    present = {
         "version": None if version is None else whole_number("version", version, least=0),
         "instant": None if instant is None else str(instant),
         "timestamp": timestamp,
     }
-    return {name: value for name, value in asked.items() if value is not None}
+    return {name: value for name, value in present.items() if value is not None}
 
 
 def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, Any]:
@@ -68,27 +68,27 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
     Raises:
         ConfigError: An argument is wrong. The message names every wrong one.
     """
-    asked = {name: value for name, value in given.items() if value is not None}
-    problems = unknown_settings(asked, _WORDS)
-    wanted: dict[str, Any] = {name: parse_boolean(name, asked.get(name), problems) for name in _SWITCHES}
-    if "plan" in asked:
-        wanted["plan"] = str(asked["plan"])  # YAML parses the digits of an instant as a number
+    present = {name: value for name, value in given.items() if value is not None}
+    problems = unknown_settings(present, _WORDS)
+    wanted: dict[str, Any] = {name: parse_boolean(name, present.get(name), problems) for name in _SWITCHES}
+    if "plan" in present:
+        wanted["plan"] = str(present["plan"])  # YAML parses the digits of an instant as a number
         if not one_table:
             problems.append("plan: an instant belongs to one table; give its model too")
-    carries_out = wanted["execute"] or "plan" in asked
-    if carries_out and wanted["schedule"]:
+    executes = wanted["execute"] or "plan" in present
+    if executes and wanted["schedule"]:
         problems.append("schedule: execute and plan run existing plans, schedule makes one; leave one of them out")
-    if carries_out:
+    if executes:
         problems += [
-            f"{name}: is decided when a plan is made, and execute and plan run existing plans; leave it out"
+            f"{name}: only applies to a new plan, and execute and plan run existing plans; leave it out"
             for name in _OF_A_NEW_PLAN
-            if asked.get(name) not in (None, False)
+            if present.get(name) not in (None, False)
         ]
-    if not isinstance(asked.get("where", ""), str | Mapping):
-        problems.append(f"where: {asked['where']!r} is not a condition; write one, such as \"day = '2024-01-01'\"")
+    if not isinstance(present.get("where", ""), str | Mapping):
+        problems.append(f"where: {present['where']!r} is not a condition; write one, such as \"day = '2024-01-01'\"")
     if problems:
         raise ConfigError(problems, _OPERATION)
-    return {**asked, **wanted}
+    return {**present, **wanted}
 
 
 def lag_limits(commits: object = None, log_bytes: object = None, hours: object = None) -> dict[str, float]:

@@ -32,7 +32,7 @@ def depth_problems(
     """The rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, otherwise none."""
     limit = number_between(most, 1.0, None, "zlayout_depth_at_most: max")
     table = opened_table(session, whole_table(relation, "zlayout_depth_at_most"))
-    return _told(table, diagnostics.depth_problem(table.clustering_information(columns), limit))
+    return _problem_rows(table, diagnostics.depth_problem(table.clustering_information(columns), limit))
 
 
 def pruning_problems(
@@ -41,7 +41,7 @@ def pruning_problems(
     """The rows of the test zlayout_prunes_at_least: one if a condition skips fewer files, otherwise none."""
     least = number_between(percent, 0.0, 100.0, "zlayout_prunes_at_least: percent")
     table = opened_table(session, whole_table(relation, "zlayout_prunes_at_least"))
-    return _told(table, diagnostics.pruning_problem(table.explain(predicate), predicate, least))
+    return _problem_rows(table, diagnostics.pruning_problem(table.explain(predicate), predicate, least))
 
 
 def explain_report(
@@ -72,7 +72,8 @@ def _layout(table: ZTable, columns: Columns) -> ClusteringInformation | None:
         return None  # no column of the table has statistics
 
 
-def _told(table: ZTable, problem: Problem | None) -> list[Problem]:
+def _problem_rows(table: ZTable, problem: Problem | None) -> list[Problem]:
+    """The rows of a test: its problem, which is also logged, or none."""
     if problem is None:
         return []
     _LOG.info(diagnostics.problem_line(table.name, problem))

@@ -12,18 +12,16 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import cluster_setting
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table, opened_table
 from dbt.adapters.zlayout.adapter.operations.arguments import LAG_TEST, compact_keywords, lag_limits
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
-from dbt.adapters.zlayout.adapter.reports import clustering, compaction
+from dbt.adapters.zlayout.adapter.reports import maintenance
 from dbt.adapters.zlayout.adapter.reports.diagnostics import problem_line
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = AdapterLogger("Zlayout")
-
-
 _OF_A_NEW_PLAN = ("max_bytes", "rewrite_all")
 
 
@@ -33,8 +31,8 @@ def cluster(
     """Clusters a table for a hook, and logs what was done."""
     table = opened_table(session, relation)
     done = _clustered(table, config, given)
-    tell = _LOG.warning if done.groups_failed else _LOG.info
-    tell(clustering.cluster_line(table.name, done))
+    log = _LOG.warning if done.groups_failed or done.problems else _LOG.info
+    log(maintenance.cluster_line(table.name, done))
     return done.to_dict()
 
 
@@ -46,7 +44,7 @@ def cluster_report(
         raise ConfigError(["plan: an instant belongs to one table; give its model too"], "zlayout_cluster")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     done = {table.name: _clustered(table, config_of_table(table.name, nodes), given) for table in tables}
-    return clustering.cluster_report(done, as_json=as_json, scheduled=bool(given.get("schedule")))
+    return maintenance.cluster_report(done, as_json=as_json, scheduled=bool(given.get("schedule")))
 
 
 def compaction_report(
@@ -55,8 +53,8 @@ def compaction_report(
     """Compacts one table, or all merge-on-read tables of the project."""
     keywords = compact_keywords(given, one_table=model is not None)
     tables = chosen_tables(session, model, nodes, lambda table: table.merges_on_read)
-    done = {table.name: table.compact(progress=_teller(table), **keywords) for table in tables}
-    return compaction.compaction_report(done, scheduled=keywords["schedule"], as_json=as_json)
+    done = {table.name: table.compact(progress=_progress_of(table), **keywords) for table in tables}
+    return maintenance.compaction_report(done, scheduled=keywords["schedule"], as_json=as_json)
 
 
 def compaction_problems(
@@ -65,7 +63,7 @@ def compaction_problems(
     """The rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
     limits = lag_limits(commits, log_bytes, hours)
     table = opened_table(session, whole_table(relation, LAG_TEST))
-    found = compaction.compaction_problems(table.information(), limits, time.time_ns() // 1_000_000)
+    found = maintenance.compaction_problems(table.information(), limits, time.time_ns() // 1_000_000)
     for problem in found:
         _LOG.info(problem_line(table.name, problem))
     return found
@@ -90,13 +88,13 @@ def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any
     ):
         if {"where", "max_bytes"} & settings.keys():
             _LOG.info(
-                f"{table.name}: the model's partition_by is not the table's; the next run, or a clustering without "
-                "where and max_bytes, will rewrite the table"
+                f"{table.name}: the model's partition_by differs from the table's; the next run, or a clustering "
+                "without where and max_bytes, will rewrite the table"
             )
         else:
             settings["partition_by"] = wanted
-    return table.cluster(progress=_teller(table), **settings)
+    return table.cluster(progress=_progress_of(table), **settings)
 
 
-def _teller(table: ZTable) -> Callable[[str], None]:
+def _progress_of(table: ZTable) -> Callable[[str], None]:
     return lambda line: _LOG.info(f"{table.name}: {line}")

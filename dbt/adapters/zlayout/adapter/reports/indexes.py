@@ -23,14 +23,13 @@ def refresh_line(table: str, done: Refreshed) -> str:
         "changed": done.files_changed,
         "rebuilt": done.files_rebuilt,
     }
-    told = [f"{counted(count, 'file')} {word}" for word, count in counts.items() if count]
-    told += ["damaged slices replaced"] if done.repaired else []
-    told += [f"{_files(done.unreadable)} unreadable"] if done.unreadable else []
-    told += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
-    told += (
-        [f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}"] if done.missing else []
-    )
-    return f"{table}: index at version {done.version}; {', '.join(told) or 'nothing to do'}"
+    parts = [f"{counted(count, 'file')} {word}" for word, count in counts.items() if count]
+    parts += ["damaged slices replaced"] if done.repaired else []
+    parts += [f"{_files(done.unreadable)} unreadable"] if done.unreadable else []
+    parts += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
+    if done.missing:
+        parts.append(f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}")
+    return f"{table}: index at version {done.version}; {', '.join(parts) or 'nothing to do'}"
 
 
 def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:

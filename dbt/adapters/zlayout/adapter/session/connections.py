@@ -58,7 +58,7 @@ class ZlayoutConnectionManager(SparkConnectionManager):
         except Exception as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
-            raise FailedToConnectError(f"Spark does not start: {short_message(error, innermost=True)}") from error
+            raise FailedToConnectError(f"Spark did not start: {short_message(error, innermost=True)}") from error
         connection.handle = SessionHandle(session)
         connection.state = ConnectionState.OPEN
         return connection

@@ -99,9 +99,8 @@ def _wrong_method(method: object) -> list[str]:
         return []
     return [
         (
-            f"method: '{method}' is not supported by dbt-zlayout, only 'session' is: dbt starts Spark itself, and"
-            " takes master and cluster from server_side_parameters. For a Thrift, HTTP or ODBC endpoint use"
-            " `type: spark` (dbt-spark)"
+            f"method: '{method}' is not supported; write 'session': dbt starts Spark itself, with the master and other"
+            " settings in server_side_parameters. For a Thrift, HTTP or ODBC endpoint use `type: spark` (dbt-spark)"
         )
     ]
 

@@ -55,7 +55,7 @@ class ColumnClustering:
 
 
 @dataclass(frozen=True)
-class Clustering:
+class ClusteringMeasures:
     """How well files are laid out for some columns. Files without rows are counted, but not measured.
 
     Attributes:
@@ -130,13 +130,13 @@ class Clustering:
         }
 
 
-def clustering_of(
+def clustering_measures(
     files: DataFiles,
     statistics: Statistics,
     types: Mapping[ColumnPath, pa.DataType],
     partition_of_file: npt.NDArray[np.int64],
     model: CurveModel | None = None,
-) -> Clustering:
+) -> ClusteringMeasures:
     """Measures the layout of files.
 
     Args:
@@ -158,7 +158,7 @@ def clustering_of(
         keys = [each for each in facts.values() if each is not None]
         found = curve_intervals(model, keys) if len(keys) == len(facts) else None
         intervals = None if found is None else interval_overlap(*found, partition)
-    return Clustering(
+    return ClusteringMeasures(
         columns=tuple(map(format_column_path, types)),
         files=len(files),
         rows=files.total_rows,

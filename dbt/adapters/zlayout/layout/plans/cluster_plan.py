@@ -153,17 +153,17 @@ def layout_state(
     return LayoutState(count, round(depth, 4), round(read, 4))
 
 
-def deepens(keys: Sequence[KeyBounds], gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
+def deepens(keys: Sequence[KeyBounds], removed: npt.NDArray[np.bool_], added: Sequence[KeyBounds]) -> bool:
     """Whether the files of a partition overlap more deeply after some are replaced, see `is_deeper`.
 
     Args:
         keys: Bounds of each key, for n files.
-        gone: bool[n], files that are removed.
-        came: Bounds of each key, for the new files.
+        removed: bool[n], files that are removed.
+        added: Bounds of each key, for the new files.
     """
-    all_keys = [key.plus(more) for key, more in zip(keys, came, strict=True)]
+    all_keys = [key.plus(more) for key, more in zip(keys, added, strict=True)]
     lows, highs = ranks_of(*_lows_and_highs(all_keys))
-    return is_deeper(lows, highs, np.flatnonzero(gone), np.arange(len(gone), len(lows[0])))
+    return is_deeper(lows, highs, np.flatnonzero(removed), np.arange(len(removed), len(lows[0])))
 
 
 def _lows_and_highs(
@@ -175,11 +175,12 @@ def _lows_and_highs(
 
 
 def scheduled_groups(raw: Sequence[Mapping[str, Any]]) -> tuple[PlannedGroup, ...]:
-    """Reads the groups written by `PlannedGroup.to_dict`; a damaged plan has no groups."""
+    """Reads the groups written by `PlannedGroup.to_dict`. A damaged plan has no groups."""
     try:
-        return tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
+        found = tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
     except (KeyError, TypeError, CorruptError):
         return ()
+    return found if all(each.paths for each in found) else ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -179,7 +179,7 @@ def groups_of(plans: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def operations_of(plan: Mapping[str, Any]) -> list[CompactionOperation]:
-    """Returns the operations of a plan on the timeline; a damaged plan has none."""
+    """Returns the operations of a plan on the timeline. A damaged plan has none."""
     try:
         found = [CompactionOperation.from_dict(raw) for raw in plan.get("operations", ())]
         for each in found:
@@ -188,4 +188,4 @@ def operations_of(plan: Mapping[str, Any]) -> list[CompactionOperation]:
             hash(each)  # raises TypeError if a field holds a list or an object
     except (KeyError, TypeError, ValueError, CorruptError):
         return []
-    return found
+    return found if all(each.logs for each in found) else []

@@ -15,13 +15,18 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError, StoreError, WriteError, ZlayoutError
-from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LeftGroup, PlannedGroup, scheduled_groups
-from dbt.adapters.zlayout.layout.plans.file_groups import FileGroup
+from dbt.adapters.zlayout.layout.plans.chosen_groups import ChosenGroup
+from dbt.adapters.zlayout.layout.plans.cluster_plan import (
+    ClusterPlan,
+    LayoutState,
+    LeftGroup,
+    PlannedGroup,
+    scheduled_groups,
+)
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.cluster.group_writer import Batch, GroupWriter, WrittenGroup, ended_batches
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Planner
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
@@ -40,13 +45,137 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import plans_to_execute, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+    plans_to_execute,
+    schedule,
+    unreadable_text,
+    withdraw_scheduled,
+)
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _COMMIT_TRIES = 10
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """What one clustering did. For a dry run, what it would do.
+
+    Attributes:
+        version: Current version of the table.
+        before: Layout before the clustering.
+        after: Layout after it, measured. For a dry run, predicted.
+        predicted: Layout that the plan predicted.
+        groups: The plan's groups.
+        files_added: Number of files that the commits added.
+        files_removed: Number of files that they removed.
+        bytes_rewritten: Size of the replaced files.
+        bytes_added: Size of the new files.
+        rows: Number of rows in the new files.
+        groups_done: Number of groups that were committed.
+        groups_dropped: Groups that gave way because another writer changed their files.
+        groups_failed: Groups whose rows could not be read or written, and why. They are unchanged.
+        resampled: Keys with new boundaries, because the data had outgrown the stored ones.
+        files_with_logs: Number of base and log files of a merge-on-read table that need a compaction first.
+        dry_run: Whether nothing was written.
+        seconds: Wall time.
+        unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
+        problems: One sentence for each pending plan that was deleted because it could not be read.
+    """
+
+    version: int
+    before: LayoutState
+    after: LayoutState
+    predicted: LayoutState
+    groups: tuple[PlannedGroup, ...] = ()
+    files_added: int = 0
+    files_removed: int = 0
+    bytes_rewritten: int = 0
+    bytes_added: int = 0
+    rows: int = 0
+    groups_done: int = 0
+    groups_dropped: tuple[LeftGroup, ...] = ()
+    groups_failed: tuple[LeftGroup, ...] = ()
+    resampled: tuple[str, ...] = ()
+    files_with_logs: int = 0
+    dry_run: bool = True
+    seconds: float = 0.0
+    unfinished: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of_plan(cls, plan: ClusterPlan) -> ClusterSummary:
+        """Returns the summary of a plan before anything is done."""
+        return cls(
+            plan.version,
+            plan.before,
+            plan.before,
+            plan.after,
+            plan.groups,
+            groups_failed=plan.groups_failed,
+            resampled=plan.resampled,
+            files_with_logs=plan.files_with_logs,
+        )
+
+    @classmethod
+    def of_dry_run(cls, plan: ClusterPlan) -> ClusterSummary:
+        """Returns the summary of what executing a plan would do."""
+        return replace(
+            cls.of_plan(plan),
+            after=plan.after,
+            files_added=plan.files_added,
+            files_removed=plan.files_removed,
+            bytes_rewritten=plan.bytes_rewritten,
+        )
+
+    @property
+    def depth_before(self) -> float:
+        """Overlap depth before the clustering."""
+        return self.before.depth
+
+    @property
+    def depth_after(self) -> float:
+        """Overlap depth after the clustering."""
+        return self.after.depth
+
+    @property
+    def files_read_before(self) -> float:
+        """Average number of files that a point query on a key read before the clustering."""
+        return self.before.files_read
+
+    @property
+    def files_read_after(self) -> float:
+        """Average number of files that a point query on a key reads after the clustering."""
+        return self.after.files_read
+
+    def plus(self, version: int, **figures: int) -> ClusterSummary:
+        """Returns the summary with one more commit, whose figures are added by name."""
+        return replace(self, version=version, **{name: getattr(self, name) + more for name, more in figures.items()})
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns a figure by its name, as in `to_dict`."""
+        return self.to_dict()[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the summary as plain values."""
+        return {
+            **vars(self),
+            "before": vars(self.before),
+            "after": vars(self.after),
+            "predicted": vars(self.predicted),
+            "depth_before": self.depth_before,
+            "depth_after": self.depth_after,
+            "files_read_before": self.files_read_before,
+            "files_read_after": self.files_read_after,
+            "groups": [each.to_dict() for each in self.groups],
+            "groups_dropped": [vars(each) for each in self.groups_dropped],
+            "groups_failed": [vars(each) for each in self.groups_failed],
+            "resampled": list(self.resampled),
+            "unfinished": list(self.unfinished),
+            "problems": list(self.problems),
+        }
 
 
 @dataclass
@@ -75,8 +204,8 @@ class Clustering:
         Raises:
             UnsupportedError: The table is only indexed.
         """
-        planner = self._planner(self._opened())
-        return planner.cut(planner.choose(self._eligible(planner.survey.opened))).told
+        planner = self._planner(self._open())
+        return planner.cut(planner.choose(self._eligible(planner.survey.opened))).reported
 
     def schedule(self) -> ClusterPlan:
         """Writes a plan to the timeline for a later `execute`, unless the plan has no groups.
@@ -84,12 +213,12 @@ class Clustering:
         Raises:
             UnsupportedError: The table is only indexed.
         """
-        opened = self._opened()
+        opened = self._open()
         planner = self._planner(opened)
-        told = planner.outline(planner.choose(self._eligible(planner.survey.opened)))
-        if told.groups:
-            schedule(opened.timeline, Action.REPLACECOMMIT, told.to_dict(), replaces=True)
-        return told
+        outline = planner.outline(planner.choose(self._eligible(planner.survey.opened)))
+        if outline.groups:
+            schedule(opened.timeline, Action.REPLACECOMMIT, outline.to_dict(), replaces=True)
+        return outline
 
     def run(self) -> ClusterSummary:
         """Rewrites the groups for which it pays off.
@@ -98,26 +227,33 @@ class Clustering:
             UnsupportedError: The table is only indexed.
             WriteError: Rows could not be read or written. What was not committed is unchanged.
         """
-        return self._carried_out(lambda planner: planner.choose(self._eligible(planner.survey.opened)))
+        return self._cluster(lambda planner: planner.choose(self._eligible(planner.survey.opened)))
 
     def execute(self, instant: str | None = None) -> ClusterSummary:
-        """Executes waiting plans. Groups whose files have changed since are dropped.
+        """Executes pending plans. Drops groups whose files have changed since, and deletes a plan that cannot be read.
 
         Args:
             instant: Execute only the plan of this instant. None for all plans.
 
         Raises:
-            ConfigError: No waiting plan has this instant.
+            ConfigError: No pending plan has this instant.
             UnsupportedError: The table is only indexed.
-            WriteError: Rows could not be read or written. The plans stay.
+            WriteError: Rows could not be read or written. The plans stay pending.
         """
-        store = self._opened().store
+        store = self._open().store
         plans = plans_to_execute(store, Action.REPLACECOMMIT, instant, str(self.name))
-        done = self._carried_out(lambda planner: self._scheduled_groups(planner.survey.opened, plans))
+        planned = [scheduled_groups(each.content.get("groups", ())) for each in plans]
+        # Newer plans first: they know more of the files.
+        groups = [group for each in reversed(planned) for group in each]
+        done = self._cluster(lambda planner: self._live_groups(planner.survey.opened, groups))
         after = AfterCommit(done.version, self.progress)
-        with after.useful("the plans that were carried out still wait"):
+        with after.useful("the executed plans are still pending"):
             withdraw_scheduled(store, plans)
-        return replace(done, unfinished=(*done.unfinished, *after.unfinished))
+        return replace(
+            done,
+            unfinished=(*done.unfinished, *after.unfinished),
+            problems=tuple(unreadable_text(plan) for plan, found in zip(plans, planned, strict=True) if not found),
+        )
 
     def repartition(self, partition_by: tuple[str, ...], *, dry_run: bool) -> ClusterSummary:
         """Rewrites all rows with other partition columns, in one commit, because a table has one set of them at a time.
@@ -173,23 +309,23 @@ class Clustering:
             summary = replace(summary, after=self._planner(opened).survey.state)
         return replace(summary, seconds=round(time.perf_counter() - started, 3))
 
-    def _scheduled_groups(self, opened: TableSnapshot, plans: Sequence[Any]) -> list[FileGroup]:
+    def _live_groups(self, opened: TableSnapshot, groups: Sequence[PlannedGroup]) -> list[ChosenGroup]:
         self._dropped.clear()
-        found: list[FileGroup] = []
+        found: list[ChosenGroup] = []
         paths = opened.files["path"].combine_chunks()
         taken = np.zeros(len(paths), bool)
-        for plan in reversed(plans):
-            for told in scheduled_groups(plan.content.get("groups", ())):
-                at = pc.index_in(pa.array(told.paths, pa.string()), value_set=paths)
-                files = at.drop_null().to_numpy()
-                if at.null_count or taken[files].any():
-                    self._dropped.append(LeftGroup(told.partition, len(told.paths), "its files have changed since"))
-                    continue
-                taken[files] = True
-                found.append(FileGroup(np.sort(files).astype(np.int64), 0.0, 0.0, told.reason))
+        for group in groups:
+            at = pc.index_in(pa.array(group.paths, pa.string()), value_set=paths)
+            files = at.drop_null().to_numpy()
+            if at.null_count or taken[files].any():
+                why = "its files have changed since the plan was made"
+                self._dropped.append(LeftGroup(group.partition, len(group.paths), why))
+                continue
+            taken[files] = True
+            found.append(ChosenGroup(np.sort(files).astype(np.int64), 0.0, 0.0, group.reason))
         return found
 
-    def _opened(self) -> TableSnapshot:
+    def _open(self) -> TableSnapshot:
         return open_managed(self.spark, self.name)[1]
 
     def _planner(self, opened: TableSnapshot) -> Planner:
@@ -208,13 +344,13 @@ class Clustering:
         chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
         return chosen
 
-    def _carried_out(self, choose: Callable[[Planner], list[FileGroup]]) -> ClusterSummary:
+    def _cluster(self, choose: Callable[[Planner], list[ChosenGroup]]) -> ClusterSummary:
         started = time.perf_counter()
-        planner = self._planner(self._opened())
+        planner = self._planner(self._open())
         groups = choose(planner)
-        summary = self._done(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).told)
+        summary = self._rewrite(planner, groups, choose) if groups else ClusterSummary.of_plan(planner.cut(()).reported)
         if self._failed and not summary.groups_done:
-            raise WriteError(_nothing_landed(str(self.name), self._failed))
+            raise WriteError(_failure_text(str(self.name), self._failed))
         if summary.groups_done or published_version(planner.survey.opened.store) != planner.survey.opened.version:
             after = AfterCommit(summary.version, self.progress)
             planner = self._planner(publish_newest(self.spark, self.name, after))
@@ -228,8 +364,8 @@ class Clustering:
             seconds=round(time.perf_counter() - started, 3),
         )
 
-    def _done(
-        self, planner: Planner, groups: Sequence[FileGroup], choose: Callable[[Planner], list[FileGroup]]
+    def _rewrite(
+        self, planner: Planner, groups: Sequence[ChosenGroup], choose: Callable[[Planner], list[ChosenGroup]]
     ) -> ClusterSummary:
         """Rewrites groups. A transaction protects their files from cleaning, from the first read on."""
         opened = planner.survey.opened
@@ -239,13 +375,13 @@ class Clustering:
                 planner = self._planner(opened.at_snapshot(transaction.base))
                 groups = choose(planner)
             plan = planner.cut(groups)
-            self._failed += plan.told.groups_failed
-            summary = ClusterSummary.of_plan(plan.told)
+            self._failed += plan.reported.groups_failed
+            summary = ClusterSummary.of_plan(plan.reported)
             writer = GroupWriter(self.spark, str(self.name), plan, self.config.verify, self.progress)
             batches = self._batches(timeline, plan.groups, transaction)
             with closing(ended_batches(writer.write, batches, self.config.max_concurrent_groups)) as ended:
                 for batch in ended:
-                    summary = self._landed(timeline, plan, batch, summary)
+                    summary = self._commit_batch(timeline, plan, batch, summary)
         return summary
 
     def _batches(self, timeline: Timeline, groups: Sequence[CutGroup], first: Transaction) -> Iterator[Batch]:
@@ -261,24 +397,24 @@ class Clustering:
             else:
                 transaction.rollback()
 
-    def _landed(self, timeline: Timeline, plan: CutPlan, batch: Batch, summary: ClusterSummary) -> ClusterSummary:
+    def _commit_batch(self, timeline: Timeline, plan: CutPlan, batch: Batch, summary: ClusterSummary) -> ClusterSummary:
         """Commits the written groups of a batch, except those that another writer has changed in the meantime."""
         with batch.transaction as transaction:
             failed = batch.failed
             if failed:
-                # Files that another writer replaced may have been cleaned. That they cannot be read is no failure.
+                # A clean may have deleted files that another writer replaced. Such a group is dropped, not failed.
                 live = timeline.snapshot().files
                 failed = [(cut, error) for cut, error in failed if self._is_whole(cut, live)]
             try:
-                summary = self._committed_of(timeline, plan, batch.written, transaction, summary)
+                summary = self._commit_untouched(timeline, plan, batch.written, transaction, summary)
             except ZlayoutError as error:
                 failed += [(cut, error) for cut, _ in batch.written]
-        self._failed += [_left(cut, why_failed(error)) for cut, error in failed]
+        self._failed += [_left_group(cut, why_failed(error)) for cut, error in failed]
         if batch.failed and transaction.committed is not None:
             _delete_leftovers(timeline.store, transaction.committed)
         return summary
 
-    def _committed_of(
+    def _commit_untouched(
         self,
         timeline: Timeline,
         plan: CutPlan,
@@ -291,21 +427,21 @@ class Clustering:
             if not written:
                 break
             try:
-                return self._committed(plan, written, transaction, summary)
+                return self._commit_groups(plan, written, transaction, summary)
             except ConflictError as conflict:
                 left = self._untouched(timeline, written)
                 if len(left) == len(written):
-                    self._dropped += [_left(cut, str(conflict)) for cut, _ in written]
+                    self._dropped += [_left_group(cut, str(conflict)) for cut, _ in written]
                     break
                 written = left
         return summary
 
-    def _committed(
+    def _commit_groups(
         self, plan: CutPlan, written: Sequence[WrittenGroup], transaction: Transaction, summary: ClusterSummary
     ) -> ClusterSummary:
         layout, store = plan.survey.layout, plan.survey.opened.store
         reports = [report for _, files in written for report in files]
-        removes = tuple(path for cut, _ in written for path in cut.told.paths)
+        removes = tuple(path for cut, _ in written for path in cut.reported.paths)
         new = NewFiles.of(reports, layout)
         adds = new.files
         figures = {
@@ -314,10 +450,9 @@ class Clustering:
             "files_removed": len(removes),
             "bytes_added": adds.total_bytes,
         }
-        removed_bytes = sum(cut.told.size_bytes for cut, _ in written)
-        told = {**figures, "bytes_removed": removed_bytes, "groups": len(written)}
+        removed_bytes = sum(cut.reported.size_bytes for cut, _ in written)
         curve = plan.curve.to_bytes() if plan.curve is not None else None
-        change = Change(adds, removes, summary=told)
+        change = Change(adds, removes, summary={**figures, "bytes_removed": removed_bytes, "groups": len(written)})
         commit = commit_files(store, transaction, change, new.column_stats, curve=curve)
         return summary.plus(commit.version, **figures, bytes_rewritten=removed_bytes, groups_done=len(written))
 
@@ -333,23 +468,23 @@ class Clustering:
         return kept
 
     def _is_whole(self, cut: CutGroup, live: DataFiles) -> bool:
-        """Returns whether all files of a group are still live and without log files. Drops the group otherwise."""
-        paths = pa.array(cut.told.paths, pa.string())
+        """Returns whether all files of a group are still live and without log files. If not, records it as dropped."""
+        paths = pa.array(cut.reported.paths, pa.string())
         if pc.all(pc.is_in(paths, value_set=without_logs(live)["path"].combine_chunks())).as_py():
             return True
-        self._dropped.append(_left(cut, "another writer changed its rows meanwhile"))
+        self._dropped.append(_left_group(cut, "another writer has changed its rows"))
         return False
 
 
-def _left(cut: CutGroup, why: str) -> LeftGroup:
-    return LeftGroup(cut.told.partition, len(cut.told.paths), why)
+def _left_group(cut: CutGroup, why: str) -> LeftGroup:
+    return LeftGroup(cut.reported.partition, len(cut.reported.paths), why)
 
 
-def _nothing_landed(table: str, failed: Sequence[LeftGroup]) -> str:
+def _failure_text(table: str, failed: Sequence[LeftGroup]) -> str:
     first = failed[0]
     place = f" ({first.partition})" if first.partition else ""
     more = f"; {len(failed) - 1:,} more groups failed" if len(failed) > 1 else ""
-    return f"{table}: no group could be clustered: {first.reason}{place}{more}; the table is as it was"
+    return f"{table}: no group could be clustered: {first.reason}{place}{more}; the table is unchanged"
 
 
 def _delete_leftovers(store: Store, commit: Commit) -> None:

@@ -56,18 +56,18 @@ class GroupWriter:
             WriteError: Rows could not be read or written, or differ after the rewrite.
         """
         with failing_as_write_error(self.subject):
-            files = self._rewritten(cut, transaction)
+            files = self._rewrite(cut, transaction)
         if self.progress is not None:
             number, total = self.plan.groups.index(cut) + 1, len(self.plan.groups)
-            place = f" ({cut.told.partition})" if cut.told.partition else ""
+            place = f" ({cut.reported.partition})" if cut.reported.partition else ""
             size = sum(each.file.size_bytes for each in files)
             self.progress(
-                f"group {number:,} of {total:,}{place}: {counted(len(cut.told.paths), 'file')} "
-                f"({size_text(cut.told.size_bytes)}) → {counted(len(files), 'file')} ({size_text(size)})"
+                f"group {number:,} of {total:,}{place}: {counted(len(cut.reported.paths), 'file')} "
+                f"({size_text(cut.reported.size_bytes)}) → {counted(len(files), 'file')} ({size_text(size)})"
             )
         return files
 
-    def _rewritten(self, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
+    def _rewrite(self, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
         survey, layout = self.plan.survey, self.plan.survey.layout
         writer, store = FileWriter(self.spark, self.subject, layout), survey.opened.store
         if cut.source is not None and cut.model is not None:
@@ -75,10 +75,10 @@ class GroupWriter:
         else:
             written = writer.write(store, transaction, self._rows(cut), cuts=cut.model)
         count = sum(each.file.row_count for each in written.files)
-        if count != cut.told.rows:
+        if count != cut.reported.rows:
             raise WriteError(
-                f"{self.subject}: {cut.told.rows:,} rows were to be clustered and {count:,} written; they stay as they "
-                "are"
+                f"{self.subject}: a group has {counted(cut.reported.rows, 'row')}, but {count:,} were written; "
+                "its files stay as they are"
             )
         if self.verify:
             files = DataFiles.of([each.file for each in written.files], layout.partition_by)
@@ -132,7 +132,7 @@ def ended_batches(write: Write, batches: Iterable[Batch], at_once: int) -> Gener
         at_once: Number of groups to write at the same time.
 
     Yields:
-        Each batch, as it ends.
+        Each batch when its last group has ended.
     """
     pending: dict[Future[tuple[FileReport, ...]], tuple[Batch, CutGroup]] = {}
     begun: list[Batch] = []

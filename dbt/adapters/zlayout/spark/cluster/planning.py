@@ -7,21 +7,105 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.layout.measures.key_space import boxes_of
+from dbt.adapters.zlayout.layout.plans.chosen_groups import Candidates, ChosenGroup, plan_groups
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, Forecast, LeftGroup, PlannedGroup, forecast
-from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, FileGroup, plan_groups
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.cluster.key_sample import KeySampler, SampledKeys
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.rewrite.file_writer import needs_spark, parquet_settings
+from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample, key_sample_of_files
+from dbt.adapters.zlayout.spark.rewrite.stage import Staged
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema
+
+
+@dataclass(frozen=True, eq=False)
+class SampledKeys:
+    """Keys sampled from some files, and the files' size.
+
+    Attributes:
+        sample: A uniform sample of the keys.
+        partitions: Partition of each sampled row. None if the table has no partitions.
+        rows: Number of rows in the files.
+        size_bytes: Expected size of the files after a rewrite.
+        shrinks_to: The expected size as a share of the current size. 1.0 if it was not measured.
+        source: The files as Arrow reads them. None if Spark has to read them.
+    """
+
+    sample: pa.Table
+    partitions: list[PartitionKey] | None
+    rows: int
+    size_bytes: int
+    shrinks_to: float
+    source: ArrowSource | None
+
+
+@dataclass(frozen=True)
+class KeySampler:
+    """Samples the keys of a version's files.
+
+    Attributes:
+        catalog: The session's catalog.
+        survey: Survey of the version.
+        progress: Called with a line of text as the work goes on.
+    """
+
+    catalog: Catalog
+    survey: Survey
+    progress: Progress | None = None
+
+    def sample(self, files: npt.NDArray[np.bool_]) -> SampledKeys:
+        """Samples the keys of the given files.
+
+        Args:
+            files: bool[n], which of the version's files to sample.
+
+        Raises:
+            WriteError: The files could not be read.
+        """
+        survey, partition_by = self.survey, self.survey.layout.partition_by
+        rows, size = int(survey.rows[files].sum()), int(survey.size_bytes[files].sum())
+        source = self._source(files)
+        try:
+            staged = self._staged(files, source)
+        except Exception as error:
+            raise WriteError(f"{survey.opened.location}: {short_message(error)}; the table is unchanged") from error
+        if source is None:
+            sample, partitions = staged.key_sample(len(partition_by))
+            return SampledKeys(sample, partitions, rows, size, 1.0, None)
+        sample, _ = staged.key_sample(0)
+        shrinks_to = min(1.0, (staged.bytes_per_row or size / rows) * rows / size)
+        partitions = [source.partition] * sample.num_rows if partition_by else None
+        return SampledKeys(sample, partitions, rows, round(size * shrinks_to), shrinks_to, source)
+
+    def _source(self, files: npt.NDArray[np.bool_]) -> ArrowSource | None:
+        opened, layout = self.survey.opened, self.survey.layout
+        partitions = np.unique(opened.partition_of_file[files])
+        if needs_spark(layout, self.catalog.spark) or len(partitions) > 1:
+            return None
+        kinds = arrow_schema(layout.partition_json).types
+        values = opened.partition_keys[int(partitions[0])] if layout.partition_by else ()
+        paths = opened.files.filter(files)["path"].to_pylist()
+        return ArrowSource.of(opened.store, paths, layout.data_schema, list(zip(values, kinds, strict=True)))
+
+    def _staged(self, files: npt.NDArray[np.bool_], source: ArrowSource | None) -> Staged:
+        spark, layout = self.catalog.spark, self.survey.layout
+        settings = parquet_settings(layout, spark)
+        if source is not None:
+            target_bytes = self.survey.cost_model.target_bytes
+            return key_sample_of_files(spark, source, layout.keys, settings, target_bytes, self.progress)
+        rows = frame_of(self.catalog, self.survey.opened, files)
+        return key_sample(rows, layout.data_schema, layout.keys, layout.partition_by, settings, self.progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +117,7 @@ class CutGroup:
         partition: Number of the files' partition.
         model: The curve with the group's cuts. None in a table without keys.
         forecast: The expected new files. None in a table without keys.
-        told: The group as the plan reports it.
+        reported: The group as the plan reports it.
         source: The files as Arrow reads them. None if Spark has to read them.
     """
 
@@ -41,7 +125,7 @@ class CutGroup:
     partition: int
     model: CurveModel | None
     forecast: Forecast | None
-    told: PlannedGroup
+    reported: PlannedGroup
     source: ArrowSource | None = None
 
 
@@ -53,13 +137,13 @@ class CutPlan:
         survey: Survey of the version that was planned.
         groups: The groups, in the order of their rewrite.
         curve: A new curve for the whole table. None if the stored curve is kept.
-        told: The plan as it is reported.
+        reported: The plan as it is reported.
     """
 
     survey: Survey
     groups: tuple[CutGroup, ...]
     curve: CurveModel | None
-    told: ClusterPlan
+    reported: ClusterPlan
 
 
 @dataclass(frozen=True)
@@ -78,8 +162,8 @@ class Planner:
     config: ReclusteringConfig
     progress: Progress | None = None
 
-    def choose(self, eligible: npt.NDArray[np.bool_]) -> list[FileGroup]:
-        """Returns the groups that are worth a rewrite, judged by the index alone.
+    def choose(self, eligible: npt.NDArray[np.bool_]) -> list[ChosenGroup]:
+        """Returns the groups for which a rewrite pays off, judged by the index alone.
 
         Args:
             eligible: bool[n], files that may be rewritten.
@@ -91,28 +175,28 @@ class Planner:
         # Spark leaves files without a row. They have no keys to cut along.
         return [each for each in groups if not survey.layout.keys or survey.rows[each.files].any()]
 
-    def outline(self, groups: Sequence[FileGroup]) -> ClusterPlan:
+    def outline(self, groups: Sequence[ChosenGroup]) -> ClusterPlan:
         """Returns a plan from the index alone. It estimates the number of new files from the size of each group."""
         cuts = [self._cut(group, None, None) for group in groups]
         state = self.survey.state
         version, left_out = self.survey.opened.version, self.survey.files_with_logs
-        return ClusterPlan(version, tuple(each.told for each in cuts), state, state, files_with_logs=left_out)
+        return ClusterPlan(version, tuple(each.reported for each in cuts), state, state, files_with_logs=left_out)
 
-    def cut(self, groups: Sequence[FileGroup]) -> CutPlan:
+    def cut(self, groups: Sequence[ChosenGroup]) -> CutPlan:
         """Makes cuts for the groups from a sample of their keys. Groups that turn out not to pay off are left out."""
         survey = self.survey
         if not groups:
-            return CutPlan(survey, (), None, self._told((), ()))
+            return CutPlan(survey, (), None, self._reported((), ()))
         if not survey.layout.keys:
             cuts = [self._cut(group, None, None) for group in groups]
-            return CutPlan(survey, tuple(cuts), None, self._told(cuts, ()))
+            return CutPlan(survey, tuple(cuts), None, self._reported(cuts, ()))
         use_driver_python(self.catalog.spark)
         sampled, failed = self._sampled(groups)
         left = tuple(
             LeftGroup(self._partition_text(group), len(group.files), why_failed(error)) for group, error in failed
         )
         if not sampled:
-            return CutPlan(survey, (), None, replace(self._told((), ()), groups_failed=left))
+            return CutPlan(survey, (), None, replace(self._reported((), ()), groups_failed=left))
         outgrown = survey.outgrown()
         curve = None
         if survey.stored is None or outgrown:
@@ -120,16 +204,16 @@ class Planner:
         along = curve or survey.stored
         cuts = []
         for group, keys in sampled:
-            model, came = self._cut_along(group, keys, along)
-            cut = replace(self._cut(group, model, came), source=keys.source)
+            model, expected = self._cut_along(group, keys, along)
+            cut = replace(self._cut(group, model, expected), source=keys.source)
             if self._is_worth_it(cut):
                 cuts.append(cut)
-        told = replace(self._told(cuts, outgrown if cuts else ()), groups_failed=left)
-        return CutPlan(survey, tuple(cuts), curve if cuts else None, told)
+        reported = replace(self._reported(cuts, outgrown if cuts else ()), groups_failed=left)
+        return CutPlan(survey, tuple(cuts), curve if cuts else None, reported)
 
     def _sampled(
-        self, groups: Sequence[FileGroup]
-    ) -> tuple[list[tuple[FileGroup, SampledKeys]], list[tuple[FileGroup, WriteError]]]:
+        self, groups: Sequence[ChosenGroup]
+    ) -> tuple[list[tuple[ChosenGroup, SampledKeys]], list[tuple[ChosenGroup, WriteError]]]:
         """Returns each group with its sampled keys, and the groups whose keys cannot be read."""
         sampled, failed = [], []
         for number, group in enumerate(groups, 1):
@@ -143,7 +227,7 @@ class Planner:
         return sampled, failed
 
     def _whole(
-        self, sampled: Sequence[tuple[FileGroup, SampledKeys]], failed: Sequence[tuple[FileGroup, WriteError]]
+        self, sampled: Sequence[tuple[ChosenGroup, SampledKeys]], failed: Sequence[tuple[ChosenGroup, WriteError]]
     ) -> SampledKeys:
         """Samples the keys of the whole table, as far as they can be read."""
         group, keys = sampled[0]
@@ -156,7 +240,7 @@ class Planner:
         try:
             return self._sampler.sample(files)
         except WriteError:
-            # An unreadable file that will not be rewritten must not block the groups that are worth it.
+            # An unreadable file that will not be rewritten must not block the other groups.
             chosen = [self._mask(group) for group, _ in sampled]
             return self._sampler.sample(np.logical_or.reduce(chosen))
 
@@ -169,30 +253,30 @@ class Planner:
             self.progress(line)
 
     def _is_worth_it(self, cut: CutGroup) -> bool:
-        merges = cut.told.reason in ("overlap", "small")
+        merges = cut.reported.reason in ("overlap", "small")
         if merges and cut.forecast is not None and self.survey.deepens(cut.files, cut.forecast.bounds):
             return False
-        if cut.told.reason == "overlap":
-            return cut.told.saves is not None and cut.told.saves >= self.config.min_gain
-        if cut.told.reason in ("small", "large") and cut.forecast is not None:
+        if cut.reported.reason == "overlap":
+            return cut.reported.saves is not None and cut.reported.saves >= self.config.min_gain
+        if cut.reported.reason in ("small", "large") and cut.forecast is not None:
             before = int(cut.files.sum())
-            return (len(cut.forecast) < before) if cut.told.reason == "small" else (len(cut.forecast) > before)
+            return (len(cut.forecast) < before) if cut.reported.reason == "small" else (len(cut.forecast) > before)
         return True
 
-    def _cut_along(self, group: FileGroup, keys: SampledKeys, along: CurveModel | None) -> tuple[CurveModel, Forecast]:
+    def _cut_along(
+        self, group: ChosenGroup, keys: SampledKeys, along: CurveModel | None
+    ) -> tuple[CurveModel, Forecast]:
         boxes = self.survey.boxes
         spans = boxes.high[:, group.files].max(axis=1) - boxes.low[:, group.files].min(axis=1)
         target_bytes = round(keys.size_bytes / self._files_after(group, keys.shrinks_to))
         model = self._curve(keys, target_bytes, along=along, spans=spans.tolist())
-        # The rows' spelling counts: a folder that another tool made may spell the same value differently.
+        # As the rows spell the values: a folder that another tool created may spell them differently.
         partition = keys.partitions[0] if keys.partitions else ()
         return model, forecast(keys.sample, model, partition, keys.rows, keys.size_bytes)
 
-    def _files_after(self, group: FileGroup, shrinks_to: float = 1.0) -> int:
-        model, sizes = (
-            self.survey.cost_model,
-            np.rint(self.survey.size_bytes[group.files] * shrinks_to).astype(np.int64),
-        )
+    def _files_after(self, group: ChosenGroup, shrinks_to: float = 1.0) -> int:
+        model = self.survey.cost_model
+        sizes = np.rint(self.survey.size_bytes[group.files] * shrinks_to).astype(np.int64)
         return int(model.files_for(np.array([float(sizes.sum())]), np.array([model.most_files(sizes).sum()]))[0])
 
     def _curve(
@@ -216,62 +300,61 @@ class Planner:
             spans=spans,
         )
 
-    def _cut(self, group: FileGroup, model: CurveModel | None, came: Forecast | None) -> CutGroup:
+    def _cut(self, group: ChosenGroup, model: CurveModel | None, expected: Forecast | None) -> CutGroup:
         survey, mask = self.survey, self._mask(group)
         size = int(survey.size_bytes[mask].sum())
-        told = PlannedGroup(
+        reported = PlannedGroup(
             partition=self._partition_text(group),
             paths=tuple(survey.opened.files.filter(mask)["path"].to_pylist()),
             rows=int(survey.rows[mask].sum()),
             size_bytes=size,
             reason=group.reason,
-            files_after=self._files_after(group) if came is None else len(came),
-            saves=round(group.gain / group.cost, 4) if came is None and group.cost else None,
+            files_after=self._files_after(group) if expected is None else len(expected),
+            saves=round(group.gain / group.cost, 4) if expected is None and group.cost else None,
         )
-        if came is not None:
-            told = replace(told, saves=self._saved(mask, came))
-        return CutGroup(mask, self._partition_number(group), model, came, told)
+        if expected is not None:
+            reported = replace(reported, saves=self._saved(mask, expected))
+        return CutGroup(mask, self._partition_number(group), model, expected, reported)
 
-    def _saved(self, mask: npt.NDArray[np.bool_], came: Forecast) -> float | None:
+    def _saved(self, mask: npt.NDArray[np.bool_], expected: Forecast) -> float | None:
         """Returns the share of bytes that queries no longer read of a group, by its forecast files."""
         survey = self.survey
         before = float(survey.cost[mask].sum())
-        stay = ~mask
-        bounds = [each.take(stay).plus(other) for each, other in zip(survey.bounds, came.bounds, strict=True)]
-        boxes = boxes_of(bounds, np.concatenate([survey.rows[stay], came.rows]), survey.marks)
-        sizes = np.concatenate([survey.size_bytes[stay], came.size_bytes])
-        after = float(survey.cost_model.cost(boxes, sizes)[int(stay.sum()) :].sum())
+        kept = ~mask
+        bounds = [each.take(kept).plus(other) for each, other in zip(survey.bounds, expected.bounds, strict=True)]
+        boxes = boxes_of(bounds, np.concatenate([survey.rows[kept], expected.rows]), survey.marks)
+        sizes = np.concatenate([survey.size_bytes[kept], expected.size_bytes])
+        after = float(survey.cost_model.cost(boxes, sizes)[int(kept.sum()) :].sum())
         return round(1 - after / before, 4) if before else None
 
-    def _told(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
+    def _reported(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
         survey = self.survey
-        gone = np.zeros(len(survey.rows), bool)
+        removed = np.zeros(len(survey.rows), bool)
         for cut in cuts:
-            gone |= cut.files
-        came = [(cut.partition, cut.forecast.bounds, cut.forecast.rows) for cut in cuts if cut.forecast is not None]
+            removed |= cut.files
+        added = [(cut.partition, cut.forecast.bounds, cut.forecast.rows) for cut in cuts if cut.forecast is not None]
         before = survey.state
         if not cuts:
             after = before
         elif survey.layout.keys:
-            after = survey.state_after(gone, came)
+            after = survey.state_after(removed, added)
         else:
-            files = before.files - int(gone.sum()) + sum(cut.told.files_after for cut in cuts)
+            files = before.files - int(removed.sum()) + sum(cut.reported.files_after for cut in cuts)
             after = replace(before, files=files, files_read=float(files))
-        groups = tuple(cut.told for cut in cuts)
+        groups = tuple(cut.reported for cut in cuts)
         return ClusterPlan(survey.opened.version, groups, before, after, resampled, survey.files_with_logs)
 
-    def _mask(self, group: FileGroup) -> npt.NDArray[np.bool_]:
+    def _mask(self, group: ChosenGroup) -> npt.NDArray[np.bool_]:
         mask = np.zeros(len(self.survey.rows), bool)
         mask[group.files] = True
         return mask
 
-    def _partition_number(self, group: FileGroup) -> int:
+    def _partition_number(self, group: ChosenGroup) -> int:
         return int(self.survey.opened.partition_of_file[group.files[0]])
 
-    def _partition_key(self, group: FileGroup) -> PartitionKey:
+    def _partition_text(self, group: ChosenGroup) -> str:
         opened = self.survey.opened
-        return tuple(opened.partition_keys[self._partition_number(group)]) if opened.partition_columns else ()
-
-    def _partition_text(self, group: FileGroup) -> str:
-        names = self.survey.opened.partition_columns
-        return partition_folder(tuple(zip(names, self._partition_key(group), strict=True))) if names else ""
+        if not opened.partition_columns:
+            return ""
+        values = opened.partition_keys[self._partition_number(group)]
+        return partition_folder(tuple(zip(opened.partition_columns, values, strict=True)))

@@ -12,20 +12,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
+from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.layout.measures.cost import CostModel
 from dbt.adapters.zlayout.layout.measures.key_space import Boxes, Floats, KeyBounds, boxes_of, fullest_bucket
-from dbt.adapters.zlayout.layout.measures.measures import Clustering, clustering_of
 from dbt.adapters.zlayout.layout.plans.cluster_plan import LayoutState, deepens, layout_state
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
-from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 # Rows between two neighbouring boundaries cannot be cut apart: if they exceed one file, the key needs new boundaries.
@@ -122,31 +117,31 @@ class Survey:
         found: npt.NDArray[np.bool_] = pc.ends_with(paths, f"_{built['instant']}.parquet").to_numpy(False)
         return found
 
-    def deepens(self, gone: npt.NDArray[np.bool_], came: Sequence[KeyBounds]) -> bool:
+    def deepens(self, removed: npt.NDArray[np.bool_], added: Sequence[KeyBounds]) -> bool:
         """Returns whether a rewrite would make the files overlap more deeply than now.
 
         Args:
-            gone: bool[n], files to remove, all of one partition.
-            came: Bounds of each key for the new files.
+            removed: bool[n], files to remove, all of one partition.
+            added: Bounds of each key for the new files.
         """
         partition = self.opened.partition_of_file
-        beside = partition == partition[np.argmax(gone)]
-        return deepens([each.take(beside) for each in self.bounds], gone[beside], came)
+        neighbours = partition == partition[np.argmax(removed)]
+        return deepens([each.take(neighbours) for each in self.bounds], removed[neighbours], added)
 
     def state_after(
         self,
-        gone: npt.NDArray[np.bool_],
-        came: Sequence[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]],
+        removed: npt.NDArray[np.bool_],
+        added: Sequence[tuple[int, tuple[KeyBounds, ...], npt.NDArray[np.int64]]],
     ) -> LayoutState:
         """Returns the layout as it would be after a rewrite.
 
         Args:
-            gone: bool[n], files to remove.
-            came: New files: number of their partition, bounds of each key, number of rows.
+            removed: bool[n], files to remove.
+            added: New files: number of their partition, bounds of each key, number of rows.
         """
-        partition, rows = self.opened.partition_of_file[~gone], self.rows[~gone]
-        bounds = [each.take(~gone) for each in self.bounds]
-        for number, keys, more in came:
+        partition, rows = self.opened.partition_of_file[~removed], self.rows[~removed]
+        bounds = [each.take(~removed) for each in self.bounds]
+        for number, keys, more in added:
             partition = np.concatenate([partition, np.full(len(more), number)])
             rows = np.concatenate([rows, more])
             bounds = [each.plus(other) for each, other in zip(bounds, keys, strict=True)]
@@ -159,71 +154,3 @@ def _key_bounds(bounds: ColumnBounds | None, kind: pa.DataType, row_count: pa.Ar
         return KeyBounds(nothing, nothing, np.zeros(len(row_count), bool))
     empty = pc.fill_null(pc.equal(bounds.null_count, row_count), False)
     return KeyBounds(comparable(bounds.minimum), comparable(bounds.maximum), empty.to_numpy(zero_copy_only=False))
-
-
-_MOST_NAMES = 20
-
-
-def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str) -> Clustering:
-    """Measures the files of a version.
-
-    Args:
-        opened: The table. Of an indexed table, only files that the index knows are measured.
-        columns: Names such as ``a`` and ``a.b``, in a list or separated by commas. None for the clustering keys or, in
-            a table without keys, for all top-level columns with statistics.
-        subject: Name of the table, for error messages.
-
-    Raises:
-        ConfigError: A column does not exist or has no statistics.
-    """
-    layout = _layout(opened)
-    measurable = {each.path: each.type for each in layout.tracked}
-    folders = arrow_schema(layout.partition_json)
-    measurable |= {(name,): canonical_type(folders.field(name).type) for name in folders.names}
-    wanted = _default(layout) if columns is None else _named(columns, measurable, subject)
-    if not wanted:
-        raise ConfigError(["columns: none is named; " + _choice(measurable)], subject)
-    keys = layout.keys
-    model = layout.stored_model(opened.store, opened.snapshot) if opened.managed and wanted == keys else None
-    types = {path: measurable[path] for path in wanted}
-    statistics = opened.statistics.statistics(opened.files, list(types))
-    return clustering_of(opened.files, statistics, types, opened.partition_of_file, model)
-
-
-def _layout(opened: TableSnapshot) -> TableLayout:
-    snapshot = opened.snapshot
-    data_json, partition_json = split_partition_columns(snapshot.schema_json, snapshot.partition_by)
-    return TableLayout(config_of(snapshot), data_json, partition_json)
-
-
-def _default(layout: TableLayout) -> tuple[ColumnPath, ...]:
-    return layout.keys or tuple(each.path for each in layout.tracked if len(each.path) == 1)
-
-
-def _named(
-    columns: Sequence[str] | str, measurable: dict[ColumnPath, pa.DataType], subject: str
-) -> tuple[ColumnPath, ...]:
-    problems: list[str] = []
-    found = []
-    for path in parse_column_list("columns", columns, problems):
-        folded = _folded(path)
-        alike = [path] if path in measurable else [each for each in measurable if _folded(each) == folded]
-        if len(alike) == 1:
-            found.append(alike[0])
-        else:
-            problems.append(f"columns: '{format_column_path(path)}' has no statistics here; {_choice(measurable)}")
-    if problems:
-        raise ConfigError(problems, subject)
-    return tuple(dict.fromkeys(found))
-
-
-def _folded(path: ColumnPath) -> ColumnPath:
-    return tuple(name.lower() for name in path)
-
-
-def _choice(measurable: dict[ColumnPath, pa.DataType]) -> str:
-    names = [format_column_path(path) for path in measurable]
-    if not names:
-        return "no column has any: list columns in stats_columns and build the table, or refresh its index"
-    more = f" … and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"choose among {', '.join(names[:_MOST_NAMES])}{more}, or list the column in stats_columns"

@@ -52,22 +52,60 @@ class Encodings:
         found = {name: _encoding(rows.column(name), compression) for name in rows.column_names}
         return cls({name: each for name, each in found.items() if each is not None})
 
-    def options(self, leaf_names: list[str]) -> dict[str, Any]:
+    def options(self, leaves: Mapping[ColumnPath, str], without_dictionary: Collection[ColumnPath]) -> dict[str, Any]:
         """Returns the encodings as options of ``ParquetWriter``.
 
         Args:
-            leaf_names: Parquet's names of all leaf columns of the schema.
+            leaves: Parquet's names of all leaf columns of the schema, by path.
+            without_dictionary: Further columns that get no dictionary.
         """
-        if not self.chosen:
+        if not self.chosen and not without_dictionary:
             return {}
         encoded = {name: each for name, each in self.chosen.items() if each != "PLAIN"}
         return {
-            "use_dictionary": [name for name in leaf_names if name not in self.chosen],
+            "use_dictionary": [
+                name for path, name in leaves.items() if name not in self.chosen and path not in without_dictionary
+            ],
             "column_encoding": encoded or None,
         }
 
 
 DICTIONARIES = Encodings()
+
+
+@dataclass(frozen=True)
+class SpecialFloats:
+    """The float columns of a file with values that Spark's Parquet reader would skip wrongly.
+
+    Attributes:
+        nan: Columns that may hold NaN get no bounds in the footer. Spark orders NaN above every number, but a footer's
+            bounds leave it out.
+        negative_zero: Columns that may hold -0.0 get no dictionary. The reader skips a row group whose dictionary lacks
+            the constant of a filter bit for bit, but in SQL -0.0 equals 0.0.
+    """
+
+    nan: frozenset[ColumnPath] = frozenset()
+    negative_zero: frozenset[ColumnPath] = frozenset()
+
+    @classmethod
+    def of(cls, rows: pa.Table, paths: Collection[ColumnPath]) -> SpecialFloats:
+        """Returns those among float columns of some rows."""
+        columns = {path: at_path(rows, path) for path in paths}
+        return cls(
+            frozenset(path for path, column in columns.items() if pc.any(pc.is_nan(column)).as_py()),
+            frozenset(path for path, column in columns.items() if _has_negative_zero(column)),
+        )
+
+    def plus(self, other: SpecialFloats) -> SpecialFloats:
+        """Returns the columns of both."""
+        return SpecialFloats(self.nan | other.nan, self.negative_zero | other.negative_zero)
+
+    def within(self, other: SpecialFloats) -> bool:
+        """Returns whether all columns are among those of the other."""
+        return self.nan <= other.nan and self.negative_zero <= other.negative_zero
+
+
+NO_SPECIAL_FLOATS = SpecialFloats()
 
 
 @dataclass(frozen=True)
@@ -93,7 +131,7 @@ class ParquetSettings:
         self,
         sink: object,
         schema: pa.Schema,
-        without_statistics: Collection[ColumnPath] = (),
+        special_floats: SpecialFloats = NO_SPECIAL_FLOATS,
         encodings: Encodings = DICTIONARIES,
     ) -> pq.ParquetWriter:
         """Returns a writer for rows of a schema.
@@ -101,13 +139,14 @@ class ParquetSettings:
         Args:
             sink: A path or a file.
             schema: Arrow types of the rows.
-            without_statistics: Columns that get no bounds in the footer.
+            special_floats: Columns that get no bounds in the footer, or no dictionary.
             encodings: Encodings of the columns without a dictionary.
         """
-        leaves = _leaf_names(schema) if without_statistics or encodings.chosen else {}
+        is_plain = special_floats == NO_SPECIAL_FLOATS and not encodings.chosen
+        leaves = {} if is_plain else _leaf_names(schema)
         statistics: bool | list[str] = True
-        if without_statistics:
-            statistics = [name for path, name in leaves.items() if path not in without_statistics]
+        if special_floats.nan:
+            statistics = [name for path, name in leaves.items() if path not in special_floats.nan]
         writer = pq.ParquetWriter(
             sink,
             schema,
@@ -117,7 +156,7 @@ class ParquetSettings:
             write_page_index=True,
             write_statistics=statistics,
             store_schema=False,
-            **encodings.options(list(leaves.values())),
+            **encodings.options(leaves, special_floats.negative_zero),
         )
         # Not set on the schema: with store_schema=False, Arrow drops the schema's metadata.
         writer.add_key_value_metadata(
@@ -179,8 +218,7 @@ class ParquetFile:
         schema: Arrow types of the data columns.
         settings: How to write the file.
         required: Columns whose nulls are counted.
-        without_statistics: Float columns that may hold NaN in this file. Spark orders NaN above every number, but a
-            footer's bounds leave it out. Spark's reader trusts the bounds, so it would lose rows with NaN.
+        special_floats: Float columns that may hold NaN or -0.0 in this file.
         encodings: Encodings of the columns without a dictionary.
     """
 
@@ -190,19 +228,19 @@ class ParquetFile:
         schema: pa.Schema,
         settings: ParquetSettings,
         required: Sequence[str],
-        without_statistics: frozenset[ColumnPath],
+        special_floats: SpecialFloats,
         encodings: Encodings = DICTIONARIES,
     ) -> None:
         self._local = local
-        self._writer = settings.open(str(self._local), schema, without_statistics, encodings)
+        self._writer = settings.open(str(self._local), schema, special_floats, encodings)
         self._schema = schema
         self._floats = {path: FloatFacts() for path in float_paths(schema)}
-        self.without_statistics = without_statistics
+        self.special_floats = special_floats
         self._nulls = {name: 0 for name in required if name in schema.names}
         self.row_count = 0
 
     def write_row_group(self, rows: pa.Table) -> None:
-        """Appends the rows in their order as one row group. Only columns ``without_statistics`` may hold NaN."""
+        """Appends the rows in their order as one row group. NaN and -0.0 may only be in columns of `special_floats`."""
         if not rows.num_rows:
             return
         for path, facts in self._floats.items():
@@ -239,9 +277,9 @@ def float_paths(schema: pa.Schema) -> list[ColumnPath]:
     return [path for path in _leaf_names(schema) if pa.types.is_floating(_type_at(schema, path))]
 
 
-def with_nan(rows: pa.Table, paths: Collection[ColumnPath]) -> frozenset[ColumnPath]:
-    """Returns the float columns that hold a NaN."""
-    return frozenset(path for path in paths if pc.any(pc.is_nan(at_path(rows, path))).as_py())
+def _has_negative_zero(column: pa.ChunkedArray | pa.Array) -> bool:
+    zeros = column.filter(pc.fill_null(pc.equal(column, 0.0), False))
+    return bool(np.signbit(zeros.to_numpy()).any())
 
 
 def _leaf_names(schema: pa.Schema) -> dict[ColumnPath, str]:
@@ -346,7 +384,7 @@ def encoded_bytes_per_row(
 
 def _bytes_per_row(rows: pa.Table, settings: ParquetSettings, encodings: Encodings) -> float:
     sink = io.BytesIO()
-    with settings.open(sink, rows.schema, (), encodings) as writer:
+    with settings.open(sink, rows.schema, encodings=encodings) as writer:
         writer.write_table(rows)
     return len(sink.getvalue()) / max(1, int(rows.num_rows))
 

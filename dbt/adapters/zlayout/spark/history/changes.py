@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CHANGE_TYPE, COMMIT_VERSION = "_change_type", "_commit_version"
 _SAME_ROWS = (Kind.MAINTENANCE, Kind.METADATA)
-_NEVER = ("variant", "geometry", "geography")
+_INCOMPARABLE = ("variant", "geometry", "geography")
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,15 @@ def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_versio
     Raises:
         VersionNotFoundError: There is no such version, or a clean deleted files that are needed.
         ConfigError: The versions are in the wrong order, or the table has a column with one of the two names.
-        UnsupportedError: The type of a column changed so that old and new values do not compare, or never compares.
+        UnsupportedError: A column changed to a type with which its old values cannot be compared, or its type cannot be
+            compared at all.
     """
     check_managed(opened, name)
     timeline = opened.timeline
     for version in (from_version, to_version):
         check_version(timeline, version, name)
     if from_version > to_version:
-        raise ConfigError([f"from_version {from_version} is after to_version {to_version}: turn them round"], name)
+        raise ConfigError([f"from_version {from_version} is after to_version {to_version}; swap them"], name)
     steps = _steps(timeline, from_version, to_version)
     touched = [files["path"] for step in steps for files in (step.removed, step.added)]
     paths = pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string())
@@ -124,7 +125,7 @@ def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_j
     wanted = {each["name"].lower(): each for each in json.loads(schema_json)["fields"]}
     if taken := sorted({CHANGE_TYPE, COMMIT_VERSION} & set(wanted)):
         raise ConfigError(
-            [f"the table has a column {each}, as changes() calls its own; rename it" for each in taken], name
+            [f"the table has a column `{each}`, but changes() adds one of that name; rename it" for each in taken], name
         )
     seen: set[str] = set()
     for snapshot in (each for step in steps for each in (step.before, step.after)):
@@ -135,8 +136,9 @@ def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_j
             new = wanted.get(each["name"].lower())
             if new is not None and not holds(catalog, each["type"], new["type"]):
                 raise UnsupportedError(
-                    f"{name}: column `{each['name']}` has another type in version {snapshot.version} than at the end, "
-                    "and their values do not compare; ask for the changes before and after that separately"
+                    f"{name}: column `{each['name']}` has another type in version {snapshot.version} than in the "
+                    "last one, and values of the two types cannot be compared; ask separately for the changes before "
+                    "and after the type changed"
                 )
 
 
@@ -170,7 +172,7 @@ def _net(rows: DataFrame, types: Sequence[DataType]) -> DataFrame:
 
 
 def groups_by_value(kind: DataType) -> bool:
-    """Whether Spark can group values of a type and treats only identical values as equal.
+    """Whether Spark can group values of a type, and treats only identical values as equal.
 
     Raises:
         UnsupportedError: The type has no form that could be grouped.
@@ -181,10 +183,10 @@ def groups_by_value(kind: DataType) -> bool:
         return all(groups_by_value(each.dataType) for each in kind.fields)
     if isinstance(kind, MapType):
         return False
-    if kind.typeName().startswith(_NEVER):
+    if kind.typeName().startswith(_INCOMPARABLE):
         raise UnsupportedError(
-            f"values of type {kind.simpleString()} do not compare, so rows that were only carried into another file "
-            "cannot be told from new ones; read both versions and compare them by a key"
+            f"values of type {kind.simpleString()} cannot be compared, so rows that a commit only copied to another "
+            "file look like new rows; read both versions and compare them by a key"
         )
     return not (isinstance(kind, StringType) and "collate" in kind.simpleString())
 

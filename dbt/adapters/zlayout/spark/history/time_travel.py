@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
@@ -34,14 +35,14 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 
 @dataclass(frozen=True)
-class Past:
-    """The version that a user asks for, by at most one of three attributes.
+class TimeTravelSpec:
+    """Names a version by at most one of three attributes.
 
     Attributes:
         version: The number of the version.
         instant: The 17 digits of the transaction that committed the version.
-        timestamp: Stands for the newest version committed at or before this time. A text, a date or a datetime without
-            zone is in the session's time zone, as in Spark's SQL.
+        timestamp: Names the newest version committed at or before this time. Text, a date or a datetime without a zone
+            is in the session's time zone, as in Spark's SQL.
     """
 
     version: int | None = None
@@ -56,16 +57,16 @@ class Past:
         """
         given = [f"{name}={value!r}" for name, value in vars(self).items() if value is not None]
         if len(given) > 1:
-            raise ConfigError([f"{' and '.join(given)} are given; say one of version, instant, timestamp"])
+            raise ConfigError([f"{' and '.join(given)} are given; give only one of version, instant and timestamp"])
         if self.version is not None and (isinstance(self.version, bool) or not isinstance(self.version, int)):
             raise ConfigError([f"version: {self.version!r} is not a whole number"])
         if self.instant is not None and not isinstance(self.instant, str):
-            raise ConfigError([f"instant: {self.instant!r} is not a text of 17 digits; put it in quotes"])
+            raise ConfigError([f"instant: {self.instant!r} is not text; write its 17 digits in quotes"])
         if self.timestamp is not None and not isinstance(self.timestamp, str | dt.date):
-            raise ConfigError([f"timestamp: {self.timestamp!r} is neither a text nor a datetime"])
+            raise ConfigError([f"timestamp: {self.timestamp!r} is not a time; give text, a date or a datetime"])
 
     @property
-    def is_open(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether no attribute is given."""
         return all(value is None for value in vars(self).values())
 
@@ -78,13 +79,13 @@ def check_managed(opened: TableSnapshot, name: str) -> None:
     """
     if not opened.managed:
         raise UnsupportedError(
-            f"{name} is only indexed: others write it, and it has no versions; "
+            f"{name} is only indexed: other tools write it, so it has no versions; "
             "take it over with ZTable.adopt(..., managed=True)"
         )
 
 
-def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> TableSnapshot:
-    """Returns the table at the requested version, and checks its files. No request means the version of ``opened``.
+def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, spec: TimeTravelSpec) -> TableSnapshot:
+    """Returns the table at the requested version, and checks its files. An empty spec means the version of ``opened``.
 
     Raises:
         VersionNotFoundError: There is no such version, or a clean deleted some of its files.
@@ -93,16 +94,16 @@ def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) ->
     """
     check_managed(opened, name)
     timeline = opened.timeline
-    return opened.at_snapshot(snapshot_of(timeline, _version(catalog, opened, name, past), name))
+    return opened.at_snapshot(snapshot_of(timeline, _version(catalog, opened, name, spec), name))
 
 
-def rows_at(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> DataFrame:
+def rows_at(catalog: Catalog, opened: TableSnapshot, name: str, spec: TimeTravelSpec) -> DataFrame:
     """Returns the rows of an older version, with the columns that it had."""
-    return rows_of(catalog, opened_at(catalog, opened, name, past))
+    return rows_of(catalog, opened_at(catalog, opened, name, spec))
 
 
 def roll_back(
-    catalog: Catalog, name: TableName, opened: TableSnapshot, past: Past
+    catalog: Catalog, name: TableName, opened: TableSnapshot, spec: TimeTravelSpec
 ) -> tuple[TableSnapshot, CommitSummary]:
     """Commits a new version that equals an older one, and publishes it.
 
@@ -117,18 +118,22 @@ def roll_back(
     started = time.perf_counter()
     subject = str(name)
     check_managed(opened, subject)
-    if past.is_open:
-        raise ConfigError(["say the version to roll back to: version or instant"], subject)
+    if spec.is_empty:
+        raise ConfigError(
+            ["no version is given; give the version to roll back to, or its instant or timestamp"], subject
+        )
     store = opened.store
     timeline = Timeline(store)
-    version = _version(catalog, opened, subject, past)
+    version = _version(catalog, opened, subject, spec)
     snapshot_of(timeline, version, subject)
     with Transaction.begin(timeline, Action.ROLLBACK, Operation.ROLLBACK, reads_version=version) as transaction:
         # Checked again: from here on, no clean starts to delete the files of this version.
         target = snapshot_of(timeline, version, subject)
         if lost := missing_files(timeline, target.files):
-            more = f" and {len(lost) - 1} more files" if len(lost) > 1 else ""
-            raise VersionNotFoundError(f"{subject}: version {version} is not whole: {lost[0]}{more} not in the folder")
+            more = f" and {counted(len(lost) - 1, 'more file')} are" if len(lost) > 1 else " is"
+            raise VersionNotFoundError(
+                f"{subject}: version {version} cannot be restored: {lost[0]}{more} missing from the folder"
+            )
         figures = _figures(timeline, transaction.base, target)
         change = Change(
             adds=target.files,
@@ -164,13 +169,13 @@ def _published_as_now(target: Snapshot, now: Snapshot | None) -> Mapping[str, An
     return {**{key: value for key, value in target.layout.items() if key != "publish"}, **formats}
 
 
-def _version(catalog: Catalog, opened: TableSnapshot, name: str, past: Past) -> int:
+def _version(catalog: Catalog, opened: TableSnapshot, name: str, spec: TimeTravelSpec) -> int:
     timeline = opened.timeline
-    if past.instant is not None:
-        return version_of_instant(timeline, past.instant, name)
-    if past.timestamp is not None:
-        return version_at_time(timeline, _time_ms(catalog, past.timestamp), name)
-    return opened.version if past.version is None else past.version
+    if spec.instant is not None:
+        return version_of_instant(timeline, spec.instant, name)
+    if spec.timestamp is not None:
+        return version_at_time(timeline, _time_ms(catalog, spec.timestamp), name)
+    return opened.version if spec.version is None else spec.version
 
 
 def _time_ms(catalog: Catalog, moment: Moment) -> int:
@@ -185,7 +190,7 @@ def _time_ms(catalog: Catalog, moment: Moment) -> int:
     cast = expressions.Cast(text, types.TimestampType, zone, expressions.EvalMode.LEGACY())
     micros = cast.eval(jvm.catalyst.InternalRow.empty())
     if micros is None:
-        raise ConfigError([f"timestamp: {moment!r} is no time; write it as 2024-01-31 12:30:00"])
+        raise ConfigError([f"timestamp: {moment!r} is not a time; write it as 2024-01-31 12:30:00"])
     return int(micros) // 1000
 
 

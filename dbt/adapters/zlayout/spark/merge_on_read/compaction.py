@@ -49,6 +49,7 @@ from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
     list_scheduled,
     plans_to_execute,
     schedule,
+    unreadable_text,
     withdraw_scheduled,
 )
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -72,6 +73,7 @@ class CompactionSummary:
         bytes_written: Size of the new files.
         seconds: Wall time.
         unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
+        problems: One sentence for each pending plan that was deleted because it could not be read.
     """
 
     version: int
@@ -84,6 +86,7 @@ class CompactionSummary:
     bytes_written: int = 0
     seconds: float = 0.0
     unfinished: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         """Returns a figure by its name, as in `to_dict`."""
@@ -91,7 +94,8 @@ class CompactionSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the summary as plain values."""
-        return {**vars(self), "plans": list(self.plans), "unfinished": list(self.unfinished)}
+        lists = {"plans": list(self.plans), "unfinished": list(self.unfinished), "problems": list(self.problems)}
+        return {**vars(self), **lists}
 
 
 @dataclass
@@ -136,15 +140,15 @@ class Compaction:
         )
 
     def execute(self, instant: str | None = None) -> CompactionSummary:
-        """Executes waiting plans, oldest first.
+        """Executes pending plans, oldest first. Deletes a plan that cannot be read.
 
         Args:
             instant: Execute only the plan of this instant. None for all plans.
 
         Raises:
-            ConfigError: No waiting plan has this instant.
-            ConflictError: Another writer committed first. The table is as that writer left it; the plan waits.
-            WriteError: Rows could not be read or written. The table is unchanged; the plan waits.
+            ConfigError: No pending plan has this instant.
+            ConflictError: Another writer committed first. The table is as that writer left it; the plan stays pending.
+            WriteError: Rows could not be read or written. The table is unchanged; the plan stays pending.
         """
         started, opened = time.perf_counter(), self._opened()
         plans = plans_to_execute(opened.store, Action.COMPACTION, instant, str(self.name))
@@ -157,7 +161,7 @@ class Compaction:
         return replace(done, seconds=round(time.perf_counter() - started, 3))
 
     def run(self) -> CompactionSummary:
-        """Writes a new plan and executes all waiting plans, the new one last."""
+        """Writes a new plan and executes all pending plans, the new one last."""
         self._scheduled(self._opened())
         return self.execute()
 
@@ -171,13 +175,13 @@ class Compaction:
 
     def _scheduled(self, opened: TableSnapshot) -> Scheduled | None:
         timeline, table_type = opened.timeline, table_type_of(opened)
-        waiting = list_scheduled(opened.store, Action.COMPACTION)
+        pending = list_scheduled(opened.store, Action.COMPACTION)
         slices = self._eligible(opened)
         thresholds = MergeThresholds(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
         operations = choose(
             slices,
             self.strategy or table_type.compaction_strategy,
-            taken=groups_of(each.content for each in waiting),
+            taken=groups_of(each.content for each in pending),
             max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
             logs_only=self.logs_only,
             thresholds=thresholds if self.only_worthwhile else None,
@@ -194,13 +198,19 @@ class Compaction:
         return [each for each in slices if not kept.isdisjoint(each.paths)]
 
     def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
-        opened = self._opened()
+        opened, planned = self._opened(), operations_of(plan.content)
+        if not planned:
+            after = AfterCommit(done.version, self.progress)
+            with after.useful("the plan that cannot be read is still pending"):
+                withdraw_scheduled(opened.store, [plan])
+            problems, unfinished = (*done.problems, unreadable_text(plan)), (*done.unfinished, *after.unfinished)
+            return replace(done, problems=problems, unfinished=unfinished)
         timeline = opened.timeline
         with Transaction.begin(timeline, Action.COMPACTION, Operation.COMPACTION) as transaction:
             if transaction.base is not None:
                 opened = opened.at_snapshot(transaction.base)
             live = set(opened.snapshot.files["path"].to_pylist())
-            operations, stale = still_whole(operations_of(plan.content), live)
+            operations, stale = still_whole(planned, live)
             done = replace(done, groups_dropped=done.groups_dropped + len(stale))
             if operations:
                 layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
@@ -208,14 +218,14 @@ class Compaction:
                 reports = writer.write(opened, operations, transaction)
                 done = self._committed(opened, layout, operations, reports, transaction, done)
         after = AfterCommit(done.version, self.progress)
-        with after.useful("the plan that was carried out still waits"):
+        with after.useful("the executed plan is still pending"):
             withdraw_scheduled(opened.store, [plan])
         if operations:
             publish_newest(self.spark, self.name, after)
         return replace(done, plans=(*done.plans, plan.instant), unfinished=(*done.unfinished, *after.unfinished))
 
     def _expired(self, opened: TableSnapshot, layout: TableLayout, transaction: Transaction) -> tuple[str, ...]:
-        """Returns the files of kept deletes that have expired, except in file groups of waiting plans."""
+        """Returns the files of kept deletes that have expired, except in file groups of pending plans."""
         since = deletes_since(transaction.instant, layout.config.table_type.retain_deletes_hours)
         planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
         files = kept_deletes(opened.snapshot.files)
@@ -257,7 +267,7 @@ class Compaction:
 
 
 def unplanned_commits(opened: TableSnapshot) -> int:
-    """Counts the delta commits with log files that no compaction has merged and no waiting plan will merge."""
+    """Counts the delta commits with log files that no compaction has merged and no pending plan will merge."""
     planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
     slices = slices_with_logs(opened.snapshot.files)
     return len({instant for each in slices if each.group not in planned for instant in each.log_instants})
@@ -284,6 +294,9 @@ def compact_inline(
                 )
             return None
         done = work.run()
+        if progress is not None:
+            for problem in done.problems:
+                progress(problem)
         return done if done.plans else None
     except Exception as error:
         # The rows are committed. Raising any error here would make the caller write them again.
@@ -293,13 +306,13 @@ def compact_inline(
 
 
 def pending_plans(opened: TableSnapshot) -> dict[str, list[str]]:
-    """Returns the instants of the waiting plans: of clustering and of compaction."""
+    """Returns the instants of the pending plans: of clustering and of compaction."""
     kinds = {"clustering": Action.REPLACECOMMIT, "compaction": Action.COMPACTION}
     return {name: [each.instant for each in list_scheduled(opened.store, action)] for name, action in kinds.items()}
 
 
 def merging_information(opened: TableSnapshot) -> dict[str, Any]:
-    """Returns figures about a merge-on-read table: its slices with log files, their size, and the waiting plans."""
+    """Returns figures about a merge-on-read table: its slices with log files, their size, and the pending plans."""
     slices = slices_with_logs(opened.snapshot.files)
     unmerged = sorted({instant for each in slices for instant in each.log_instants})
     return {

@@ -134,7 +134,8 @@ def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnap
         raise TableNotFoundError(f"{name} is not a table of dbt-zlayout; build its model first")
     if not opened.managed:
         raise UnsupportedError(
-            f"{name} is only indexed: others write it; take it over with ZTable.adopt(spark, '{name}', managed=True)"
+            f"{name} is only indexed: other tools write it; "
+            f"take it over with ZTable.adopt(spark, '{name}', managed=True)"
         )
     return entry, opened
 

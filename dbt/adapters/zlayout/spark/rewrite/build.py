@@ -21,10 +21,10 @@ from dbt.adapters.zlayout.spark.files.parquet_file import (
     Encodings,
     ParquetFile,
     ParquetSettings,
+    SpecialFloats,
     WrittenFile,
     float_paths,
     ordered_by,
-    with_nan,
 )
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_of
@@ -148,8 +148,9 @@ class _Writer:
         self._held_bytes = 0
         self._file: ParquetFile | None = None
         self._float_paths = float_paths(build.schema)
-        # A file group is one file. No second file can be started when a NaN turns up late.
-        self._nan_paths = frozenset(self._float_paths if build.grouped else ())
+        # A file group is one file. No second file can be started when a NaN or a -0.0 turns up late.
+        floats = frozenset(self._float_paths if build.grouped else ())
+        self._special_floats = SpecialFloats(floats, floats)
 
     def add(self, leaf: int, rows: pa.Table) -> Iterator[FileReport]:
         wanted = self._build.row_group_rows
@@ -178,10 +179,10 @@ class _Writer:
         if self._model is not None:
             rows = ordered_by(rows, self._model.curve_values(key_table(rows, self._build.keys).columns))
         file, most_rows = self._file, self._build.row_group_rows * 2
-        self._nan_paths |= with_nan(rows, self._float_paths)
+        self._special_floats = self._special_floats.plus(SpecialFloats.of(rows, self._float_paths))
         if file is not None and (
             file.bytes_so_far() > _OVERSIZE * self._build.target_file_bytes
-            or not self._nan_paths <= file.without_statistics
+            or not self._special_floats.within(file.special_floats)
         ):
             yield self._close(file)
             file = None
@@ -190,7 +191,8 @@ class _Writer:
             local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
             data = rows.select(build.schema.names)
             encodings = Encodings.of(data.slice(0, most_rows), build.settings.codec)
-            file = ParquetFile(local, data.schema, build.settings, build.tracking.required, self._nan_paths, encodings)
+            required = build.tracking.required
+            file = ParquetFile(local, data.schema, build.settings, required, self._special_floats, encodings)
         self._file = file
         for start in range(0, rows.num_rows, most_rows):
             file.write_row_group(rows.slice(start, most_rows))

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
-from dbt.adapters.zlayout.spark.files.parquet_file import ParquetFile, ParquetSettings, float_paths, with_nan
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetFile, ParquetSettings, SpecialFloats, float_paths
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns
@@ -117,7 +116,7 @@ class _Held:
     log: ParquetFile | None = None
     logs: int = 0
     rows: int = 0
-    nan_paths: frozenset[ColumnPath] = frozenset()
+    special_floats: SpecialFloats = field(default_factory=SpecialFloats)
 
 
 class _Task:
@@ -154,14 +153,15 @@ class _Task:
             return
         rows = self._block(held)
         held.tables, held.size_bytes = [], 0
-        held.nan_paths |= with_nan(rows, self._float_paths)
+        held.special_floats = held.special_floats.plus(SpecialFloats.of(rows, self._float_paths))
         if held.log is not None and (
-            held.log.bytes_so_far() >= self._how.log_max_bytes or not held.nan_paths <= held.log.without_statistics
+            held.log.bytes_so_far() >= self._how.log_max_bytes
+            or not held.special_floats.within(held.log.special_floats)
         ):
             yield self._close(bucket)
         if held.log is None:
             local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
-            held.log = ParquetFile(local, build.schema, build.settings, build.tracking.required, held.nan_paths)
+            held.log = ParquetFile(local, build.schema, build.settings, build.tracking.required, held.special_floats)
         held.log.write_row_group(rows)
 
     def _block(self, held: _Held) -> pa.Table:

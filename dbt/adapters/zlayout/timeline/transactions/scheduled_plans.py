@@ -58,13 +58,15 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
 
 
 def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
-    """Return all pending plans of an action, oldest first; a plan that cannot be read is empty."""
+    """Return all pending plans of an action, oldest first. A damaged plan has no content."""
     found = []
     for file in list_state_files(store):
         if (file.action, file.state) == (action, State.SCHEDULED):
             try:
                 content = from_json_bytes(store.read(file.path), file.path)
-            except (FileMissingError, CorruptError):
+            except FileMissingError:
+                continue  # another session has just executed it
+            except CorruptError:
                 content = {}
             found.append(Scheduled(file.instant, file.path, content))
     return sorted(found, key=lambda plan: plan.path)
@@ -86,6 +88,11 @@ def plans_to_execute(store: Store, action: Action, instant: str | None, table: s
     return chosen
 
 
+def unreadable_text(plan: Scheduled) -> str:
+    """Say what became of a plan in which nothing can be read."""
+    return f"plan {plan.instant} was deleted without being executed, because its file cannot be read; make a new plan"
+
+
 def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
-    """Delete plans that were executed or have become useless."""
+    """Delete plans that were executed or cannot be."""
     store.delete(each.path for each in plans)

@@ -1,4 +1,4 @@
-"""How often a run begins anew when others were first."""
+"""How often a run is repeated after a conflict."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize.materializing import MOST_REPEATS, until_committed
+from dbt.adapters.zlayout.adapter.materialize.materialization import MOST_REPEATS, until_committed
 from dbt.adapters.zlayout.errors import CommittedError, ConflictError, WriteError
 
 
 class Writes:
-    """Fails with these errors, one a call, then succeeds."""
+    """Fails with these errors, one for each call, then succeeds."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors, self.calls = list(errors), 0
@@ -32,21 +32,21 @@ def test_a_conflict_runs_the_query_again_and_says_so() -> None:
     assert [line.endswith(f"({number} of 3)") for number, line in enumerate(told, 1)] == [True, True]
 
 
-def test_the_last_conflict_is_the_answer() -> None:
+def test_the_last_conflict_is_raised() -> None:
     writes = Writes(*(ConflictError(str(number)) for number in range(9)))
     with pytest.raises(ConflictError, match=str(MOST_REPEATS)):
         until_committed(writes, lambda _: None)
     assert writes.calls == MOST_REPEATS + 1
 
 
-def test_a_query_whose_commit_is_done_does_not_run_again() -> None:
+def test_a_query_does_not_run_again_after_its_commit() -> None:
     writes = Writes(CommittedError(3, "its manifest is not written", "do not write it again"))
     with pytest.raises(CommittedError, match=r"^version 3 is committed, but "):
         until_committed(writes, lambda _: None)
     assert writes.calls == 1
 
 
-def test_any_other_error_ends_it_at_once() -> None:
+def test_any_other_error_is_raised_at_once() -> None:
     writes = Writes(WriteError("no luck"))
     with pytest.raises(WriteError):
         until_committed(writes, lambda _: None)

@@ -32,7 +32,7 @@ class Adapter:
         return string_literal(text)
 
 
-def test_a_refresh_tells_what_it_did_table_by_table() -> None:
+def test_the_refresh_report_has_a_line_for_each_table() -> None:
     done = {
         "s.a": Refreshed(4),
         "s.b": Refreshed(7, files_added=1200, files_rebuilt=1, repaired=True, unreadable=("x.p",)),
@@ -45,20 +45,20 @@ def test_a_refresh_tells_what_it_did_table_by_table() -> None:
     assert "No table" in refresh_report({}, as_json=False)
 
 
-def test_a_refresh_names_files_that_are_gone_and_says_what_to_do() -> None:
+def test_the_refresh_report_names_missing_files_and_what_to_do() -> None:
     (line,) = refresh_report({"s.a": Refreshed(4, missing=("p=1/x.p", "y.p"))}, as_json=False).splitlines()
     assert "2 files (p=1/x.p …) MISSING from the folder: queries fail" in line
     assert "drop_missing: true" in line
     assert "1 missing file dropped" in refresh_report({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
 
 
-def test_verify_names_files_that_are_gone() -> None:
+def test_verify_names_missing_files() -> None:
     (row,) = lost_files(pa.array(["x.parquet"]), "not in the folder; do this").to_pylist()
     report = verify_report({"s.a": [row]}, as_json=False).splitlines()
     assert report == ["s.a: 1 wrong cell", "  x.parquet: listed by the table, but not in the folder; do this"]
 
 
-def test_wrong_cells_are_named_and_many_are_counted() -> None:
+def test_the_verify_report_lists_some_wrong_cells_and_counts_the_rest() -> None:
     text = verify_report({"s.a": [], "s.b": [{**_CELL, "column": None}] + [_CELL] * 60}, as_json=False).splitlines()
     assert text[:2] == ["s.a: every cell is right", "s.b: 61 wrong cells"]
     assert text[2] == "  f'1.parquet  -.min: the index has 1, the file None"
@@ -111,6 +111,6 @@ def test_the_test_selects_each_wrong_cell(macro_stage: Any) -> None:
     assert fine.call("test_zlayout_index_exact", model=_TABLE, data=True).endswith("where false")
 
 
-def test_the_test_looks_at_whole_tables_only() -> None:
+def test_the_test_rejects_a_where() -> None:
     with pytest.raises(CompilationError, match="whole table"):
         whole_table("(select * from s.t where a = 1)", "zlayout_index_exact")

@@ -1,4 +1,4 @@
-"""What the run-operations on versions print, and what they and the macro take."""
+"""The output of the run-operations on versions, and their arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_history_as_json_keeps_everything() -> None:
     assert told == [{**row, "committed_at": f"2024-01-01 12:00:00.0{row['version']:02} UTC"} for row in _ROWS]
 
 
-def test_a_clean_tells_each_table_and_a_dry_run_each_file() -> None:
+def test_the_clean_report_lists_tables_and_in_a_dry_run_files() -> None:
     cleaned = {"s.t": CleanResult(2, 3000, 4, ("a", "b"))}
     assert clean_report(cleaned, dry_run=False, as_json=False) == (
         "s.t: deleted 2 files (2.9 KiB); the oldest readable version is 4"
@@ -72,7 +72,7 @@ def test_a_clean_tells_each_table_and_a_dry_run_each_file() -> None:
     ]
 
 
-def test_a_clean_tells_what_it_could_not_delete() -> None:
+def test_the_clean_report_names_what_could_not_be_deleted() -> None:
     cleaned = {"s.t": CleanResult(1, 3000, 4, ("b",), ("a: Permission denied",))}
     assert clean_report(cleaned, dry_run=False, as_json=False).splitlines() == [
         "s.t: deleted 1 file (2.9 KiB); the oldest readable version is 4",
@@ -88,7 +88,7 @@ def test_a_clean_tells_what_it_could_not_delete() -> None:
         {"unique_id": "test.p.v", "resource_type": "test", "config": {"store_failures_as": "view"}},
     ],
 )
-def test_what_becomes_a_view_cannot_read_a_version(model: dict[str, Any]) -> None:
+def test_a_node_that_becomes_a_view_cannot_read_a_version(model: dict[str, Any]) -> None:
     with pytest.raises(CompilationError, match=f"{model['unique_id']}.*temporary view"):
         relation_at(_NO_SESSION, _TABLE, model, 1, None, None)
 
@@ -97,7 +97,7 @@ def test_what_becomes_a_view_cannot_read_a_version(model: dict[str, Any]) -> Non
     ("asked", "message"),
     [((None, None, None), "needs version"), (("x", None, None), "version: 'x'"), ((True, None, None), "version: True")],
 )
-def test_a_version_is_a_number(asked: tuple[Any, ...], message: str) -> None:
+def test_a_version_must_be_a_number(asked: tuple[Any, ...], message: str) -> None:
     with pytest.raises(CompilationError, match=message):
         relation_at(_NO_SESSION, _TABLE, {}, *asked)
 

@@ -34,7 +34,7 @@ _BITS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class FileGroup:
+class ChosenGroup:
     """Files of one partition that are rewritten together.
 
     Attributes:
@@ -72,10 +72,10 @@ class _Part:
                 return float(own[first]), [(self, first)]
         return worth, chosen
 
-    def group(self, number: int) -> FileGroup:
+    def group(self, number: int) -> ChosenGroup:
         files = np.sort(self.order[: self.ends[number]])
         reason = "overlap" if len(files) > 1 else "large"
-        return FileGroup(files, float(self.gain[number]), float(self.cost[number]), reason)
+        return ChosenGroup(files, float(self.gain[number]), float(self.cost[number]), reason)
 
 
 def _overlapping_groups(
@@ -85,7 +85,7 @@ def _overlapping_groups(
     model: CostModel,
     wanted: ReclusteringConfig,
     keep_size: npt.NDArray[np.bool_] | None = None,
-) -> list[FileGroup]:
+) -> list[ChosenGroup]:
     """Returns the groups that are worth rewriting, most gain per byte first; none spans two partitions.
 
     Args:
@@ -225,7 +225,7 @@ def _small_file_groups(
     target_bytes: int,
     min_input_files: int,
     as_built: npt.NDArray[np.bool_] | None = None,
-) -> Iterator[FileGroup]:
+) -> Iterator[ChosenGroup]:
     """Yields runs of small neighbours of one partition, each about one file of the target size.
 
     A run is worth rewriting if it has many files or fills a file, and if it becomes at most half as many files: so the
@@ -252,12 +252,12 @@ def _small_file_groups(
         reasons = len(members) if as_built is None else int((~as_built[members]).sum())
         enough = reasons >= min_input_files or (reasons > 0 and total >= target_bytes)
         if len(members) >= 2 and enough and becomes <= len(members) / 2:
-            yield FileGroup(np.sort(members), 0.0, 0.0, "small")
+            yield ChosenGroup(np.sort(members), 0.0, 0.0, "small")
 
 
 def _large_file_groups(
     size_bytes: npt.NDArray[np.int64], files: npt.NDArray[np.int64], *, max_file_bytes: int
-) -> Iterator[FileGroup]:
+) -> Iterator[ChosenGroup]:
     """Yields each file that is too large as a group of its own.
 
     Args:
@@ -266,12 +266,12 @@ def _large_file_groups(
         max_file_bytes: Files above this size are too large.
     """
     for file in files[size_bytes[files] > max_file_bytes]:
-        yield FileGroup(np.array([file]), 0.0, 0.0, "large")
+        yield ChosenGroup(np.array([file]), 0.0, 0.0, "large")
 
 
 def _whole_groups(
     boxes: Boxes, size_bytes: npt.NDArray[np.int64], files: npt.NDArray[np.int64], *, max_group_bytes: int
-) -> Iterator[FileGroup]:
+) -> Iterator[ChosenGroup]:
     """Yields all files of one partition, in runs along the curve with a limited size.
 
     Args:
@@ -284,7 +284,7 @@ def _whole_groups(
     ends = np.cumsum(size_bytes[ordered])
     run = (ends - 1) // max(1, max_group_bytes)
     for members in np.split(ordered, np.flatnonzero(np.diff(run)) + 1):
-        yield FileGroup(np.sort(members), 0.0, 0.0, "all")
+        yield ChosenGroup(np.sort(members), 0.0, 0.0, "all")
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +315,7 @@ class Candidates:
         return (members for members in np.split(ordered, changes) if len(members))
 
 
-def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringConfig) -> list[FileGroup]:
+def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringConfig) -> list[ChosenGroup]:
     """Chooses the groups to rewrite: overlapping files by gain, then files of a wrong size, within the budget.
 
     Args:
@@ -364,8 +364,8 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
 
 
 def _affordable(
-    groups: Sequence[FileGroup], size_bytes: npt.NDArray[np.int64], max_bytes: int | None
-) -> list[FileGroup]:
+    groups: Sequence[ChosenGroup], size_bytes: npt.NDArray[np.int64], max_bytes: int | None
+) -> list[ChosenGroup]:
     """Returns the groups in order, without those that do not fit into the budget."""
     found, spent = [], 0
     for group in groups:

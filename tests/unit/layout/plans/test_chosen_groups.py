@@ -6,7 +6,7 @@ import pytest
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.layout.measures.cost import CostModel
 from dbt.adapters.zlayout.layout.measures.key_space import Boxes
-from dbt.adapters.zlayout.layout.plans.file_groups import Candidates, plan_groups
+from dbt.adapters.zlayout.layout.plans.chosen_groups import Candidates, plan_groups
 
 TARGET = 1000
 MODEL = CostModel.of(TARGET, 1800, 2, "zorder")
@@ -119,7 +119,7 @@ def test_what_packing_makes_is_never_packed_again():
     assert plan(grid(10), sizes=[760] * 100) == []
 
 
-def test_a_large_file_is_parted():
+def test_a_large_file_is_split():
     (group,) = plan(Boxes(np.zeros((2, 1)), np.ones((2, 1))), sizes=[5_000])
     assert (group.reason, group.files.tolist()) == ("large", [0])
     assert [file for group in plan(grid(2), sizes=[1, 1, 5_000, 1]) for file in group.files if file == 2] == [2]

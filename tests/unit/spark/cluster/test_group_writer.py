@@ -1,4 +1,4 @@
-"""One pool over the groups of all batches: peak, order of commits, failures, and what an early end leaves."""
+"""The pool for the groups of all batches: concurrency, order of commits, failures, early end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def batch(*groups: str) -> Any:
     return Batch(given, transaction)
 
 
-def test_as_many_groups_run_at_once_as_are_wanted_across_batches() -> None:
+def test_at_once_limits_running_groups_across_batches() -> None:
     at_work = threading.Barrier(4, timeout=10)
 
     def write(cut: Any, transaction: Any) -> Any:
@@ -37,7 +37,7 @@ def test_as_many_groups_run_at_once_as_are_wanted_across_batches() -> None:
     assert len(list(ended_batches(write, [batch(str(number)) for number in range(8)], 4))) == 8
 
 
-def test_a_batch_comes_as_soon_as_it_has_ended_while_others_are_written() -> None:
+def test_a_batch_is_yielded_when_it_ends_while_others_are_written() -> None:
     goes_on = threading.Event()
 
     def write(cut: Any, transaction: Any) -> Any:
@@ -50,7 +50,7 @@ def test_a_batch_comes_as_soon_as_it_has_ended_while_others_are_written() -> Non
         assert [each.groups for each in ended] == [("slow",)]
 
 
-def test_a_group_that_fails_is_told_and_stops_no_other() -> None:
+def test_a_failing_group_is_reported_and_does_not_stop_the_others() -> None:
     def write(cut: Any, transaction: Any) -> Any:
         if cut == "bad":
             raise ValueError(cut)
@@ -70,7 +70,7 @@ def test_a_group_that_fails_is_told_and_stops_no_other() -> None:
     }
 
 
-def test_batches_begin_only_when_the_pool_runs_out_of_groups() -> None:
+def test_a_batch_is_requested_when_the_pool_runs_low() -> None:
     begun: list[int] = []
     goes_on = threading.Event()
 
@@ -90,7 +90,7 @@ def test_batches_begin_only_when_the_pool_runs_out_of_groups() -> None:
         assert len(begun) <= 6
 
 
-def test_what_was_not_handed_over_is_rolled_back_when_the_work_is_given_up() -> None:
+def test_batches_that_were_not_yielded_are_rolled_back_on_close() -> None:
     batches = [batch("a"), batch("b"), batch("c")]
     with closing(ended_batches(lambda cut, transaction: (), batches, 1)) as ended:
         first = next(ended)
@@ -98,7 +98,7 @@ def test_what_was_not_handed_over_is_rolled_back_when_the_work_is_given_up() -> 
     assert [each.transaction.rolled_back for each in batches] == [*(int(each is not first) for each in batches[:2]), 0]
 
 
-def test_an_interruption_ends_the_work() -> None:
+def test_an_interruption_stops_the_pool() -> None:
     batches = [batch("a"), batch("b")]
 
     def write(cut: Any, transaction: Any) -> Any:

@@ -1,7 +1,8 @@
-"""What is said of a layout: the screen of zlayout_info, and the rows of failing tests."""
+"""The output of zlayout_explain and zlayout_info, and the rows of failing layout tests."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from dataclasses import replace
 from typing import Any
@@ -14,17 +15,38 @@ from dbt.adapters.zlayout.adapter.operations import diagnostics
 from dbt.adapters.zlayout.adapter.reports.diagnostics import (
     clustering_text,
     depth_problem,
+    explanation_report,
     information_report,
     problem_line,
     pruning_problem,
 )
 from dbt.adapters.zlayout.layout.measures.depth import Overlap, depth_histogram
 from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
-from dbt.adapters.zlayout.table.explanation import Explanation
+from dbt.adapters.zlayout.table.explanation import Explanation, PruningStage
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
 _NO_SESSION: Any = None
 _EXPECTED = {"point": 1.5, "range_1_percent": 2.25, "range_10_percent": 1234.5}
+_EXPLANATION = Explanation(
+    table="s.t",
+    version=1,
+    predicate="a = 1",
+    stages=(PruningStage("column_stats", 2, 1, 0.001),),
+    files=pa.table(
+        {"path": ["x", "y"], "verdict": ["SKIP", "READ"], "stage": ["column_stats", None], "reason": ["a > 1", ""]}
+    ),
+    conjuncts=pa.table({"sql": ["a = 1"], "usable": [True], "skips": [1], "why_not": [None], "advice": [None]}),
+)
+_INFORMATION: dict[str, Any] = {
+    "name": "s.t",
+    "rows": 1200000,
+    "overlap_depth": 1.25,
+    "zorder": ["a", "b"],
+    "committed_at": dt.date(2024, 1, 1),
+    "partition_by": [],
+    "adopted": False,
+    "curve": None,
+}
 
 
 def _overlap(*depths: int) -> Overlap:
@@ -55,7 +77,7 @@ def _information(**changes: Any) -> ClusteringInformation:
     return replace(made, **changes)
 
 
-def test_the_screen_has_a_line_a_column_and_the_files_by_depth() -> None:
+def test_the_page_has_a_line_for_each_column_and_the_files_by_depth() -> None:
     assert clustering_text(_information()).splitlines() == [
         "layout for day, city",
         "  column        depth  overlaps  constant  unknown  point   1 %      10 %",
@@ -72,14 +94,14 @@ def test_the_screen_has_a_line_a_column_and_the_files_by_depth() -> None:
     ]
 
 
-def test_a_sample_says_so_and_problems_are_noted() -> None:
+def test_the_page_says_that_depths_are_sampled_and_lists_problems() -> None:
     sampled = replace(_overlap(1, 2), depth_error=0.25)
     text = clustering_text(_information(overlap=sampled, files=9000, problems=("a slice is gone",)))
     assert "depth of 2 of 9,000 files, averages accurate to ±0.25" in text
     assert "note: a slice is gone" in text
 
 
-def test_one_column_has_no_line_for_all_together_and_no_files_no_histogram() -> None:
+def test_one_column_has_no_line_for_all_columns_and_no_files_have_no_histogram() -> None:
     found = _information()
     text = clustering_text(replace(found, columns=("day",), by_column=found.by_column[:1], curve_intervals=None))
     assert "all together" not in text
@@ -88,7 +110,7 @@ def test_one_column_has_no_line_for_all_together_and_no_files_no_histogram() -> 
     assert "depth of" not in clustering_text(empty)
 
 
-def test_many_columns_fit_a_screen() -> None:
+def test_only_the_first_columns_are_listed() -> None:
     columns = tuple(replace(_information().by_column[0], column=f"c{number}") for number in range(50))
     lines = clustering_text(
         _information(columns=tuple(each.column for each in columns), by_column=columns)
@@ -112,7 +134,7 @@ def test_information_ends_with_the_layout_as_text_and_as_json() -> None:
         ({"managed": False}, "have them sort by day, city"),
     ],
 )
-def test_a_layout_that_is_too_deep_is_told_with_what_to_do(changes: dict[str, Any], advice: str) -> None:
+def test_the_row_for_a_too_deep_layout_says_what_to_do(changes: dict[str, Any], advice: str) -> None:
     problem = depth_problem(_information(**changes), 8.9)
     assert problem is not None
     assert (problem["columns"], problem["average_depth"], problem["at_most"]) == ("day, city", 9.0, 8.9)
@@ -150,7 +172,7 @@ def _explanation(verdicts: list[str], advice: list[str | None], problems: tuple[
         ([None], (), "cluster the table by the columns of the condition"),
     ],
 )
-def test_a_condition_that_skips_too_little_is_told_with_what_to_do(
+def test_the_row_for_a_condition_that_skips_too_little_says_what_to_do(
     advice: list[str | None], problems: tuple[str, ...], told: str
 ) -> None:
     explained = _explanation(["SKIP", "READ", "READ", "READ"], advice, problems)
@@ -169,29 +191,59 @@ def test_a_condition_that_skips_too_little_is_told_with_what_to_do(
         (2, "the table has 2 files, and a condition that matches a row can skip at most 50 percent of them; lower"),
     ],
 )
-def test_a_table_of_few_files_is_told_that_it_cannot_skip_so_many(files: int, told: str) -> None:
+def test_the_row_for_a_table_of_few_files_says_that_it_cannot_skip_so_many(files: int, told: str) -> None:
     problem = pruning_problem(_explanation(["READ"] * files, [None]), "a = 1", 80)
     assert problem is not None
     assert problem["what_to_do"].startswith(told)
     assert "cluster the table" not in problem["what_to_do"]
 
 
-def test_a_table_without_files_skips_enough() -> None:
+def test_a_table_without_files_passes() -> None:
     assert pruning_problem(_explanation([], []), "a = 1", 100) is None
 
 
 @pytest.mark.parametrize("most", ["two", 0.5, None, True, "nan"])
-def test_a_depth_that_is_no_number_is_refused(most: Any) -> None:
+def test_a_depth_that_is_not_a_number_is_an_error(most: Any) -> None:
     with pytest.raises(CompilationError, match=r"max is .*write a number, 1 or more"):
         diagnostics.depth_problems(_NO_SESSION, "s.t", most, None)
 
 
 @pytest.mark.parametrize("percent", ["all", -1, 100.5])
-def test_a_share_that_is_no_percentage_is_refused(percent: Any) -> None:
+def test_a_percentage_out_of_range_is_an_error(percent: Any) -> None:
     with pytest.raises(CompilationError, match=r"percent is .*write a number, 0 to 100"):
         diagnostics.pruning_problems(_NO_SESSION, "s.t", "true", percent)
 
 
-def test_a_test_with_a_where_is_refused() -> None:
+def test_a_test_with_a_where_is_an_error() -> None:
     with pytest.raises(CompilationError, match="zlayout_depth_at_most checks a whole table"):
         diagnostics.depth_problems(_NO_SESSION, "(select * from s.t where a) x", 2, None)
+
+
+def test_an_explanation_is_a_page_for_people() -> None:
+    assert "reads 1 of 2 files" in explanation_report([_EXPLANATION], as_json=False)
+
+
+def test_a_query_without_dbt_zlayout_tables_has_nothing_to_explain() -> None:
+    assert "nothing to explain" in explanation_report([], as_json=False)
+
+
+def test_json_has_the_whole_explanation() -> None:
+    assert json.loads(explanation_report([_EXPLANATION], as_json=True)) == [_EXPLANATION.to_dict()]
+
+
+def test_information_is_a_readable_column() -> None:
+    lines = dict(line.split("  ", 1) for line in information_report(_INFORMATION, as_json=False).splitlines())
+    assert {key.strip(): value.strip() for key, value in lines.items()} == {
+        "name": "s.t",
+        "rows": "1,200,000",
+        "overlap depth": "1.25",
+        "zorder": "a, b",
+        "committed at": "2024-01-01",
+        "partition by": "-",
+        "adopted": "no",
+        "curve": "-",
+    }
+
+
+def test_information_as_json_keeps_numbers() -> None:
+    assert json.loads(information_report(_INFORMATION, as_json=True))["rows"] == 1200000

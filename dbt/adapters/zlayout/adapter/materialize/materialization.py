@@ -14,16 +14,16 @@ from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_t
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
 from dbt.adapters.zlayout.adapter.materialize.python_model import python_frame
-from dbt.adapters.zlayout.adapter.materialize.seed_frame import checked_seed
-from dbt.adapters.zlayout.adapter.materialize.snapshot_write import changed_rows, write_changes
+from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
+from dbt.adapters.zlayout.adapter.materialize.snapshot_write import rows_to_merge, write_changes
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
-from dbt.adapters.zlayout.adapter.reports.clustering import failed_lines
+from dbt.adapters.zlayout.adapter.reports.maintenance import failed_lines
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import session_zone
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -38,8 +38,8 @@ _WHOLE = (Operation.OVERWRITE.value, Operation.CLUSTERING.value)
 
 
 @dataclass(frozen=True)
-class Materializing:
-    """Writes one relation.
+class Materialization:
+    """The materialization of one relation: writes its table, and clusters it afterwards.
 
     Attributes:
         session: The session.
@@ -64,7 +64,7 @@ class Materializing:
                 warn(f"{self.relation}: {sentence}")
             done = write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress)
             if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
-                _tell(f"{self.relation}: {sentence}")
+                _warn_after_commit(f"{self.relation}: {sentence}")
             return done
 
         return self._committed(replace)
@@ -86,7 +86,7 @@ class Materializing:
 
         def load(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             if keeps_columns:
-                checked_seed(self.session.table(self.relation.catalog_name), rows, self.model["name"])
+                check_seed(self.session.table(self.relation.catalog_name), rows, self.model["name"])
             return write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress)
 
         return self._committed(load)
@@ -96,7 +96,7 @@ class Materializing:
 
         def merge(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             table = managed_table(self.session, self.relation.catalog_name, wanted, progress)
-            rows = changed_rows(self.query(changes_sql), columns)
+            rows = rows_to_merge(self.query(changes_sql), columns)
             return write_changes(
                 table, rows, wanted, columns, self.model["config"].get("dbt_valid_to_current"), progress
             )
@@ -106,29 +106,30 @@ class Materializing:
     def _committed(
         self, write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary], *, clusters: bool = False
     ) -> ZlayoutAdapterResponse:
-        def tell(line: str) -> None:
+        def progress(line: str) -> None:
             _LOG.info(f"{self.relation}: {line}")
 
         wanted = read_model(self.model, self.schema_root)
-        done = until_committed(lambda: write(wanted, tell), tell)
-        return response_of(done, self._clustered(wanted, tell) if clusters else None)
+        done = until_committed(lambda: write(wanted, progress), progress)
+        return response_of(done, self._clustered(wanted, progress) if clusters else None)
 
-    def _clustered(self, wanted: ModelWrite, tell: Callable[[str], None]) -> ClusterSummary | None:
+    def _clustered(self, wanted: ModelWrite, progress: Callable[[str], None]) -> ClusterSummary | None:
         """Clusters after a write if the model asks for it. The rows are committed already, so a failure only warns."""
         reclustering = wanted.table_config.reclustering
         if reclustering.mode == "off":
             return None
         try:
             table = ZTable.for_name(self.session, self.relation.catalog_name)
-            done = recluster(table, reclustering, wanted.cluster_settings, tell)
+            done = recluster(table, reclustering, wanted.cluster_settings, progress)
         except Exception as error:
-            _tell(
+            _warn_after_commit(
                 f"{self.relation}: the rows are written, but clustering failed: {short_message(error, innermost=True)}"
             )
             return None
         if done is not None and done.groups_failed:
             why = "\n".join(failed_lines(done))
-            _tell(f"{self.relation}: the rows are written, but some groups of files could not be clustered:\n{why}")
+            problem = f"some groups of files could not be clustered:\n{why}"
+            _warn_after_commit(f"{self.relation}: the rows are written, but {problem}")
         return done
 
     def _rows_of(self, code: str) -> DataFrame:
@@ -142,14 +143,14 @@ def warn(sentence: str) -> None:
     warn_or_error(AdapterEventWarning(name="Zlayout", base_msg=sentence, args=[]))
 
 
-def until_committed(run: Callable[[], CommitSummary], tell: Callable[[str], None]) -> CommitSummary:
+def until_committed(run: Callable[[], CommitSummary], progress: Callable[[str], None]) -> CommitSummary:
     """Runs a query and its write. Runs both again when a concurrent commit conflicts with them.
 
     Nothing is retried after the commit: a later failure is a `CommittedError`, not a conflict.
 
     Args:
         run: Evaluates the query on the current tables and commits.
-        tell: Receives a sentence before each retry.
+        progress: Receives a sentence before each retry.
 
     Raises:
         ConflictError: Every attempt met a conflict. The table is as the other writers left it.
@@ -158,12 +159,13 @@ def until_committed(run: Callable[[], CommitSummary], tell: Callable[[str], None
         try:
             return run()
         except ConflictError as conflict:  # noqa: PERF203 # each attempt is a whole query
-            tell(f"another writer committed first ({conflict}); running the query again ({repeat} of {MOST_REPEATS})")
+            times = f"({repeat} of {MOST_REPEATS})"
+            progress(f"another writer committed first ({conflict}); running the query again {times}")
     return run()
 
 
 def recluster(
-    table: ZTable, wanted: ReclusteringConfig, settings: Mapping[str, Any], tell: Callable[[str], None]
+    table: ZTable, wanted: ReclusteringConfig, settings: Mapping[str, Any], progress: Callable[[str], None]
 ) -> ClusterSummary | None:
     """Clusters a table after a write, or only writes a plan, as its model asks.
 
@@ -171,20 +173,20 @@ def recluster(
         table: The table at its newest version.
         wanted: When to cluster. Its mode is not 'off'.
         settings: From `cluster_settings`.
-        tell: Receives a line now and then.
+        progress: Receives a line now and then.
 
     Returns:
-        What was done; None if it is not time yet, nothing was worth clustering, or only a plan was written.
+        What was done; None if no clustering is due, no rewrite pays off, or only a plan was written.
     """
     if _commits_since_clustering(table, wanted.every) < wanted.every:
         return None
     if wanted.mode == "deferred":
-        planned = table.cluster(schedule=True, progress=tell, **settings)
+        planned = table.cluster(schedule=True, progress=progress, **settings)
         if planned.groups:
             files = counted(planned.files_removed, "file")
-            tell(f"planned a clustering of {files}; run zlayout_cluster with execute: true")
+            progress(f"planned a clustering of {files}; run zlayout_cluster with execute: true")
         return None
-    done = table.cluster(progress=tell, **settings)
+    done = table.cluster(progress=progress, **settings)
     return done if done.groups_done or done.groups_dropped else None
 
 
@@ -193,6 +195,6 @@ def _commits_since_clustering(table: ZTable, most: int) -> int:
     return next((number for number, each in enumerate(operations) if each in _WHOLE), len(operations))
 
 
-def _tell(sentence: str) -> None:
+def _warn_after_commit(sentence: str) -> None:
     """Warns after a commit. dbt's own warnings can raise (--warn-error); the next run would then add the rows again."""
     _LOG.warning(sentence)

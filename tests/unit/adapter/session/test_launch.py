@@ -1,4 +1,4 @@
-"""A missing or old Java, or a metastore that another process has open, is told in one sentence before Spark starts."""
+"""A missing or old Java, or a metastore in use, is one sentence before Spark starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.session.prerequisites import (
+from dbt.adapters.zlayout.adapter.session.launch import (
     derby_folder,
     feature_version,
     require_free,
@@ -49,7 +49,7 @@ def test_the_feature_version_is_read_from_every_banner(banner: str, version: int
     assert feature_version(banner) == version
 
 
-def test_an_old_java_is_named_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_an_old_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", java_home(tmp_path, 'openjdk version "11.0.2"'))
     with pytest.raises(UnsupportedError, match=r"is Java 11: install Java 17"):
         require_java()
@@ -60,14 +60,14 @@ def test_a_new_enough_java_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     require_java()
 
 
-def test_no_java_at_all_is_told_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UnsupportedError, match=r"no `java` on the PATH.*install Java 17"):
         require_java()
 
 
-def test_a_java_home_without_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_home_without_java_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(UnsupportedError, match="does not run"):
         require_java()
@@ -89,7 +89,7 @@ def test_the_folder_is_where_the_session_will_open_its_database(parameters: dict
     assert derby_folder(parameters, Path("/here")) == (Path(folder) if folder else None)
 
 
-def test_a_database_that_another_process_holds_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_the_error_for_a_database_in_use_says_what_to_do(tmp_path: Path) -> None:
     require_free(tmp_path)
     lock = tmp_path / "dbex.lck"
     lock.touch()
@@ -107,7 +107,7 @@ def test_a_database_that_another_process_holds_is_named_with_what_to_do(tmp_path
     require_free(tmp_path)
 
 
-def test_what_derby_says_of_it_becomes_the_same_sentence() -> None:
+def test_derbys_own_error_becomes_the_same_sentence() -> None:
     said = "ERROR XSDB6: Another instance of Derby may have already booted the database /w/metastore_db."
     assert (taken_database(said) or "").startswith("the metastore /w/metastore_db is open in another process")
     assert taken_database("ERROR XJ040: Failed to start database") is None

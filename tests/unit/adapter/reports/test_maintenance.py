@@ -1,20 +1,21 @@
-"""What a clustering prints of groups that stay as they are."""
+"""The output of clusterings and compactions."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 
-from dbt.adapters.zlayout.adapter.reports.clustering import cluster_line, cluster_report
+from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line, cluster_report, compaction_report
 from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
-from dbt.adapters.zlayout.spark.cluster.summary import ClusterSummary
+from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 
 STATE = LayoutState(6, 1.5, 3.0)
 FAILED = LeftGroup("day=3", 2, "day=3/a.parquet is not there")
 PLANNED = ClusterSummary.of_plan(ClusterPlan(3, (), STATE, STATE, groups_failed=(FAILED,)))
 
 
-def test_groups_that_failed_are_told_with_the_reason() -> None:
+def test_failed_groups_are_listed_with_the_reason() -> None:
     done = replace(PLANNED.plus(4, files_removed=4, files_added=2, groups_done=2), dry_run=False)
     first, last = cluster_line("main.events", done).splitlines()
     assert first == "main.events: 4 files → 2 (0 bytes); a point lookup now reads 3 files (was 3); version 4, 0.0 s"
@@ -23,14 +24,14 @@ def test_groups_that_failed_are_told_with_the_reason() -> None:
     assert told["groups_failed"] == [{"partition": "day=3", "files": 2, "reason": "day=3/a.parquet is not there"}]
 
 
-def test_a_plan_tells_what_it_could_not_read() -> None:
+def test_a_plan_lists_groups_that_cannot_be_read() -> None:
     assert cluster_line("main.events", PLANNED).splitlines() == [
         "main.events: no files rewritten; a point lookup reads 3 of 6 files",
         "  failed on a group of 2 files in day=3: day=3/a.parquet is not there",
     ]
 
 
-def test_a_plan_tells_what_a_lookup_would_read_and_each_group() -> None:
+def test_a_plan_shows_what_a_lookup_would_read_and_each_group() -> None:
     before, after = LayoutState(6, 1.5714, 3.3125), LayoutState(5, 1.0, 2.9444)
     groups = (
         PlannedGroup("", ("a", "b"), 10, 18_022, "overlap", 1, 0.25),
@@ -42,6 +43,19 @@ def test_a_plan_tells_what_a_lookup_would_read_and_each_group() -> None:
         "  overlap        2 files → 1, 17.6 KiB, queries read 25% less of them",
         "  large           1 file → 2, 1 byte, day=3",
     ]
+
+
+def test_a_plan_that_could_not_be_read_is_named() -> None:
+    sentence = "plan 20240101000000000 was deleted"
+    nothing = replace(ClusterSummary.of_plan(ClusterPlan(3, (), STATE, STATE)), dry_run=False, problems=(sentence,))
+    assert cluster_line("main.events", nothing).splitlines()[1:] == [f"  {sentence}"]
+    done = replace(nothing, groups_failed=(FAILED,))
+    assert cluster_line("main.events", done).splitlines()[2:] == [f"  {sentence}"]
+    nothing = CompactionSummary(3, problems=(sentence,))
+    merged = replace(nothing, plans=("20240101000000001",))
+    for summary in (nothing, merged):
+        shown = compaction_report({"main.events": summary}, scheduled=False, as_json=False)
+        assert shown.splitlines()[1:] == [f"  {sentence}"]
 
 
 def test_a_table_without_a_better_layout_says_so() -> None:
