@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnin
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
-from dbt.adapters.zlayout.adapter.operations import diagnostics, indexes, maintenance, time_travel
+from dbt.adapters.zlayout.adapter.operations import diagnostics, indexes, maintenance, publishing, time_travel
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
@@ -400,6 +400,12 @@ class ZlayoutAdapter(SparkAdapter):
     ) -> str:
         """Cleans one table, or all managed tables of the project. Returns the text that zlayout_clean prints."""
         return time_travel.clean_report(self.session(), model, nodes, dry_run, retain_versions, retain_hours, as_json)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def publish_report(self, model: str | None, nodes: Nodes, formats: list[str] | None, as_json: bool) -> str:
+        """Publishes one table, or all published tables of the project. Returns the text that zlayout_publish prints."""
+        return publishing.publish_report(self.session(), model, nodes, formats, as_json)
 
     @available.parse(lambda *_, **__: "true")
     @as_dbt_errors()

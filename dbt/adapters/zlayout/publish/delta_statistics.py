@@ -17,9 +17,9 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 
 _Texts = list[str | None]
-# Days and microseconds since 1970 of the years 1 and 9999; other years have no agreed spelling.
+# First and last day, and microsecond that can be rounded up, of the years 1 to 9999. Others have no agreed spelling.
 _DAYS = (-719_162, 2_932_896)
-_MICROSECONDS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+_MICROSECONDS = (-62_135_596_800_000_000, 253_402_300_799_999_000)
 
 
 def statistics_texts(paths: pa.Array, row_counts: pa.Array, column_stats: pa.Table) -> list[str]:

@@ -64,7 +64,7 @@ def _switched(
     catalog: Catalog, name: TableName, opened: TableSnapshot, formats: tuple[PublishFormat, ...]
 ) -> TableSnapshot:
     """Commits a version that differs in its formats only."""
-    with Transaction.begin(opened.timeline, Action.INDEXING, Operation.PUBLISHING) as transaction:
+    with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
         base = transaction.base
         if base is None:
             raise UnsupportedError(f"{name} has no version yet; build its model first")
@@ -72,6 +72,6 @@ def _switched(
         TableLayout.of(config, base.schema_json, str(name))  # refuses columns that a format does not have
         nothing = DataFiles.empty(base.partition_by)
         layout = {**base.layout, "publish": stored_settings(config)["publish"]}
-        commit = transaction.commit(Change(adds=nothing, layout=layout))
+        commit = transaction.commit(Change(adds=nothing, layout=layout, summary={"publish": list(formats)}))
     publish_committed(catalog, name, opened, AfterCommit(commit.version))
     return opened.at_snapshot(opened.timeline.snapshot(commit.version))

@@ -40,4 +40,3 @@ class Operation(str, Enum):
     INDEXING = "indexing"
     RECOVERY = "recovery"
     CONVERSION = "conversion"
-    PUBLISHING = "publishing"

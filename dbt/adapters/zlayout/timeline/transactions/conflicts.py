@@ -47,7 +47,6 @@ _KINDS = {
     Operation.CLUSTERING: Kind.MAINTENANCE,
     Operation.COMPACTION: Kind.MAINTENANCE,
     Operation.INDEXING: Kind.METADATA,
-    Operation.PUBLISHING: Kind.METADATA,
     Operation.RECOVERY: Kind.METADATA,
 }
 
