@@ -195,6 +195,12 @@ def _refresh_index(spark, name: str, seed: int) -> int:
     return _open(spark, name).refresh_index().version
 
 
+def _withdraw(spark, name: str, seed: int) -> int:
+    table = _open(spark, name)
+    table.publish([])
+    return table.version
+
+
 def _drop(spark, name: str, seed: int) -> None:
     drop_table(spark, *name.split("."))
 
@@ -250,6 +256,9 @@ ACTIONS = (
     Action("compact", "records", _compact, _same),
     Action("compact_pending", "records", _compact_pending, _same),
     Action("compact_logs", "records", _compact_logs, _same),
+    Action("append_shared", "shared", _append, _appended),
+    Action("merge_shared", "shared", _merge, lambda rows, seed: _keyed(rows, seed, doubles=True)),
+    Action("withdraw", "shared", _withdraw, _same),
     Action("drop", "plain", _drop, _gone),
     Action("rename", "plain", _rename, _same),
     Action("adopt", "foreign", _adopt, _same),

@@ -6,9 +6,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import fault_actions
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from fault_points import changes, logged
 from fault_rows import Rows, frame_of, rows_of
 
@@ -142,6 +145,7 @@ class Bench:
             spark.catalog.createTable(name, path=str(self.folder(template)), source="parquet")
         elif template != "nothing":
             settings = {"retain_hours": 24} if template == "kept" else {}
+            settings |= {"publish": ["delta"]} if template == "shared" else {}
             settings |= {"partition_by": ["p"]} if template == "partitioned" else {}
             settings |= {"zorder": ["k"], "stats_columns": ["k"]} if template == "sparse" else {}
             if template == "records":
@@ -202,6 +206,14 @@ class Bench:
         if template == "records":
             return self.named(template)
         return rows_of(self.spark.newSession().read.parquet(str(self.folder(template))))
+
+    def shared(self, template: str) -> Rows | None:
+        """The rows that readers of Delta see; None where they find no table."""
+        try:
+            found = DeltaTable(str(self.folder(template))).to_pyarrow_table().to_pylist()
+        except DeltaError:
+            return None
+        return Counter((row["k"], row["v"], row.get("extra")) for row in found)
 
     def named(self, template: str) -> Rows | None:
         """The same by name; None where the catalog has no such table."""

@@ -14,6 +14,7 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from dbt.adapters.zlayout.publish import delta_log
 from dbt.adapters.zlayout.timeline.files import naming
 
 # Changes of Spark's session catalog; every other call that a writer makes of it must be known to change nothing.
@@ -53,6 +54,7 @@ _FOLDERS = {
     naming.STAGING_FOLDER: "staging",
     naming.METADATA_FOLDER: "metadata",
     naming.SPARK_MANIFEST_FOLDER: "manifest",
+    delta_log.FOLDER: "delta",
 }
 _FILES = {naming.TABLE_FILE: "table", naming.CHECKPOINT_HINT: "hint"}
 
