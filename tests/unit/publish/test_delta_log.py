@@ -133,6 +133,19 @@ def test_checkpoints_replace_older_commits_for_readers(table) -> None:
     assert table.live() == table.files()
 
 
+def test_a_checkpoint_of_many_files_can_be_read_again(table) -> None:
+    table.publish()
+    names = [f"{number:016x}_20260101000000000.parquet" for number in range(100, 20_100)]
+    files = DataFiles.of([DataFile(name, (), 1, 10, 1000, "g") for name in names])
+    with Transaction.begin(table.timeline, Action.COMMIT, Operation.APPEND) as transaction:
+        transaction.commit(Change(files))
+    for _ in range(30):
+        table.append()
+        table.publish()
+    assert json.loads(table.store.read(f"{FOLDER}/_last_checkpoint"))["version"] == 20
+    assert table.live() == table.files()
+
+
 class Killed(BaseException):
     """The end of the process."""
 

@@ -161,7 +161,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         except AlreadyExistsError:  # another publisher was faster
             newest, seen = timeline.snapshot(), shown(store, table_id)
     if written is not None:
-        _checkpoint_if_due(store, written.number, retain_hours)
+        _checkpoint_if_due(store, written.number, len(newest.files), retain_hours)
 
 
 def withdraw(store: Store, table_id: str) -> None:
@@ -267,7 +267,11 @@ def _adds(store: Store, state: TableState, files: DataFiles, *, data_change: boo
     if not len(files):
         return []
     paths = contiguous(files["path"])
-    column_stats = TableIndex(store, state.index).stored(files)
+    # Mostly the commit's own slices have all files. Only a rollback adds older ones.
+    own = {name: [path for path in paths if state.instant in path] for name, paths in state.index.items()}
+    column_stats = TableIndex(store, own).stored(files)
+    if column_stats.num_rows < len(files):
+        column_stats = TableIndex(store, state.index).stored(files)
     columns = [files.partition_values(name).to_pylist() for name in files.partition_by]
     return [
         {
@@ -317,19 +321,17 @@ def _read_shown(store: Store, number: int, table_id: str) -> Shown:
 _REDO = "switch publishing to Delta off and on again: zlayout_publish writes the Delta log anew"
 
 
-def _checkpoint_if_due(store: Store, number: int, retain_hours: float) -> None:
+def _checkpoint_if_due(store: Store, number: int, live_files: int, retain_hours: float) -> None:
     files = store.list(FOLDER)
     newest = max(_numbers(files, _CHECKPOINT), default=0)
-    if number - newest < _CHECKPOINT_EVERY:
+    if number - newest < min(_MOST_COMMITS, max(_CHECKPOINT_EVERY, live_files // _FILES_PER_COMMIT)):
         return
     live, others = _replayed(store, number)
-    if number - newest < min(_MOST_COMMITS, len(live) // _FILES_PER_COMMIT):
-        return
     parts = [_rows(name, pa.array([each], _CHECKPOINT_SCHEMA.field(name).type)) for name, each in others.items()]
     parts.append(_rows("add", live.to_struct_array().combine_chunks()))
     table = pa.concat_tables(parts)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="snappy")
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False)
     store.put(f"{FOLDER}/{number:020d}.checkpoint.parquet", bytes(sink.getvalue()))
     store.put(_HINT, json.dumps({"version": number, "size": table.num_rows}).encode())
     # The commits and checkpoints below it are needed only for old versions, whose files are cleaned after these hours.
