@@ -31,6 +31,11 @@ def by_duckdb(folder, condition="true", columns="*"):
     return _duckdb().sql(f"select {columns} from delta_scan('{folder}') where {condition}").to_arrow_table()
 
 
+def duckdb_answer(query):
+    """The rows of DuckDB's answer to a query."""
+    return _duckdb().sql(query).fetchall()
+
+
 def by_polars(folder, condition="true", columns="*"):
     """The same from Polars."""
     context = polars.SQLContext(t=polars.scan_delta(str(folder)))

@@ -3,13 +3,15 @@
 import datetime as dt
 import json
 import random
+import re
 import shutil
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from delta_readers import READERS, files_opened_by_duckdb
+from delta_readers import READERS, duckdb_answer, files_opened_by_duckdb
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import functions
 
@@ -310,3 +312,26 @@ def test_versions_that_the_log_has_lost_are_replaced_for_readers(spark):
     assert not again.last_commit.unfinished
     assert sorted(READERS["delta-rs"](folder)["k"].to_pylist()) == [*range(10), 20, 21, 22]
     assert_seen(spark, again)
+
+
+def test_the_lines_to_paste_work(spark):
+    rows = spark.sql("select date_add(date'2026-01-01', int(id)) order_date, id customer_id from range(100)")
+    table = ZTable.write(spark, "z.pub_orders", rows, zorder=["order_date"], publish=["delta"])
+    text = (
+        (Path(__file__).parents[2] / "docs" / "readers.md")
+        .read_text()
+        .replace("/lake/shop/orders", str(folder_of(table)))
+    )
+    blocks = dict(
+        re.findall(r"\*\*(DuckDB|Polars|delta-rs)\*\*[^`]*(?:`deltalake`[^`]*)?```[a-z]+\n(.*?)```", text, re.DOTALL)
+    )
+    assert len(blocks) == 3
+    (query,) = [line for line in blocks["DuckDB"].splitlines() if line.startswith("SELECT")]
+    assert READERS["duckdb"](folder_of(table)).num_rows == 100  # loads the extension, as the first line does
+    assert duckdb_answer(query.rstrip(";")) == [(1,)]
+    names = {}
+    for each in ("Polars", "delta-rs"):
+        lines = blocks[each].strip().splitlines()
+        exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), names)
+        assert names["found"] is not None
+    assert pa.table(names["found"].read_all()).to_pylist() == [{"count(*)": 100}]
