@@ -206,6 +206,22 @@ def test_publishing_is_switched_on_and_off(spark):
         again.publish(["iceburg"])
 
 
+def test_rebuilds_with_other_types_and_folders_are_read(spark):
+    for kind, values in (
+        ("string", ["a/b", "a%2Fb", "é😀", " ", "a'b", 'a"b', "a\\\\b", "null", "#?[+~", "1"]),
+        ("date", ["0001-01-01", "1582-10-10", "9999-12-31"]),
+        ("double", ["-0.0", "NaN", "Infinity", "1e-300"]),
+        ("decimal(20, 5)", ["1.00000", "-0.00001", "123456789012345.12345"]),
+        ("timestamp_ntz", ["2026-01-01 00:00:00", "1969-12-31 23:59:59.123456"]),
+        ("boolean", ["true", "false"]),
+    ):
+        rows = spark.createDataFrame(list(enumerate([*values, None])), "k long, s string")
+        rows = rows.selectExpr("k", f"cast(s as {kind}) p", f"cast(s as {kind}) v")
+        table = ZTable.write(spark, "z.pub_rebuilt", rows, partition_by=["p"], publish=["delta"])
+        assert not table.last_commit.unfinished
+        assert_seen(spark, table)
+
+
 def test_many_commits_are_read_from_a_checkpoint(spark):
     table = ZTable.write(
         spark, "z.pub_many", spark.range(100).selectExpr("id k", "id % 3 p"), partition_by=["p"], publish=["delta"],

@@ -133,6 +133,31 @@ def test_checkpoints_replace_older_commits_for_readers(table) -> None:
     assert table.live() == table.files()
 
 
+def test_columns_that_change_are_followed_by_a_checkpoint_even_if_a_publisher_died_before_it(table) -> None:
+    def checkpoints() -> list[int]:
+        names = [file.path.rpartition("/")[2] for file in table.store.list(FOLDER)]
+        return [int(name[:20]) for name in names if name.endswith(".checkpoint.parquet")]
+
+    table.publish()
+    table.append()
+    table.publish()
+    assert checkpoints() == []
+    table._commit(Action.COMMIT, Operation.APPEND, schema_json=SCHEMA.replace("long", "string"))
+    table.publish()
+    assert checkpoints() == [2]
+    table.store.delete([f"{FOLDER}/{2:020d}.checkpoint.parquet", f"{FOLDER}/_last_checkpoint"])
+    table.append()
+    table.publish()
+    assert checkpoints() == [3]
+    table.store.delete([f"{FOLDER}/_last_checkpoint"])
+    table.append()
+    table.publish()
+    table.append()
+    table.publish()
+    assert checkpoints() == [3, 4]
+    assert table.live() == table.files()
+
+
 def test_a_checkpoint_of_many_files_can_be_read_again(table) -> None:
     table.publish()
     names = [f"{number:016x}_20260101000000000.parquet" for number in range(100, 20_100)]

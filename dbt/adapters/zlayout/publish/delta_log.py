@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, UnsupportedError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol
@@ -161,7 +161,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         except AlreadyExistsError:  # another publisher was faster
             newest, seen = timeline.snapshot(), shown(store, table_id)
     if written is not None:
-        _checkpoint_if_due(store, written.number, len(newest.files), retain_hours)
+        _checkpoint_if_due(store, written, table_id, len(newest.files), retain_hours)
 
 
 def withdraw(store: Store, table_id: str) -> None:
@@ -321,10 +321,15 @@ def _read_shown(store: Store, number: int, table_id: str) -> Shown:
 _REDO = "switch publishing to Delta off and on again: zlayout_publish writes the Delta log anew"
 
 
-def _checkpoint_if_due(store: Store, number: int, live_files: int, retain_hours: float) -> None:
-    files = store.list(FOLDER)
-    newest = max(_numbers(files, _CHECKPOINT), default=0)
-    if number - newest < min(_MOST_COMMITS, max(_CHECKPOINT_EVERY, live_files // _FILES_PER_COMMIT)):
+def _checkpoint_if_due(store: Store, written: Shown, table_id: str, live_files: int, retain_hours: float) -> None:
+    """Write a checkpoint after some commits, and whenever the columns have changed.
+
+    DuckDB reads values of all files since the last checkpoint in the newest types, even of files that are removed.
+    """
+    files, number = store.list(FOLDER), written.number
+    newest, schema = _newest_checkpoint(store, files, table_id)
+    commits = min(_MOST_COMMITS, max(_CHECKPOINT_EVERY, live_files // _FILES_PER_COMMIT))
+    if number - newest < commits and schema == written.schema:
         return
     live, others = _replayed(store, number)
     parts = [_rows(name, pa.array([each], _CHECKPOINT_SCHEMA.field(name).type)) for name, each in others.items()]
@@ -333,7 +338,8 @@ def _checkpoint_if_due(store: Store, number: int, live_files: int, retain_hours:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", use_dictionary=False)
     store.put(f"{FOLDER}/{number:020d}.checkpoint.parquet", bytes(sink.getvalue()))
-    store.put(_HINT, json.dumps({"version": number, "size": table.num_rows}).encode())
+    hint = {"version": number, "size": table.num_rows, "tags": {_SCHEMA: written.schema}}
+    store.put(_HINT, json.dumps(hint).encode())
     # The commits and checkpoints below it are needed only for old versions, whose files are cleaned after these hours.
     now_ms = store.stat(_HINT).modified_ms
     old = sorted(
@@ -343,6 +349,18 @@ def _checkpoint_if_due(store: Store, number: int, live_files: int, retain_hours:
         and any(below < number for pattern in (_COMMIT, _CHECKPOINT) for below in _numbers([file], pattern))
     )
     store.delete(old)
+
+
+def _newest_checkpoint(store: Store, files: Sequence[StoredFile], table_id: str) -> tuple[int, str | None]:
+    """Return the Delta version at which readers begin, and the digest of its columns; None if it is unknown."""
+    number = max(_numbers(files, _CHECKPOINT), default=None)
+    if number is None:
+        return 0, _read_shown(store, 0, table_id).schema
+    try:
+        hint = json.loads(store.read(_HINT))
+        return number, hint["tags"][_SCHEMA] if hint["version"] == number else None
+    except (StoreError, ValueError, KeyError, TypeError):
+        return number, None
 
 
 def _rows(name: str, values: pa.Array) -> pa.Table:
