@@ -96,7 +96,7 @@ def test_another_partition_by_moves_the_rows_of_a_model_to_other_folders(dbt, sp
     again = {"from": 50, "to": 80, "times": 2}
     changed = dbt("run", "--select", "moves", folders=["part"], keys=["told"], **again)
     assert changed.success, changed.log
-    assert "partitioned by nothing so far, by part from now on: 60 rows will be rewritten" in changed.log
+    assert "the partition columns change from nothing to part: 60 rows will be rewritten" in changed.log
     assert "dbt run-operation zlayout_cluster --args '{model: main.moves}'" in changed.log
     assert changed.message("moves").startswith("v2 +20 ~10 -0 rows")
     expected = [(number, number * (2 if number >= 50 else 1)) for number in range(80)]

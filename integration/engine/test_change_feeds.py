@@ -52,7 +52,7 @@ def test_inserts_updates_and_deletes_of_a_batch_are_one_version(spark, table_typ
     assert "op" not in spark.table(table.name).columns
     assert counts(table.merge(frame(spark, [(99, 3, "", "D")]), "k", deleted_when=DELETED)) == (0, 0, 0)
     assert ZTable.for_name(spark, table.name).version == before + 1
-    with pytest.raises(WriteError, match="several rows of one unique_key"):
+    with pytest.raises(WriteError, match="several rows with the same unique_key"):
         table.merge(frame(spark, [(3, 3, "", "D"), (3, 3, "", "I")]), "k", deleted_when=DELETED)
     assert counts(table.merge(frame(spark, [(k, 3, "", "D") for k in range(9)]), "k", deleted_when=DELETED)) == (
         0,
@@ -158,7 +158,7 @@ def test_columns_that_only_the_condition_reads_are_not_stored(spark):
     )
     named.merge(frame(spark, [(1, 2, "c", "U")]), "k", deleted_when=DELETED)
     assert held(named, "k, op") == [(1, "U")]
-    with pytest.raises(WriteError, match="several rows of one unique_key"):
+    with pytest.raises(WriteError, match="several rows with the same unique_key"):
         ZTable.write(
             spark, "z.feed_columns", frame(spark, [*rows, (1, 2, "", "D")]), unique_key="k", deleted_when=DELETED
         )

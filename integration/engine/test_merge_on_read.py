@@ -127,15 +127,15 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
     table = made(spark, "refused", ROWS.format(0, 10))
     with pytest.raises(WriteError, match=r"k is null in 1 row\b"):
         upsert(spark, table, "select cast(null as bigint) k, 1L a, 'x' v")
-    with pytest.raises(WriteError, match="several rows of one unique_key"):
+    with pytest.raises(WriteError, match="several rows with the same unique_key"):
         upsert(spark, table, "select 1L k, id a, 'x' v from range(2)")
     with pytest.raises(WriteError, match="null"):
         made(spark, "refused_at_first", "select cast(null as bigint) k, 1 a")
-    with pytest.raises(WriteError, match="several rows of one unique_key"):
+    with pytest.raises(WriteError, match="several rows with the same unique_key"):
         made(spark, "refused_at_first", "select id % 3 k, id a from range(5)")
     assert not spark.catalog.tableExists("z.mor_refused_at_first__files")
     twice = ZTable.write(spark, "z.mor_refused_twice", spark.sql("select id % 3 k, id a, 'v' v from range(5)"))
-    with pytest.raises(WriteError, match="several rows of one unique_key"):
+    with pytest.raises(WriteError, match="several rows with the same unique_key"):
         twice.merge(spark.sql(ROWS.format(0, 1)), "k", settings=config_of(table.snapshot()))
     assert twice.version == ZTable.for_name(spark, "z.mor_refused_twice").version
     assert table.version == ZTable.for_name(spark, "z.mor_refused").version
@@ -147,7 +147,7 @@ def test_keys_are_checked_wherever_a_table_lies(spark, tmp_path):
     root, query = f"{tmp_path}/a b%20{{c", "select id % {} k, concat('p {{=', id % 2) p from range(4)"
     table = made(spark, "placed", query.format(4), partition_by="p", location_root=root)
     assert upsert(spark, table, query.format(4)).rows_updated == 4
-    with pytest.raises(WriteError, match="several rows of one unique_key"):
+    with pytest.raises(WriteError, match="several rows with the same unique_key"):
         made(spark, "placed_twice", query.format(2), partition_by="p", location_root=root)
 
 
@@ -160,7 +160,7 @@ def test_what_a_merge_on_read_table_does_not_do_is_said(spark):
             change()
     with pytest.raises(ConfigError, match="not the key of the table"):
         table.merge(more, ["a"])
-    with pytest.raises(ConfigError, match="one row a key"):
+    with pytest.raises(ConfigError, match="one row per key"):
         table.merge(more, ["k"], predicates=["DBT_INTERNAL_DEST.a > 1"])
     with pytest.raises(ConfigError, match="needs the columns that identify a row"):
         made(spark, "keyless", ROWS.format(0, 1), unique_key=None)
@@ -594,7 +594,7 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
         return upsert(spark, table, query)
 
     rival = ZTable.for_name(spark, "z.mor_rivals")
-    with pytest.raises(ConflictError, match="keys that come here too"):
+    with pytest.raises(ConflictError, match="some of the same keys"):
         interrupted("select 1L k, 1L a, 'mine' v", lambda: upsert(spark, rival, "select 1L k, 1L a, 'theirs' v"))
     assert rows(spark, "select v from z.mor_rivals where k = 1") == [("theirs",)]
     interrupted("select 2L k, 1L a, 'mine' v", lambda: upsert(spark, rival, "select 3L k, 1L a, 'theirs' v"))
@@ -603,7 +603,7 @@ def test_of_two_writers_of_one_key_the_second_runs_again_and_others_land(spark, 
     assert rows(spark, "select v from z.mor_rivals where k = 4") == [("mine",)]
     # So many new rows become base files, and their keys count as those of logs do.
     monkeypatch.setattr("dbt.adapters.zlayout.spark.merge_on_read.tagging._SHARE_OF_A_FILE", 1e-9)
-    with pytest.raises(ConflictError, match="keys that come here too"):
+    with pytest.raises(ConflictError, match="some of the same keys"):
         interrupted(ROWS.format(200, 210), lambda: upsert(spark, rival, ROWS.format(209, 220)))
     assert log_files(live(table)).total_rows == 1
     table.delete("k >= 200")

@@ -215,7 +215,7 @@ class ScriptedStore:
 
     def create(self, path: str, data: bytes) -> None:
         if self._script.ask(("create", path, data)) == _EXISTS:
-            raise AlreadyExistsError(f"{path} is there already")
+            raise AlreadyExistsError(f"{path} already exists")
 
     def put(self, path: str, data: bytes) -> None:
         self._script.ask(("put", path, data))

@@ -318,7 +318,7 @@ def _read_shown(store: Store, number: int, table_id: str) -> Shown:
     return found
 
 
-_REDO = "switch publishing to Delta off and on again: zlayout_publish writes the Delta log anew"
+_REDO = "switch publishing to Delta off and on again: zlayout_publish writes a new one"
 
 
 def _checkpoint_if_due(store: Store, written: Shown, table_id: str, live_files: int, retain_hours: float) -> None:

@@ -74,6 +74,6 @@ def test_rows_lie_along_the_curve_and_dictionaries_are_put_together(tmp_path):
 def test_a_file_that_comes_after_its_transaction_has_ended_is_gone(tmp_path):
     build = build_in(tmp_path)
     (tmp_path / "inflight").unlink()
-    with pytest.raises(WriteError, match="comes too late"):
+    with pytest.raises(WriteError, match="finished too late"):
         list(build.files(blobs(1, 1, 10)))
     assert list(tmp_path.rglob("*.parquet")) == []

@@ -106,7 +106,7 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
     except AnalysisException as error:
         problems = [_unstorable(frame, field) for field in schema.fields]
         reasons = "; ".join(each for each in problems if each) or short_message(error)
-        raise WriteError(f"{subject}: {reasons}; the table is as it was before") from error
+        raise WriteError(f"{subject}: {reasons}; the table is unchanged") from error
 
 
 def _unstorable(frame: DataFrame, field: StructField) -> str | None:

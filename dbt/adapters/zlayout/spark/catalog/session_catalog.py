@@ -123,7 +123,7 @@ class Catalog:
             words = words[1:]
         if len(words) > 2:
             raise ConfigError(
-                [f"table name {text!r} names catalog {words[0]!r}; only spark_catalog is served: give schema.table"]
+                [f"table name {text!r} names catalog {words[0]!r}; only spark_catalog is supported; give schema.table"]
             )
         schema = words[0] if len(words) == 2 else str(self._native.getCurrentDatabase())
         return TableName(schema, words[-1])

@@ -79,7 +79,7 @@ def publish(
         catch_up(opened.store, opened.timeline)
         _put_entry(catalog, name, entry, opened, description, column_stats, after)
     publish_to_other_engines(opened, after)
-    with after.useful("manifests of old versions are still there"):
+    with after.useful("manifests of old versions were not deleted"):
         retire(opened.store, keep=_MANIFESTS_KEPT)
 
 
@@ -135,7 +135,7 @@ def _put_entry(
         properties={**description.properties, TABLE_ID_PROPERTY: opened.table_id},
     )
     entry = catalog.put(definition, entry)
-    with after.useful("Spark's optimizer has no statistics of it"):
+    with after.useful("Spark's optimizer has no statistics for it"):
         facts = column_facts(column_stats) if column_stats is not None else {}
         entry = catalog.with_statistics(entry, opened.files.total_bytes, opened.files.total_rows, facts)
     catalog.refresh(physical)

@@ -98,7 +98,7 @@ def refresh_table(
         opened = opened.at_snapshot(timeline.snapshot())
         if opened.managed:
             catch_up(opened.store, timeline)
-            with after.useful("manifests of old versions are still there"):
+            with after.useful("manifests of old versions were not deleted"):
                 retire(opened.store)
             install(catalog, entry, opened)
         elif done.version != snapshot.version:

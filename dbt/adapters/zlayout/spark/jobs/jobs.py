@@ -147,7 +147,7 @@ def failing_as_write_error(subject: str) -> Iterator[None]:
     except ZlayoutError:
         raise
     except Exception as error:
-        raise WriteError(f"{subject}: {short_message(error)}; the table is as it was before") from error
+        raise WriteError(f"{subject}: {short_message(error)}; the table is unchanged") from error
 
 
 @contextlib.contextmanager

@@ -343,7 +343,7 @@ def _errors(path: str) -> Iterator[None]:
     except Py4JJavaError as error:
         name = _class_of(error)
         if name in _EXISTS:
-            raise AlreadyExistsError(f"{path} is there already") from error
+            raise AlreadyExistsError(f"{path} already exists") from error
         message = str(error.java_exception.getMessage() or "").strip().split("\n")[0]
         if name in _MISSING:
             raise FileMissingError(f"{path}: no such file ({message})") from error

@@ -43,7 +43,7 @@ class DeltaCommit(RowChange[Records]):
         layout = target.layout
         if needs_spark(layout, self.spark):
             raise UnsupportedError(
-                f"{self.subject}: logs are written with Arrow, which has no form for a column of the table; set "
+                f"{self.subject}: logs are written with Arrow, which does not support the type of a column; set "
                 "table_type to copy_on_write"
             )
         if rows is not None and self.wanted.not_null:
@@ -85,6 +85,8 @@ class DeltaCommit(RowChange[Records]):
             tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
             spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, plain.columns[-1])
             files = written_files(self.spark, "write", self.wanted.progress, spread, build.__call__)
-        if sum(each.file.row_count for each in files) != count:
-            raise WriteError(f"{self.subject}: {count:,} records were read and others written; nothing was committed")
+        if (written := sum(each.file.row_count for each in files)) != count:
+            raise WriteError(
+                f"{self.subject}: {count:,} records were read and {written:,} written; nothing was committed"
+            )
         return Written(files, None, 1, phases)

@@ -50,7 +50,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
     _check_key(rules.unique_key, tagger.table_type, columns, target.subject)
     if rules.predicates:
         raise ConfigError(
-            [f"predicates: a merge_on_read table has one row a key, whatever else they match; {_INSTEAD}"],
+            [f"predicates: a merge_on_read table has one row per key, whatever the predicates match; {_INSTEAD}"],
             target.subject,
         )
     names = updated_columns(rules, columns, target.subject)
@@ -71,7 +71,7 @@ def delete_insert(
     _check_key(unique_key, tagger.table_type, frame.columns, target.subject)
     if predicates:
         raise ConfigError(
-            [f"predicates: a row that they keep would share its key with one that comes; {_INSTEAD}"], target.subject
+            [f"predicates: a row that they keep would have the same key as an incoming row; {_INSTEAD}"], target.subject
         )
     return tagger.upsert(frame)
 

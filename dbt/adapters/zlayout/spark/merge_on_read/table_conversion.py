@@ -49,7 +49,9 @@ def of_type(
     if asked.kind == have.kind:
         if {each.lower() for each in asked.unique_key} != {each.lower() for each in have.unique_key}:
             then, now = (", ".join(each.unique_key) for each in (have, asked))
-            raise ConfigError([f"unique_key: the table is kept by {then}, not by {now}; rebuild it"], str(name))
+            raise ConfigError(
+                [f"unique_key: the table's key is {then}, not {now}; rebuild it to change the key"], str(name)
+            )
         if entry.name == physical_name(name, opened):
             return entry, opened
         # A conversion was interrupted. The views must exist before the first log file does.
@@ -57,7 +59,7 @@ def of_type(
         publish(Catalog(spark), name, entry, opened, Description.of(entry), None, after)
         return open_managed(spark, name)
     if progress is not None:
-        progress(f"the table is {have.kind} so far and becomes {asked.kind}")
+        progress(f"the table changes from {have.kind} to {asked.kind}")
     if opened.merges_on_read and wanted is not None:
         settings = replace(wanted, partitioning=config_of(opened.snapshot).partitioning)
         rows = rows_of(Catalog(spark), opened)

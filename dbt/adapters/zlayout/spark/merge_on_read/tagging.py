@@ -392,7 +392,7 @@ class Tagger:
         def key_conflict(added: DataFiles) -> str | None:
             for each in sources:
                 if self._with_key_of(each, self.target.rows_of(added)).limit(1).count():
-                    return "it wrote rows with keys that come here too"
+                    return "it wrote rows with some of the same keys"
             return None
 
         return key_conflict

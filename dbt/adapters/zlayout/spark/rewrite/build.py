@@ -89,7 +89,7 @@ class BuildTask:
             # A transaction that ends without a commit deletes the marker first and lists data files then. It may have
             # missed this file.
             store.delete([path])
-            raise WriteError(f"transaction {self.instant} has ended; {path} comes too late and is gone")
+            raise WriteError(f"transaction {self.instant} has ended; {path} was finished too late and was deleted")
         return store.stat(path)
 
     def files(self, blobs: Iterable[tuple[tuple[str, int, int], int, pa.Table]]) -> Iterator[FileReport]:

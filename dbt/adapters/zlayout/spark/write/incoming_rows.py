@@ -60,9 +60,9 @@ def with_deletes(
         told: Any = frame.select(functions.expr(condition))
     except (AnalysisException, ParseException) as error:
         why = why_failed(error)
-        listed = ", ".join(frame.columns)
+        columns = f"the columns {', '.join(frame.columns)}"
         raise ConfigError(
-            [f"deleted_when: {condition!r} is no condition over the columns {listed}: {why}; write SQL as after WHERE"],
+            [f"deleted_when: {condition!r} is not a condition over {columns}: {why}; write SQL as after WHERE"],
             subject,
         ) from error
     read = told._jdf.queryExecution().analyzed().references().toSeq()

@@ -175,8 +175,8 @@ def check_whole(nulls: Mapping[str, int], subject: str) -> None:
     """
     if wrong := [f"{name} is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
         raise WriteError(
-            f"{subject}: unique_key: {', '.join(wrong)}; a row of a merge_on_read table needs a whole key. "
-            "The table is as it was before"
+            f"{subject}: unique_key: {', '.join(wrong)}; every key column of a merge_on_read table needs a value. "
+            "The table is unchanged"
         )
 
 
@@ -197,8 +197,8 @@ def _check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
             f"{', '.join(f'{key} = {row[key]!r}' for key in keys)} ({row[_TIMES]} times)" for row in found
         )
         raise WriteError(
-            f"{subject}: the query has several rows of one unique_key, so that it is open which of them shall win: "
-            f"{shown}; make the query give one row a key. The table is as it was before"
+            f"{subject}: the query has several rows with the same unique_key, so it is unclear which of them to keep: "
+            f"{shown}; make the query return one row per key. The table is unchanged"
         )
 
 
@@ -214,7 +214,7 @@ def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject:
     if missing or not wanted:
         what = ", ".join(repr(name) for name in missing) or "nothing"
         raise ConfigError(
-            [f"unique_key: {what} is no column of the table; it has {', '.join(columns)} (an expression is no key)"],
+            [f"unique_key: {what} is not a column of the table, which has {', '.join(columns)}; give names"],
             subject,
         )
     return tuple(dict.fromkeys(by_name[name.strip("`").lower()] for name in wanted))

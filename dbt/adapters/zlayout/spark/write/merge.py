@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HIT = "__zl_hit"
 _KEY = "__zl_key"
 _COUNTED = "__zl_counted"
-_KEYS_TAKEN = "it wrote rows with keys that come here too"
+_KEYS_TAKEN = "it wrote rows with some of the same keys"
 
 
 def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
@@ -231,7 +231,7 @@ def updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> li
         missing = [name for name in listed if name.strip("`").lower() not in by_name]
         if missing:
             raise ConfigError(
-                [f"{key}: {', '.join(map(repr, missing))} is no column of the table; it has {', '.join(names)}"],
+                [f"{key}: {', '.join(map(repr, missing))} is not a column of the table; it has {', '.join(names)}"],
                 subject,
             )
     if rules.update_columns is not None:

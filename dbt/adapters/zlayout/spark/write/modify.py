@@ -300,8 +300,8 @@ class RowChange(ABC, Generic[Planned]):
             f"{', '.join(map(format_column_path, each.columns)) or 'nothing'} ({each.curve})" for each in (then, now)
         )
         self.wanted.progress(
-            f"zorder was {was} and is {becomes} from now on: the {len(opened.files):,} files that are there keep their "
-            f"layout until a clustering rewrites those that gain: "
+            f"zorder was {was} and is {becomes} from now on: existing files ({len(opened.files):,}) keep their "
+            f"layout until a clustering rewrites those that gain from it: "
             f"dbt run-operation zlayout_cluster --args '{{model: {self.subject}}}'"
         )
 

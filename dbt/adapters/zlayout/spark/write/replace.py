@@ -124,8 +124,8 @@ class _Replacing:
         if place.set_aside is not None and self.wanted.progress is not None:
             was = entry.location if entry is not None else "its place"
             self.wanted.progress(
-                f"the table's metadata is damaged ({place.set_aside}); it is made anew at {location}, and what is at "
-                f"{was} stays there"
+                f"the table's metadata is damaged ({place.set_aside}); it is rebuilt at {location}, and the files at "
+                f"{was} stay there"
             )
         if layout.config.table_type.merges_on_read:
             check_names_are_free(self.catalog, name, (table_file.table_id, entry.table_id if entry else None))
@@ -171,7 +171,7 @@ class _Replacing:
             opened = TableSnapshot.at(timeline, table_file, location, snapshot, session_zone(self.spark))
             publish(self.catalog, name, entry, opened, self.wanted.description, new.column_stats, after)
         if place.set_aside is None:
-            with after.useful("the folder where the table lay before is still there"):
+            with after.useful("the previous folder of the table was not deleted"):
                 forget_old_place(entry, table_file.table_id)
         after.clean(opened)
         self.phases["publish"] = round(time.perf_counter() - publishing, 3)
@@ -198,7 +198,7 @@ class _Replacing:
         version = transaction.base.version if transaction.base is not None else None
         if self.wanted.of_version not in (None, version):
             raise ConflictError(
-                f"{self.wanted.name}: another writer committed just now; nothing is written anew; run it again"
+                f"{self.wanted.name}: another writer committed just now; nothing was rewritten; run it again"
             )
 
     def _give_way(self, timeline: Timeline, transaction: Transaction) -> None:
@@ -329,7 +329,7 @@ def rewrite_table(
     if progress is not None and partition_by != have:
         then, now = (", ".join(each) or "nothing" for each in (have, partition_by))
         rows = row_count(opened.snapshot)
-        progress(f"partitioned by {then} so far, by {now} from now on: {counted(rows, 'row')} will be rewritten")
+        progress(f"the partition columns change from {then} to {now}: {counted(rows, 'row')} will be rewritten")
     wanted = Replacement(
         name=name,
         frame=cast_to(rows_of(Catalog(spark), opened), schema_json),

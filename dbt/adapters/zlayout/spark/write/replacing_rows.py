@@ -91,7 +91,7 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
             shown = ", ".join(f"{name}={value}" for name, value in zip(columns, outside[0], strict=True))
             raise WriteError(
                 f"{target.subject}: the query has rows of partition {shown}, which is not among those to replace; "
-                "filter the query, or list that partition too. The table is as it was before"
+                "filter the query, or list that partition too. The table is unchanged"
             )
         replaced.update(came)
         gone = [path for path, key in zip(files["path"].to_pylist(), keys, strict=True) if whole or key in replaced]
