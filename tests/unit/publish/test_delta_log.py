@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dbt.adapters.zlayout.errors import CorruptError, StoreError, UnsupportedError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.publish import delta_log
 from dbt.adapters.zlayout.publish.delta_log import FOLDER, catch_up, commit_path, shown, withdraw
 from dbt.adapters.zlayout.publish.formats import publish_formats, what_lags
@@ -253,6 +253,35 @@ def test_a_withdrawal_that_dies_leaves_no_readable_table_and_is_completed(tmp_pa
         table.publish()
         assert table.live() == table.files()
     assert not table.store.list(FOLDER)
+
+
+def test_a_slow_publisher_does_not_take_a_newer_version_for_one_that_was_lost(table, monkeypatch) -> None:
+    table.publish()
+    table.append()
+    slow, list_files = Timeline(table.store), table.store.list
+    slow.snapshot()
+
+    def meanwhile(*given, **how):
+        monkeypatch.setattr(table.store, "list", list_files)
+        table.append()
+        table.publish()
+        return list_files(*given, **how)
+
+    monkeypatch.setattr(table.store, "list", meanwhile)
+    catch_up(table.store, slow, TABLE, 24)
+    assert table.live() == table.files()
+    assert shown(table.store, TABLE).version == shown(table.store, TABLE).number == 2
+
+
+def test_a_commit_that_cannot_be_created_nor_seen_is_an_error_and_no_endless_search(table, monkeypatch) -> None:
+    def exists(path: str, data: bytes) -> None:
+        raise AlreadyExistsError(path)
+
+    table.publish()
+    table.append()
+    monkeypatch.setattr(table.store, "create", exists)
+    with pytest.raises(AlreadyExistsError):
+        table.publish()
 
 
 def test_versions_that_the_log_lost_are_replaced(table) -> None:

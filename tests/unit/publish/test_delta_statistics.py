@@ -25,7 +25,7 @@ def stats_of(kind: pa.DataType, low: Any, high: Any, nulls: int | None = 0, nans
 
 def bounds(kind: pa.DataType, low: Any, high: Any, **counts: Any) -> tuple[Any, Any]:
     stats = column_stats_table(pa.array(["f"]), [("c",)], [stats_of(kind, low, high, **counts)])
-    (text,) = statistics_texts(pa.array(["f"]), pa.array([10], pa.int64()), stats)
+    (text,) = statistics_texts(pa.array(["f"]), pa.array([10], pa.int64()), stats, {"c"})
     read = json.loads(text, parse_float=str)
     assert read["numRecords"] == 10
     return read.get("minValues", {}).get("c"), read.get("maxValues", {}).get("c")
@@ -91,7 +91,7 @@ def test_fields_of_structs_are_in_objects_and_unknown_files_have_a_row_count() -
     columns = [("s", "a"), ("s", "b.c"), ("t",)]
     one = [stats_of(pa.int32(), 1, 2), stats_of(pa.string(), "x", "y", nulls=3), stats_of(pa.int32(), None, None, None)]
     stats = column_stats_table(pa.array(["known"]), columns, one)
-    texts = statistics_texts(pa.array(["new", "known"]), pa.array([5, 10], pa.int64()), stats)
+    texts = statistics_texts(pa.array(["new", "known"]), pa.array([5, 10], pa.int64()), stats, {"s", "t"})
     assert [json.loads(each) for each in texts] == [
         {"numRecords": 5},
         {
@@ -105,5 +105,11 @@ def test_fields_of_structs_are_in_objects_and_unknown_files_have_a_row_count() -
 
 def test_without_files_there_are_no_statistics() -> None:
     stats = column_stats_table(pa.array([], pa.string()), [], [])
-    assert statistics_texts(pa.array([], pa.string()), pa.array([], pa.int64()), stats) == []
-    assert statistics_texts(pa.array(["f"]), pa.array([1], pa.int64()), stats) == ['{"numRecords":1}']
+    assert statistics_texts(pa.array([], pa.string()), pa.array([], pa.int64()), stats, {"c"}) == []
+    assert statistics_texts(pa.array(["f"]), pa.array([1], pa.int64()), stats, {"c"}) == ['{"numRecords":1}']
+
+
+def test_columns_that_the_table_lacks_are_left_out() -> None:
+    stats = column_stats_table(pa.array(["f"]), [("c",), ("gone",)], [stats_of(pa.int32(), 1, 2)] * 2)
+    (text,) = statistics_texts(pa.array(["f"]), pa.array([10], pa.int64()), stats, {"c"})
+    assert json.loads(text)["minValues"] == {"c": 1}

@@ -151,7 +151,8 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         CorruptError: The Delta log is damaged.
         StoreError: The store failed.
     """
-    newest, seen = timeline.snapshot(), shown(store, table_id)
+    # In this order: a version is published after its commit, so the newest version is never older than the one seen.
+    seen, newest = shown(store, table_id), timeline.snapshot()
     written = None
     while seen is None or (seen.version, seen.instant) != (newest.version, newest.instant):
         following, content = _next(store, timeline, table_id, seen, newest)
@@ -159,7 +160,9 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
             store.create(commit_path(following.number), content)
             seen = written = following
         except AlreadyExistsError:  # another publisher was faster
-            newest, seen = timeline.snapshot(), shown(store, table_id)
+            before, seen, newest = seen, shown(store, table_id), timeline.snapshot()
+            if seen == before:
+                raise
     if written is not None:
         _checkpoint_if_due(store, written, table_id, len(newest.files), retain_hours)
 
@@ -273,6 +276,7 @@ def _adds(store: Store, state: TableState, files: DataFiles, *, data_change: boo
     if column_stats.num_rows < len(files):
         column_stats = TableIndex(store, state.index).stored(files)
     columns = [files.partition_values(name).to_pylist() for name in files.partition_by]
+    names = {each["name"] for each in json.loads(state.schema_json)["fields"]}
     return [
         {
             "path": escaped(path),
@@ -286,7 +290,7 @@ def _adds(store: Store, state: TableState, files: DataFiles, *, data_change: boo
             paths.to_pylist(),
             files["size_bytes"].to_pylist(),
             files["modified_ms"].to_pylist(),
-            statistics_texts(paths, contiguous(files["row_count"]), column_stats),
+            statistics_texts(paths, contiguous(files["row_count"]), column_stats, names),
             *columns,
             strict=True,
         )

@@ -6,7 +6,7 @@ Source: the Delta transaction log protocol, section Per-file Statistics.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,13 +22,16 @@ _DAYS = (-719_162, 2_932_896)
 _MICROSECONDS = (-62_135_596_800_000_000, 253_402_300_799_999_000)
 
 
-def statistics_texts(paths: pa.Array, row_counts: pa.Array, column_stats: pa.Table) -> list[str]:
+def statistics_texts(
+    paths: pa.Array, row_counts: pa.Array, column_stats: pa.Table, columns: Collection[str]
+) -> list[str]:
     """Return the ``stats`` of files.
 
     Args:
         paths: The files, string[n].
         row_counts: Their number of rows, int64[n].
         column_stats: What the index has about them, from `TableIndex.stored`. The others have only a row count.
+        columns: The top-level columns of the table. The index also knows dropped columns, and those of logs.
 
     Returns:
         n JSON objects. A bound that is not proven or that JSON cannot spell is left out.
@@ -37,6 +40,7 @@ def statistics_texts(paths: pa.Array, row_counts: pa.Array, column_stats: pa.Tab
     known = {
         path: contiguous(column_stats.column(name)).take(rows)
         for path, name in column_paths(column_stats.schema).items()
+        if path[0] in columns
     }
     count = len(paths)
     parts = {
