@@ -299,7 +299,13 @@ def test_versions_that_the_log_lost_are_replaced(table) -> None:
     assert (lost in table.live(), kept in table.live()) == (False, True)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"{", b"\xff", b'{"commitInfo":{}}', b'{"commitInfo":5}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"{}", b"[]", b"{", b"\xff", b'{"commitInfo":{}}', b'{"commitInfo":5}', b'{"protocol":{}}'),
+        *(b'"zlayout.table_id":"%s"' % TABLE.encode(), b'{"commitInfo":{"zlayout.table_id":"%s"}}' % TABLE.encode()),
+    ],
+)  # fmt: skip
 def test_a_log_of_other_software_or_damage_is_named_and_left_alone(table, content) -> None:
     table.publish()
     table.store.put(commit_path(1), content)
@@ -308,6 +314,26 @@ def test_a_log_of_other_software_or_damage_is_named_and_left_alone(table, conten
         table.publish()
     assert bytes_of(table.store) == before
     assert list(what_lags(table.store, TABLE, ["delta"], 0))
+
+
+@pytest.mark.parametrize(
+    "first", [b'{"protocol":{"minReaderVersion":1}}', b'{"commitInfo":{"operation":"WRITE"}}', b"{"]
+)
+def test_a_withdrawal_never_touches_the_log_of_other_software(table, first) -> None:
+    table.store.put(commit_path(0), first + b'\n{"metaData":{"id":"x"}}\n')
+    table.store.put(f"{FOLDER}/_last_checkpoint", b"{}")
+    before = bytes_of(table.store)
+    withdraw(table.store, TABLE)
+    assert bytes_of(table.store) == before
+
+
+def test_a_withdrawal_removes_a_damaged_log_of_the_table(table) -> None:
+    table.publish()
+    table.store.put(commit_path(1), b"{")
+    withdraw(table.store, TABLE)
+    assert not table.store.list(FOLDER)
+    table.publish()
+    assert table.live() == table.files()
 
 
 def test_the_log_of_another_table_is_left_alone(table) -> None:

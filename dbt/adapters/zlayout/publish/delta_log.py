@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError, UnsupportedError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol
@@ -168,18 +168,15 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
 
 
 def withdraw(store: Store, table_id: str) -> None:
-    """Delete the Delta log, if it is this table's.
+    """Delete the Delta log, if it is this table's, damaged or not. That of other software is never touched.
 
     What is deleted first makes the log incomplete: a reader finds no Delta table, and never an old version.
     """
-    try:
-        if shown(store, table_id) is None:
-            return
-    except UnsupportedError:
-        return
-    except CorruptError:
-        pass  # a withdrawal that was cut off, or damage: nothing of it is needed
     paths = sorted(file.path for file in store.list(FOLDER))
+    # The newest commit may be damaged.
+    newest = [path for path in paths if path.endswith(".json")][-2:]
+    if not any(_mark(table_id) in _read_if_there(store, path) for path in newest):
+        return
     for path in [_HINT, *paths]:
         store.delete([path])
     store.delete_tree(FOLDER)
@@ -306,20 +303,31 @@ def _numbers(files: Sequence[StoredFile], pattern: re.Pattern[str]) -> list[int]
     return [int(match[1]) for match in found if match]
 
 
+def _read_if_there(store: Store, path: str) -> bytes:
+    try:
+        return store.read(path)
+    except FileMissingError:  # another process withdraws the log as well
+        return b""
+
+
+def _mark(table_id: str) -> bytes:
+    """Return the bytes by which every commit of a table is known."""
+    return f'"{_TABLE_ID}":{json.dumps(table_id)}'.encode()
+
+
 def _read_shown(store: Store, number: int, table_id: str) -> Shown:
     path = commit_path(number)
+    content = store.read(path)
+    if _mark(table_id) not in content:
+        writer = "another table" if f'"{_TABLE_ID}"'.encode() in content else "other software"
+        raise UnsupportedError(
+            f"{path} was written by {writer}; move the folder {FOLDER} away, or take 'delta' out of publish"
+        )
     try:
-        info = json.loads(store.read(path).partition(b"\n")[0])["commitInfo"]
-        owner = info.get(_TABLE_ID)
-        found = None if owner is None else Shown(number, int(info[_VERSION]), str(info[_INSTANT]), str(info[_SCHEMA]))
+        info = json.loads(content.partition(b"\n")[0])["commitInfo"]
+        return Shown(number, int(info[_VERSION]), str(info[_INSTANT]), str(info[_SCHEMA]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error
-    if found is None or owner != table_id:
-        raise UnsupportedError(
-            f"{path} was written by {'other software' if owner is None else 'another table, ' + str(owner)}; "
-            f"move the folder {FOLDER} away, or take 'delta' out of publish"
-        )
-    return found
 
 
 _REDO = "switch publishing to Delta off and on again: zlayout_publish writes a new one"
