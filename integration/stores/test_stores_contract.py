@@ -60,7 +60,7 @@ def _both_renames_succeed(store, number):
     )
     consumer = jvm.function(to_one_name, "java.util.function.Consumer", "(Ljava/lang/Object;)V")
     try:
-        jvm.array_list([store._path("a"), store._path("b")]).parallelStream().forEach(consumer)
+        jvm.list_of([store._path("a"), store._path("b")]).parallelStream().forEach(consumer)
     except Py4JJavaError as error:
         assert "FileAlreadyExistsException" in str(error)  # noqa: PT017 - most rounds end so
     return not store.exists("a") and not store.exists("b")

@@ -110,7 +110,9 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
         return None
     matching = target.rows_with_file().where(source.exact_condition)
     counted = functions.expr(f"struct(count(*), min({FILE})) {_COUNTED}")
-    found = [row[-1] for row in matching.groupBy(*map(backquoted, source.keys)).agg(counted).collect()]
+    by_key = matching.groupBy(*map(backquoted, source.keys)).agg(counted)
+    # The keys stay behind: Python has no dates after the year 9999.
+    found = [row[0] for row in by_key.select(_COUNTED).collect()]
     if any(rows > 1 for rows, _ in found):
         return None
     return Counter(target.file_number(file) for _, file in found)
