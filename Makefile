@@ -34,7 +34,7 @@ $(READY): requirements.lock pyproject.toml | check-machine
 	$(BIN)/uv --no-config pip install --quiet --no-deps --python $(BIN)/python --editable .
 	@touch $@
 
-demo: check-machine venv ## TPC-H built with dbt, then files read and seconds with and without skipping
+demo: check-machine venv ## TPC-H built with dbt, then files read and seconds with and without skipping, and in other engines
 	$(BIN)/python integration/tpch/demo.py $(ARGS)
 
 test: check-machine venv ## all that a change can break: lint, types, unit tests, suites on the newest Spark; 15 minutes on 2 cores

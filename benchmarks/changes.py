@@ -93,7 +93,7 @@ def merges(given):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lab", type=Path, default=ROOT / "build" / "bench-changes", help="where data and jars go")
+    parser.add_argument("--lab", type=Path, default=ROOT / "build" / "bench-changes", help="where data goes")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
     parser.add_argument("--rows", type=int, default=3_000_000, help="of the table that is merged into")

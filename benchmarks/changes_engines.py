@@ -28,6 +28,7 @@ def kinds(total, number, rounds):
     stretch, step = total // (2 * rounds + 2), total // 1_000
     low, far = (number + 1) * stretch, (number + 1 + rounds) * stretch
     return {
+        "10 neighbouring keys": rows(low, low + 10, -4),
         "1,000 neighbouring keys": rows(low, low + 1_000, -1),
         "10,000 keys in two stretches": f"{rows(low, low + 5_000, -2)} union all {rows(far, far + 5_000, -2)}",
         "1,000 keys all over": rows(0, total, -3, f"id % {step} = {number}"),
@@ -102,7 +103,7 @@ def main():
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--jars", default="")
+    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
     work = parser.parse_args()
     work.master, work.out = "local[2]", work.lab / f"changes_{work.engine}"
     shutil.rmtree(work.out, ignore_errors=True)

@@ -2,21 +2,19 @@
 
     make bench-clustering ARGS="--lab /somewhere/with/30/GB"
 
-Everything it needs comes by name: the jars from Maven Central, Spark 3.5 (for which all three have a release) from
-PyPI, lineitem from tpchgen-cli. Engines run one after the other, each in a process of its own with two cores.
+Everything it needs comes by name: the jars with Maven, or with Spark itself where there is no Maven, Spark 3.5 (for
+which all three have a release) from PyPI, lineitem from tpchgen-cli. Engines run one after the other, each in a
+process of its own with two cores.
 """
 
 import argparse
 import contextlib
-import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +24,9 @@ import pyarrow.parquet as pq
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / ".ci"))
 import checks  # noqa: E402 - CI installs other Sparks in the same way
+import environments  # noqa: E402 - tests get the jars in the same way
 
-MAVEN = "https://repo1.maven.org/maven2"
-JARS = {
-    "delta": [
-        "io/delta/delta-spark_2.12/3.3.2/delta-spark_2.12-3.3.2.jar",
-        "io/delta/delta-storage/3.3.2/delta-storage-3.3.2.jar",
-    ],
-    "iceberg": ["org/apache/iceberg/iceberg-spark-runtime-3.5_2.12/1.10.1/iceberg-spark-runtime-3.5_2.12-1.10.1.jar"],
-    "hudi": ["org/apache/hudi/hudi-spark3.5-bundle_2.12/1.1.1/hudi-spark3.5-bundle_2.12-1.1.1.jar"],
-}  # fmt: skip
+SPARK = "3.5"
 KEYS = {
     "lineitem": (["l_shipdate", "l_partkey"], "l_orderkey"),
     "events": (["ts", "customer_id", "amount", "region"], "event_id"),
@@ -58,28 +49,11 @@ def environment(lab):
         others.write_text("\n".join(checks.without_spark((ROOT / "requirements.lock").read_text("utf-8"))), "utf-8")
         subprocess.run([*uv, "venv", "-q", "--python", sys.executable, lab / "env"], check=True)
         install = [*uv, "pip", "install", "-q", "--compile-bytecode", "--no-deps", "--python", python]
-        subprocess.run([*install, "--require-hashes", "-r", others, "-r", ROOT / ".ci/pyspark-3.5.lock"], check=True)
+        subprocess.run(
+            [*install, "--require-hashes", "-r", others, "-r", ROOT / ".ci" / f"pyspark-{SPARK}.lock"], check=True
+        )
         subprocess.run([*install, "--editable", ROOT], check=True)
     return python
-
-
-def jars_of(engine, lab):
-    """Local copies of an engine's jars, checked against Maven Central's own checksums."""
-    found = []
-    for path in JARS.get(engine, []):
-        jar = lab / "jars" / Path(path).name
-        if not jar.exists():
-            jar.parent.mkdir(parents=True, exist_ok=True)
-            print(f"fetching {jar.name}", flush=True)
-            with urllib.request.urlopen(f"{MAVEN}/{path}.sha1") as answer:
-                wanted = answer.read().decode().split()[0]
-            with urllib.request.urlopen(f"{MAVEN}/{path}") as answer, jar.with_suffix(".part").open("wb") as sink:
-                shutil.copyfileobj(answer, sink)
-            if hashlib.sha1(jar.with_suffix(".part").read_bytes()).hexdigest() != wanted:
-                raise SystemExit(f"{jar.name}: the checksum is not Maven's; remove {jar.parent} and try again")
-            jar.with_suffix(".part").rename(jar)
-        found.append(str(jar))
-    return found
 
 
 def make_lineitem(lab, scale):
@@ -218,7 +192,8 @@ def answer_of(program, name, *positional, lab, **options):
     command = [environment(lab), ROOT / "benchmarks" / program, name, *positional, "--lab", lab]
     for option, value in options.items():
         command += [f"--{option.replace('_', '-')}", str(value)]
-    command += ["--jars", ",".join(jars_of(name.partition("_")[0], lab))]
+    other = name.partition("_")[0]
+    command += ["--jars", json.dumps(environments.jar_settings(other, SPARK) if other in environments.JARS else {})]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
@@ -280,7 +255,7 @@ def from_query(name, rows, files, lab):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--lab", type=Path, default=ROOT / "build" / "bench-clustering", help="where data, jars and tables go"
+        "--lab", type=Path, default=ROOT / "build" / "bench-clustering", help="where data and tables go"
     )
     parser.add_argument("--scale", type=float, default=5, help="of lineitem")
     parser.add_argument("--events", type=int, default=12_000_000)

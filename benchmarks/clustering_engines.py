@@ -52,8 +52,8 @@ def session(work):
         .config("spark.sql.parquet.compression.codec", CODEC)
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     )
-    builder = builder.config("spark.jars", work.jars) if work.jars else builder.enableHiveSupport()
-    for key, value in SETTINGS.get(work.engine, {}).items():
+    builder = builder if work.jars else builder.enableHiveSupport()
+    for key, value in {**work.jars, **SETTINGS.get(work.engine, {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -214,7 +214,7 @@ def main():
     parser.add_argument("--identifier", required=True)
     parser.add_argument("--files", type=int, required=True)
     parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--jars", default="")
+    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
     parser.add_argument("--master", default="local[2]")
     work = parser.parse_args()
     work.out = work.lab / f"table_{work.engine}"

@@ -21,7 +21,7 @@ import pyarrow as pa
 from planning import CITY, DAY, KEY, RATE, START_MS, column_stats, files_of, milliseconds
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.measures.measures import ClusteringMeasures
+from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -125,7 +125,6 @@ def line(count: int, layout: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         location = make(Path(folder) / "t", count, layout)
         found = measured(location)
-        assert found.curve_intervals is not None
         times = milliseconds(lambda: measured(location))
     deepest = max(each.overlap.average_depth for each in found.by_column)
     error = f" ± {found.overlap.depth_error:,.1f}" if found.overlap.depth_error else ""

@@ -3,7 +3,7 @@
     make bench-merge-on-read ARGS="--lab /somewhere/with/30/GB"
 
 Each engine runs in a process of its own with two cores, on Spark 3.5, for which all three have a release; jars come
-from Maven Central. Every round upserts the same share of random keys; every few rounds a query reads the whole table,
+with Maven. Every round upserts the same share of random keys; every few rounds a query reads the whole table,
 and once more after a compaction.
 """
 

@@ -148,7 +148,7 @@ def main():
     parser.add_argument("--tries", type=int, required=True)
     parser.add_argument("--read-every", type=int, required=True)
     parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--jars", default="")
+    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
     work = parser.parse_args()
     work.master, work.out = "local[2]", work.lab / f"records_{work.engine}"
     shutil.rmtree(work.out, ignore_errors=True)

@@ -88,7 +88,7 @@ def real(given):
     from dbt.adapters.zlayout.table.ztable import ZTable
 
     shutil.rmtree(given.lab / "warehouse", ignore_errors=True)
-    given.master, given.engine, given.jars, given.out = "local[2]", "ours", "", given.lab / "warehouse"
+    given.master, given.engine, given.jars, given.out = "local[2]", "ours", {}, given.lab / "warehouse"
     spark = session(given)
     rows = spark.read.parquet(str(make_lineitem(given.lab, given.scale)))
     rows = rows.selectExpr("*", "year(l_shipdate) as l_year")

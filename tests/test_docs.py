@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from dbt.adapters.zlayout.cli.main import zlayout
 from dbt.adapters.zlayout.config.settings import MAX_FILE_SIZE, MIN_FILE_SIZE, SETTINGS, Scope
 from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
-from dbt.adapters.zlayout.layout.measures.depth import Overlap
-from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
+from dbt.adapters.zlayout.layout.depth import Overlap
+from dbt.adapters.zlayout.layout.measures import ColumnClustering
 from dbt.adapters.zlayout.table.explanation import Explanation
 from dbt.adapters.zlayout.table.measures import ClusteringInformation, PredicateFiles
 
@@ -72,7 +74,19 @@ def test_the_documented_share_of_the_file_size_is_the_share(setting):
 @pytest.mark.parametrize(
     "name",
     [
-        *("for_name", "write", "adopt", "snapshot", "explain", "history", "index_status", "information"),
+        *(
+            "for_name",
+            "for_path",
+            "register",
+            "files",
+            "write",
+            "adopt",
+            "snapshot",
+            "explain",
+            "history",
+            "index_status",
+            "information",
+        ),
         *("read", "version_at", "rollback", "clean", "changes"),
         *("refresh_index", "verify", "clustering_information", "cluster", "schedule_clustering"),
         *("append", "overwrite", "merge", "delete_insert", "replace_where", "delete"),
@@ -108,6 +122,18 @@ def test_every_operation_and_test_is_documented(folder):
     names = [path.stem for path in (MACROS / folder).glob("*.sql")]
     assert names
     assert [each for each in names if each not in PAGES["dbt.md"]] == []
+
+
+def test_every_command_of_the_command_line_has_an_example():
+    examples = re.findall(r"^\$ zlayout (\w+) ", PAGES["cli.md"], re.MULTILINE)
+    assert set(examples) == set(zlayout.commands)
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}" for name in sorted(PAGES))])
+def test_arguments_of_operations_have_names(page):
+    """YAML takes some words for other than text: `off` is false."""
+    texts = re.findall(r"--args '(\{.*?\})'", (ROOT / page).read_text("utf-8"))
+    assert [each for each in texts if not all(isinstance(key, str) for key in yaml.safe_load(each))] == []
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,17 @@ NOT_RUN = {
     "cd": "names a reader's own clone",
     "bash": "CI itself",
     "PYTHONPATH=integration/conformance": "a suite of its own, which CI runs",
+    "spark-sql": "a prompt; integration/engine runs the line below it with the same settings",
 }
 NOT_RUN_MODELS = {"hdfs:": "needs an HDFS cluster; integration/stores writes such a table"}
 _ROOT_OF_A_MACHINE = "/data/"
+# SQL and settings of other engines, which integration/engine runs.
+_OF_OTHER_ENGINES = "docs/readers/"
 _OWN_MODELS = {"docs_merge_on_read": "orders"}
 
 
 def _runs(command: str) -> bool:
-    return documentation.words(command)[0] == "dbt"
+    return documentation.words(command)[0] in ("dbt", "zlayout")
 
 
 def _needs_another_place(text: str) -> bool:
@@ -39,9 +42,17 @@ def _ids(example: documentation.Example) -> str:
 
 COMMANDS = list({each.text: each for each in documentation.commands()}.values())
 INLINE = [each for each in documentation.inline_commands() if "…" not in each.text]
-MODELS = [each for each in documentation.queries() if not _needs_another_place(each.text)]
+MODELS = [
+    each
+    for each in documentation.queries()
+    if not _needs_another_place(each.text) and not each.page.startswith(_OF_OTHER_ENGINES)
+]
 PROFILES = [each for each in documentation.blocks("yaml") if "outputs:" in each.text]
-PROPERTIES = [each for each in documentation.blocks("yaml") if "outputs:" not in each.text]
+PROPERTIES = [
+    each
+    for each in documentation.blocks("yaml")
+    if "outputs:" not in each.text and not each.page.startswith(_OF_OTHER_ENGINES)
+]
 
 
 def test_there_are_examples_of_every_kind():
@@ -136,13 +147,38 @@ def test_every_test_of_a_block_runs_and_passes(tested, example):
 
 @pytest.mark.parametrize("example", [each for each in COMMANDS if _runs(each.text)], ids=_ids)
 def test_a_command_does_what_the_docs_say(documented, first_run, example):
-    arguments = documentation.words(example.text)[1:]
+    program, *arguments = documentation.words(example.text)
+    if program == "zlayout":
+        _run_zlayout(documented, arguments)
+        return
     if arguments == ["run"]:
         assert first_run.success, first_run.log
         return
     outcome = documented(*arguments)
     assert outcome.success, outcome.log
     assert outcome.printed.strip()
+
+
+def _run_zlayout(documented: Any, arguments: list[str]) -> None:
+    """Runs a command in the suite's session, on the folders and files of the project."""
+    from click.testing import CliRunner
+    from pyspark.sql import SparkSession
+
+    from dbt.adapters.zlayout import ZTable
+    from dbt.adapters.zlayout.cli.main import zlayout
+
+    events = ZTable.for_name(SparkSession.builder.getOrCreate(), "analytics.events")
+    folder = events.location.removeprefix("file://")
+    events.publish(["delta"])  # for those who withdraw it
+    there = {
+        "/lake/analytics/events": folder,
+        ".": str(documented.folder),
+        "target/manifest.json": str(documented.folder / "target" / "manifest.json"),
+        "files.parquet": str(documented.folder / "files.parquet"),
+    }
+    done = CliRunner().invoke(zlayout, [there.get(each, each) for each in arguments])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.strip() or Path(there["files.parquet"]).is_file()
 
 
 _SOURCES = """

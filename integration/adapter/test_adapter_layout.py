@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from dbt.adapters.zlayout.table.ztable import ZTable
+
 
 @pytest.fixture(scope="module", autouse=True)
 def laid_out(dbt):
@@ -90,3 +92,11 @@ def test_a_limit_that_is_not_a_number_is_an_error(dbt, most):
     outcome = dbt("test", "--select", "a_column_is_not_too_deep", most=most)
     assert not outcome.success
     assert "write a number, 1 or more" in outcome.message("a_column_is_not_too_deep")
+
+
+def test_settings_under_meta_count(dbt, spark):
+    outcome = dbt("run", "--full-refresh", "--select", "set_in_meta")
+    assert outcome.success, outcome.log
+    found = ZTable.for_name(spark, "main.set_in_meta")
+    assert found.information()["zorder"] == ["id"]
+    assert len(found.files()) > 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -201,6 +202,25 @@ def test_a_repeated_batch_replaces_itself(dbt, spark):
     run(dbt, "records_by_day", "--event-time-start", "2024-03-02", "--event-time-end", "2024-03-03", variant="changed")
     found = spark.sql("select day(at), made_by, count(*) from main.records_by_day group by all").collect()
     assert sorted(map(tuple, found)) == [(1, "first", 24), (2, "changed", 24)]
+
+
+@pytest.mark.newest_spark
+def test_every_order_of_six_events_of_a_key_in_three_runs_ends_the_same(dbt, spark):
+    """The last event of a key is an insert or a delete; each order of the six comes in runs of two."""
+    events = [
+        (f"{number}/{kinds}", order, kinds[order - 1], f"v{order}", "ab"[order % 2], 1 + place // 2)
+        for number, orders in enumerate(itertools.permutations(range(1, 7)))
+        for kinds in ("IUDIUD", "IUDIDI")
+        for place, order in enumerate(orders)
+    ]
+    rows = spark.createDataFrame(events, "k string, o int, op string, v string, p string, batch int")
+    spark.sql("create schema if not exists main")
+    rows.write.mode("overwrite").saveAsTable("main.feed_events")
+    run(dbt, "fed", "--full-refresh")
+    for batch in (2, 3):
+        run(dbt, "fed", batch=batch)
+    found = spark.sql("select split_part(k, '/', 2) kinds, o, v, p, count(*) from main.fed group by all").collect()
+    assert [tuple(row) for row in found] == [("IUDIDI", 6, "v6", "a", 720)]
 
 
 def test_the_error_for_a_strategy_without_keys_names_one_with_keys(dbt):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchTableError
 
 from dbt.adapters.zlayout.spark.write.remove import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -51,7 +53,7 @@ def test_the_operation_switches_publishing_and_runs_without_the_key_keep_it(dbt,
     build(dbt, rows=7)
     assert DeltaTable(str(folder(spark))).to_pyarrow_table().num_rows == 7
     assert "main.shared: delta readers see version 2" in publish(dbt).printed
-    assert publish(dbt, model="shared", off=True).printed.strip() == "main.shared: not published"
+    assert publish(dbt, model="shared", formats=[]).printed.strip() == "main.shared: not published"
     build(dbt)
     assert not (folder(spark) / "_delta_log").exists()
     build(dbt, formats="delta")
@@ -63,8 +65,44 @@ def test_mistakes_are_named(dbt):
     build(dbt)
     outcome = publish(dbt, formats=["delta"])
     assert not outcome.success
-    assert "zlayout_publish switches formats of one table only" in outcome.log
+    assert "zlayout_publish switches formats and catalog of one table only" in outcome.log
     outcome = publish(dbt, model="shared", formats=["parquet"])
     assert "publish: 'parquet' is not one of delta" in outcome.log
     outcome = dbt("run", "--select", "shared", sharing=True, formats="delta", column="interval '1' day")
     assert "publish: column 'v' has type interval day, which Delta tables do not have" in outcome.message("shared")
+
+
+def test_a_model_is_registered_in_its_catalog(dbt, spark, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    configuration, uri = tmp_path / ".pyiceberg.yaml", f"sqlite:///{tmp_path}/catalog.db"
+
+    def rows():
+        with load_catalog("lakehouse", uri=uri) as catalog:
+            return catalog.load_table("main.shared").scan().to_arrow().num_rows
+
+    outcome = build(dbt, formats=["iceberg"], catalog="lakehouse")
+    told = "readers of main.shared in catalog 'lakehouse' do not see it yet: there is no catalog 'lakehouse' in pyiceberg's"
+    assert told in outcome.log
+    configuration.write_text(f"catalog:\n  lakehouse:\n    uri: {uri}\n")
+    assert publish(dbt, model="shared").printed.strip() == "main.shared: iceberg readers see version 0"
+    assert rows() == 100
+    build(dbt, formats=["iceberg"], catalog="lakehouse", rows=50)
+    assert rows() == 50
+    # Runs without the keys keep it.
+    build(dbt, rows=7)
+    assert rows() == 7
+    publish(dbt, model="shared", publish_catalog="")
+    with pytest.raises(NoSuchTableError):
+        rows()
+    assert (folder(spark) / "metadata").exists()
+    publish(dbt, model="shared", publish_catalog="lakehouse")
+    assert rows() == 7
+    outcome = dbt("run", "--select", "shared", sharing=True, formats=["delta"], catalog="lakehouse")
+    assert (
+        "publish_catalog: 'lakehouse' needs a table published as Iceberg, but publish is ['delta']"
+        in outcome.message("shared")
+    )
+    assert "switches formats and catalog of one table only" in publish(dbt, publish_catalog="lakehouse").log
+    publish(dbt, model="shared", formats=[])
+    with pytest.raises(NoSuchTableError):
+        rows()

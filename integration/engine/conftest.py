@@ -2,10 +2,14 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+# `environments` gets engines and jars for CI, benchmarks and tests.
+sys.path.append(str(Path(__file__).parents[2] / ".ci"))
+pytest.register_assert_rewrite("delta_readers", "iceberg_readers", "published_tables")
 
 
 def pytest_configure(config):

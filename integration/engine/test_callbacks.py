@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from pyspark.java_gateway import ensure_callback_server_started
@@ -28,9 +29,15 @@ def table(spark):
 
 def connected(spark):
     server = spark.sparkContext._gateway._callback_server
-    found = socket.create_connection(("127.0.0.1", server.get_listening_port()))
-    found.settimeout(10)
-    return found
+    deadline = time.monotonic() + 10
+    while True:
+        # Py4J knows the port a moment before its thread listens.
+        with suppress(ConnectionRefusedError):
+            found = socket.create_connection(("127.0.0.1", server.get_listening_port()))
+            found.settimeout(10)
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def answer(connection, message):

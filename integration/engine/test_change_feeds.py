@@ -81,21 +81,36 @@ def events(spark, splits):
     ).localCheckpoint()
 
 
-@pytest.mark.slow
+def taken(table, way, rows, batch):
+    """One batch of a change feed, taken in one of the ways that a merge-on-read table has."""
+    if way == "merge":
+        return table.merge(rows, "k", deleted_when=DELETED)
+    if way == "upsert":
+        return table.upsert(rows, deleted_when=DELETED)
+    return table.upsert_batch(rows, batch, deleted_when=DELETED)
+
+
+WAYS = ("merge", "upsert", "upsert_batch")
+
+
 @pytest.mark.newest_spark
 @pytest.mark.parametrize(
-    ("partition_by", "splits"),
-    [(("p",), (0, 10, 31)), pytest.param((), range(32), marks=pytest.mark.exhaustive)],
+    ("ways", "partition_by", "splits"),
+    [
+        pytest.param(WAYS, (), (10, 31), id="each batch in another way"),
+        *(pytest.param((way,), ("p",), (0, 10, 31), marks=pytest.mark.slow, id=way) for way in WAYS),
+        *(pytest.param((way,), (), range(32), marks=pytest.mark.exhaustive, id=f"{way}, all") for way in WAYS),
+    ],
 )
-def test_every_order_of_six_events_of_a_key_in_batches_of_every_size_ends_the_same(spark, partition_by, splits):
-    name, rows = f"z.feed_orders_{len(partition_by)}", events(spark, splits)
+def test_every_order_of_six_events_of_a_key_in_batches_of_every_size_ends_the_same(spark, ways, partition_by, splits):
+    name, rows = f"z.feed_orders_{'_'.join(ways)}_{len(partition_by)}", events(spark, splits)
     for batch in range(1, 7):
         come = rows.where(f"batch = {batch}").drop("batch")
         if batch == 1:
             settings = {"table_type": "merge_on_read", "unique_key": "k", "ordering": "o", "compaction": "off"}
             table = ZTable.write(spark, name, come, deleted_when=DELETED, partition_by=partition_by, **settings)
         else:
-            table.upsert(come, deleted_when=DELETED)
+            taken(table, ways[batch % len(ways)], come, batch)
         if batch in (2, 4):
             table.compact()
     found = (

@@ -60,7 +60,6 @@ def test_the_keys_are_measured_by_default_and_do_not_overlap(clustered):
     assert found.average_depth == pytest.approx(clustered.last_commit.overlap_depth, abs=1e-4)
     assert found.average_depth < 3
     assert found.expected_files["point"] < 2
-    assert found.curve_interval_depth >= 1
     assert found.problems == ()
 
 
@@ -87,7 +86,6 @@ def test_an_unclustered_table_overlaps_everywhere(spark, source):
     assert found.files > 5
     assert found.column("spread").overlap.average_depth == found.files
     assert table.clustering_information("spread").expected_files["point"] > 0.9 * found.files
-    assert found.curve_interval_depth is None
 
 
 def test_partitions_do_not_overlap(spark, source):

@@ -138,7 +138,7 @@ def test_text_is_a_screen_and_verbose_is_everything(spark, tables):
     assert len(screen.splitlines()) <= 45
     assert max(map(len, screen.splitlines())) <= 240
     assert all(path in everything for path in explained.files.column("path").to_pylist())
-    assert "more files (verbose: true shows all)" in screen
+    assert "more files (verbose shows all)" in screen
     assert "more conditions" in screen
     assert "verbose: true" not in everything
 

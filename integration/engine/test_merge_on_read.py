@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -455,6 +456,37 @@ def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
     assert same_rows(spark.table("z.mor_pays"), spark.sql(query.format(0, 5000)))
 
 
+@pytest.mark.newest_spark
+def test_a_base_is_rewritten_once_deletes_have_taken_a_share_of_its_rows(spark):
+    query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"
+    table = made(spark, "deletes", query.format(0, 5000), compaction="inline", compact_every=1)
+    assert table.delete("k < 1000").compacted == {}
+    done = table.delete("k < 1501")
+    assert (done.compacted["groups"], done.rows_deleted) == (1, 501)
+    assert (len(log_files(live(table))), live(table).total_rows) == (0, 3499)
+    # An upsert in the same log says nothing about deletes.
+    feed = spark.sql("select id k, 'x' v, if(id = 4999, 'U', 'D') op from range(3000, 5000)")
+    assert table.upsert(feed, deleted_when="op = 'D'").compacted == {}
+    assert same_rows(
+        spark.table("z.mor_deletes"),
+        spark.sql(query.format(1501, 3000)).union(spark.sql("select 4999L k, 'x' v")),
+    )
+
+
+@pytest.mark.newest_spark
+def test_old_logs_are_merged_however_small_they_are(spark):
+    settings = {"compaction": "inline", "compact_every": 100, "compaction_min_log_ratio": 1000}
+    table = made(spark, "old", ROWS.format(0, 1000), **settings, compact_after_hours=0.5 / 3600)
+    assert upsert(spark, table, "select 1L k, 1L a, 'one' v").compacted == {}
+    time.sleep(0.6)
+    assert upsert(spark, table, "select 2L k, 1L a, 'two' v").compacted["groups"] == 1
+    assert len(log_files(live(table))) == 0
+    assert rows(spark, "select k from z.mor_old__ro where v in ('one', 'two')") == [(1,), (2,)]
+    by_commits = made(spark, "young", ROWS.format(0, 1000), **settings, compact_after_hours=24)
+    for _ in range(2):
+        assert upsert(spark, by_commits, "select 1L k, 1L a, 'one' v").compacted == {}
+
+
 @pytest.mark.slow
 def test_a_compaction_by_hand_merges_logs_that_pay_nothing(spark):
     settings = {"compaction": "inline", "compact_every": 1, "compaction_min_log_ratio": 1000, "compaction_max_logs": 50}
@@ -736,7 +768,7 @@ def test_what_finds_nothing_to_do_shows_readers_what_a_dead_writer_left(spark, n
 MANY = "select cast(id % 997 as decimal(20, 2)) k, date_add(date'2024-01-01', cast(id div 997 as int)) d, {} a, {} v, array(id) l"
 
 
-@pytest.mark.parametrize("key", ["k", "f", "t"])
+@pytest.mark.parametrize("key", ["k", *(pytest.param(each, marks=pytest.mark.slow) for each in "ft")])
 def test_a_compaction_merges_each_slice_in_its_task_where_arrow_knows_equal_keys(spark, key):
     if key == "t" and spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")

@@ -68,3 +68,14 @@ def test_no_variable_of_the_process_gets_into_the_catalog(spark):
         assert {each.name: each.description for each in spark.catalog.listColumns(name)}["v"] == text
         assert os.environ["HOME"] not in spark.sql(f"show create table {name}").head()[0]
     assert [tuple(row) for row in spark.sql("show tblproperties z.no_secrets ('note')").collect()] == [("note", text)]
+
+
+def test_a_table_that_another_location_root_moves_says_so_before_its_old_folder_is_deleted(spark, tmp_path):
+    told, places = [], [tmp_path / each / "moving_place" for each in ("old", "new")]
+    for place in (places[0], *places):
+        ZTable.write(spark, "z.moving_place", spark.range(3), location_root=str(place.parent), progress=told.append)
+    old, new = (f"file://{each}" for each in places)
+    [line] = [each for each in told if "rebuilt" in each]
+    assert line == f"the table is rebuilt at {new}; its folder {old} is deleted afterwards unless other tools write it"
+    assert [each.exists() for each in places] == [False, True]
+    assert spark.table("z.moving_place").count() == 3

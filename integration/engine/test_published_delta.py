@@ -2,100 +2,105 @@
 
 import datetime as dt
 import json
-import random
+import os
 import re
 import shutil
+import sys
+import threading
 from decimal import Decimal
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from delta_readers import READERS, duckdb_answer, files_opened_by_duckdb
+from delta_readers import (
+    OWN_WAYS,
+    READERS,
+    assert_seen,
+    clickhouse_answer,
+    duckdb_answer,
+    files_opened_by_clickhouse,
+    files_opened_by_duckdb,
+    plain_file,
+)
 from deltalake import DeltaTable, write_deltalake
+from environments import python_of
+from published_tables import CONDITIONS, ROWS, TABLES, folder_of, output_of, random_conditions
+from pyiceberg.table import StaticTable
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.errors import CommittedError, ConfigError
-from dbt.adapters.zlayout.publish import delta_log
+from dbt.adapters.zlayout.errors import CommittedError
+from dbt.adapters.zlayout.publish import delta_log, iceberg_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = pytest.mark.newest_spark
 
-ROWS = """
-    select id k, cast(id % 50 as int) i, cast(id % 100 as tinyint) ty, cast(id as smallint) sm,
-      id * 1000000000000 l, cast(id / 3 as float) f,
-      case when id % 40 = 5 then double('NaN') when id % 40 = 6 then double('inf') when id % 40 = 7 then -0.0D
-        when id % 40 = 8 then 0.0D when id % 40 = 9 then null else id - 100D end n,
-      cast(id * 1.25 as decimal(20, 4)) dec,
-      cast(id as decimal(38, 0)) * cast('1000000000000000000000000000001' as decimal(38, 0)) big,
-      if(id % 7 = 0, null, concat(repeat('é😀', int(id % 14)), 'txt', id)) s,
-      timestamp_micros(id * 123456789 - 5000000001) ts,
-      timestamp_ntz'1969-12-31 23:59:00.5' + make_interval(0, 0, 0, 0, 0, 0, id * 1.0000005) ntz,
-      date_add(date'0001-01-02', int(id * 1000)) d, id % 2 = 0 b, cast(concat('ab', id) as binary) bin,
-      named_struct('a', if(id % 9 = 0, null, id), 'c', concat('x', id)) st, if(id % 11 = 0, null, array(id)) arr,
-      map('k', id) m, cast(null as int) nul, if(id = 77, 'only', null) rare, '' empty,
-      case id % 4 when 0 then null when 1 then 'a b/%=é' when 2 then 'x:y' else '1' end p
-    from range({0}, {1})
-"""
-CONDITIONS = [
-    *("k = 77", "k between 10 and 20", "i = 3", "ty = 5", "sm > 190", "s = 'txt28'", "s > 'éé'", "s < 'u'", "s is null"),
-    *("n = 0.0", "n > 50", "n < -90", "n is null", "n >= 100", "n <= 0", "f > 60", "l = 77000000000000", "l > 198000000000000"),
-    *("dec = 125.0000", "dec > 240", "dec < 2.5", "d = date '0001-01-02'", "d < date '0010-01-01'", "d > date '0500-01-01'"),
-    *("b", "not b", "st.a = 50", "st.a is null", "st.c = 'x7'", "nul is null", "nul = 3", "rare = 'only'", "rare is null"),
-    *("empty = ''", "empty = 'a'", "ntz < timestamp '1970-01-01 00:00:00'", "k in (1, 150)", "k = 3 or k = 180"),
-    *("p = 'a b/%=é'", "p is null and k < 50", "p <> '1'", "s in ('txt14', 'txt42')"),
-]  # fmt: skip
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def folder_of(table):
-    return Path(table.location.removeprefix("file://"))
-
-
-def rows_of(table, columns):
-    return sorted(map(repr, table.select(columns).to_pylist()))
-
-
-def assert_seen(spark, table):
-    """Every reader sees exactly the rows of plain Spark, in its types."""
-    wanted = spark.table(table.name).toArrow()
-    for name, read in READERS.items():
-        found = read(folder_of(table))
-        assert rows_of(found, wanted.column_names) == rows_of(wanted, wanted.column_names), name
-        assert sorted(found.column_names) == sorted(wanted.column_names), name
+def lines_to_paste(page, language, folder):
+    """The blocks of an engine's page, with the folder of a real table."""
+    text = (DOCS / "readers" / f"{page}.md").read_text().replace("/lake/shop/orders", folder)
+    blocks = re.findall(rf"```{language}\n(.*?)\n```", text, re.DOTALL)
+    assert blocks, page
+    return blocks
 
 
 @pytest.fixture(scope="module")
-def published(spark):
-    rows = spark.sql(ROWS.format(0, 200))
-    return ZTable.write(
-        spark, "z.pub", rows, zorder=["k", "s"], target_file_size="4kb", stats_columns=100, publish=["delta"]
-    )
+def tables(spark):
+    """Writes a table of `TABLES`, once."""
+    made = {}
+
+    def written(name):
+        if name not in made:
+            each = TABLES[name]
+            made[name] = ZTable.write(spark, f"z.pub_{name}", spark.sql(each.sql), **each.settings, publish=["delta"])
+        return made[name]
+
+    return written
 
 
-def test_every_reader_gets_the_rows_of_every_type(spark, published):
-    assert not published.last_commit.unfinished
-    assert_seen(spark, published)
+@pytest.fixture(scope="module")
+def published(tables):
+    return tables("every_type")
 
 
-def test_predicates_mean_the_same_to_every_reader(spark, published):
+@pytest.mark.parametrize("name", TABLES)
+def test_every_reader_gets_the_rows_and_types_of_plain_spark(spark, tables, name):
+    table = tables(name)
+    assert not table.last_commit.unfinished
+    assert_seen(spark, table)
+
+
+def keys_of(read, *arguments, **options):
+    """The keys that a reader finds; or that it refuses the condition."""
+    try:
+        return sorted(read(*arguments, "k", **options)["k"].to_pylist())
+    except RuntimeError:
+        return "refused"
+
+
+def test_predicates_mean_the_same_to_every_reader(spark, published, tmp_path):
     assert len(published.snapshot().files) > 4
-    spark.sql(ROWS.format(0, 200)).createOrReplaceTempView("pub_rows")
-    rnd = random.Random(5)
-    texts = ["txt", "txt28", "é", "é😀é😀", "é😀txt1", "z", "é😀" * 13 + "txt13"]
-    made = []
-    for _ in range(25):
-        terms = []
-        for _ in range(2):
-            column = rnd.choice(["k", "i", "n", "s", "dec", "d", "l", "st.a"])
-            value = {"s": f"'{rnd.choice(texts)}'", "d": f"date '{rnd.randrange(1, 600):04d}-03-04'"}.get(column)
-            value = value or (rnd.randrange(200) * 10**12 if column == "l" else rnd.choice([-100, 0, 50, 99, 177]))
-            terms.append(f"{column} {rnd.choice(['=', '<', '>', '<=', '>=', '<>'])} {value}")
-        made.append(rnd.choice([" and ", " or "]).join(terms))
-    for condition in [*CONDITIONS, *made]:
-        keys = sorted(row.k for row in spark.sql(f"select k from pub_rows where {condition}").collect())
+    conditions = [*CONDITIONS, *random_conditions(25)]
+    plain = plain_file(spark.table(published.name).toArrow(), tmp_path / "rows.parquet")
+    own = {name: set() for name in OWN_WAYS}
+    columns = [f"coalesce({each}, false)" for each in conditions]
+    answers = spark.sql(f"select k, array({', '.join(columns)}) met from ({ROWS.format(0, 200)})").collect()
+    for number, condition in enumerate(conditions):
+        keys = sorted(row.k for row in answers if row.met[number])
         for name, read in READERS.items():
-            found = sorted(read(folder_of(published), condition, "k")["k"].to_pylist())
+            found = keys_of(read, folder_of(published), condition)
+            if found != keys and name in OWN_WAYS:
+                own[name].add(condition)
+                keys_of_plain = keys_of(OWN_WAYS[name], plain, condition, plain=True)
+                assert found == keys_of_plain, f"{name}: {condition}"
+                continue
             assert found == keys, f"{name}: {condition}"
+    # Comparisons of -0.0, NaN and old dates that differ from Spark's are these engines' own. Times without a zone:
+    # Daft refuses to compare them with this constant.
+    strange = r"\b(n|d|ntz)\b"
+    assert not [each for conditions in own.values() for each in conditions if not re.search(strange, each)]
 
 
 def test_readers_skip_files_by_the_published_statistics(published):
@@ -104,10 +109,15 @@ def test_readers_skip_files_by_the_published_statistics(published):
     for condition, expression in (
         ("k = 77", ds.field("k") == 77),
         ("d < date '0050-01-01'", ds.field("d") < dt.date(50, 1, 1)),
+        ("day < date '1997-01-01'", ds.field("day") < dt.date(1997, 1, 1)),
         ("s = 'txt28'", ds.field("s") == "txt28"),
-        (None, ds.field("dec") > Decimal("240.0000")),  # DuckDB does not skip by decimals
+        (None, ds.field("dec") > Decimal("240.0000")),  # DuckDB and ClickHouse do not skip by decimals
     ):
         assert condition is None or files_opened_by_duckdb(folder, condition) <= files / 2, condition
+        # ClickHouse does not skip by dates before 1900.
+        assert (
+            condition is None or " d " in f" {condition}" or files_opened_by_clickhouse(folder, condition) <= files / 2
+        )
         assert len(list(dataset.get_fragments(filter=expression))) <= files / 2, condition
 
 
@@ -159,6 +169,8 @@ def test_each_kind_of_commit_is_published_as_what_it_is(spark):
         assert_seen(spark, table)
     table.refresh_index()
     assert_seen(spark, table)
+    table.clean(retain_versions=1, retain_hours=0)
+    assert_seen(spark, table)
     ZTable.write(spark, name, spark.sql("select 1 other, 'x' p"), zorder=["other"])
     table = ZTable.for_name(spark, name)
     assert_seen(spark, table)
@@ -166,46 +178,82 @@ def test_each_kind_of_commit_is_published_as_what_it_is(spark):
     assert_seen(spark, empty)
 
 
-def test_a_merge_on_read_table_is_published_as_its_base_files_show_it(spark):
-    rows = spark.sql("select id k, 0 v from range(1000)")
+def test_other_software_cannot_write(spark):
+    table = ZTable.write(spark, "z.pub_guarded", spark.range(100).selectExpr("id k"), zorder=["k"], publish=["delta"])
+    table.overwrite(spark.range(1000).selectExpr("id k"))
+    table.append(spark.range(5).selectExpr("id k"))
+    folder = folder_of(table)
+    before, delta = sorted(folder.rglob("*")), DeltaTable(str(folder))
+    for change in (
+        lambda: write_deltalake(delta, delta.to_pyarrow_table().slice(0, 1), mode="append"),
+        delta.optimize.compact,
+        lambda: delta.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False),
+        lambda: delta.delete("k = 1"),
+    ):
+        with pytest.raises(Exception, match="zlayoutManaged"):
+            change()
+    assert [each for each in sorted(folder.rglob("*")) if each not in before] == []
+    assert [each for each in before if not each.exists()] == []
+
+
+def test_a_clean_takes_no_file_from_a_slow_reader(spark):
+    rows = spark.range(1000).selectExpr("id k", "0 v")
     table = ZTable.write(
-        spark, "z.pub_mor", rows, zorder=["k"], table_type="merge_on_read", unique_key="k", publish=["delta"]
+        spark, "z.pub_slow", rows, zorder=["k"], target_file_size="2kb", publish=["delta"], retain_versions=1
     )
-    table.upsert(spark.sql("select id k, 1 v from range(500, 510)"))
     folder = folder_of(table)
-    for read in READERS.values():
-        assert read(folder, "v = 1").num_rows == 0
-        assert read(folder).num_rows == spark.table("z.pub_mor__ro").count() == 1000
-    table.compact()
+    assert len(table.snapshot().files) > 4
+    slow = DeltaTable(str(folder)).to_pyarrow_dataset().scanner(batch_readahead=0, fragment_readahead=0).to_reader()
+    first = slow.read_next_batch()
+    seen, stop = [], threading.Event()
+
+    def read_on():
+        while not stop.wait(0.1):
+            seen.append(READERS["duckdb"](folder, columns="count(*) c, min(v) low, max(v) high").to_pylist()[0])
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    try:
+        for value in (1, 2, 3):
+            table.overwrite(rows.selectExpr("k", f"{value} v"))
+            table.clean()
+    finally:
+        stop.set()
+        reader.join()
+    # Versions are cleaned after `retain_hours`, and no reader is slower than that.
+    assert len(first) + sum(len(batch) for batch in slow) == 1000
+    assert {each["c"] for each in seen} == {1000}
+    assert all(each["low"] == each["high"] for each in seen)
+    table.clean(retain_hours=0)
     assert_seen(spark, table)
-    assert READERS["duckdb"](folder, "v = 1").num_rows == 10
 
 
-def test_other_software_cannot_write(published):
-    folder = str(folder_of(published))
-    with pytest.raises(Exception, match="zlayoutManaged"):
-        write_deltalake(folder, DeltaTable(folder).to_pyarrow_table().slice(0, 1), mode="append")
-
-
-def test_publishing_is_switched_on_and_off(spark):
-    table = ZTable.write(spark, "z.pub_switch", spark.range(10).selectExpr("id k"), zorder=["k"])
+def test_a_version_that_is_published_late_takes_no_file_from_readers_of_the_one_before(spark, monkeypatch):
+    rows = spark.range(1000).selectExpr("id k", "0 v")
+    table = ZTable.write(
+        spark, "z.pub_late", rows, zorder=["k"], publish=["delta", "iceberg"], retain_versions=1, retain_hours=1
+    )
     folder = folder_of(table)
-    assert not (folder / "_delta_log").exists()
-    table.append(spark.range(10, 20).selectExpr("id k"))
-    assert table.publish("delta") == {"delta": table.snapshot().version}
+    with monkeypatch.context() as broken:
+        for module in (delta_log, iceberg_table):
+            broken.setattr(module, "catch_up", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        for value in (1, 2):
+            table.overwrite(rows.selectExpr("k", f"{value} v"))
+    for entry in (folder / ".zlayout/timeline/log").iterdir():
+        os.utime(entry, (1, 1))
+    by_delta, by_iceberg = (
+        DeltaTable(str(folder)).to_pyarrow_dataset(),
+        StaticTable.from_metadata(table.location).scan(),
+    )
+    table.overwrite(rows.selectExpr("k", "3 v"))
+    table.clean()
+    for found in (by_delta.to_table(), by_iceberg.to_arrow()):
+        assert (found.num_rows, set(found["v"].to_pylist())) == (1000, {0})
     assert_seen(spark, table)
-    table.append(spark.range(20, 30).selectExpr("id k"))
-    again = ZTable.write(spark, "z.pub_switch", spark.range(5).selectExpr("id k"), zorder=["k"])
-    assert_seen(spark, again)
-    assert again.publish() == {"delta": again.snapshot().version}
-    assert again.publish([]) == {}
-    assert not (folder / "_delta_log").exists()
-    again.append(spark.range(5, 7).selectExpr("id k"))
-    assert not (folder / "_delta_log").exists()
-    with pytest.raises(ConfigError, match="publish: 'iceburg' is not one of delta"):
-        again.publish(["iceburg"])
+    assert table.clean(retain_hours=0).files > 0
 
 
+@pytest.mark.slow
 def test_rebuilds_with_other_types_and_folders_are_read(spark):
     for kind, values in (
         ("string", ["a/b", "a%2Fb", "é😀", " ", "a'b", 'a"b', "a\\\\b", "null", "#?[+~", "1"]),
@@ -219,7 +267,8 @@ def test_rebuilds_with_other_types_and_folders_are_read(spark):
         rows = rows.selectExpr("k", f"cast(s as {kind}) p", f"cast(s as {kind}) v")
         table = ZTable.write(spark, "z.pub_rebuilt", rows, partition_by=["p"], publish=["delta"])
         assert not table.last_commit.unfinished
-        assert_seen(spark, table)
+        # ClickHouse misreads partition values of more than 18 digits, those of other software too.
+        assert_seen(spark, table, but=["clickhouse"] if kind == "decimal(20, 5)" else [])
 
 
 def test_many_commits_are_read_from_a_checkpoint(spark):
@@ -235,51 +284,6 @@ def test_many_commits_are_read_from_a_checkpoint(spark):
     assert min(int(path.name[:20]) for path in log.glob("*.json")) >= 19
     assert_seen(spark, table)
     table.delete("k < 50")
-    assert_seen(spark, table)
-
-
-@pytest.mark.parametrize(
-    ("column", "told"),
-    [
-        ("interval '1' day x", "column 'x' has type interval day"),
-        ("named_struct('y', interval '1' month) x", "column 'x.y' has type interval month"),
-        (
-            "timestamp'2026-01-01 00:00:00' p",
-            "partition column 'p' has type timestamp: its folder names are local times",
-        ),
-    ],
-)
-def test_what_delta_has_no_type_for_is_refused_before_anything_is_written(spark, column, told):
-    rows = spark.sql(f"select 1 k, {column}")
-    folders = {"partition_by": ["p"]} if column.endswith(" p") else {}
-    with pytest.raises(ConfigError, match=told):
-        ZTable.write(spark, "z.pub_refused", rows, publish=["delta"], **folders)
-    assert not spark.catalog.tableExists("z.pub_refused")
-
-
-def test_a_failure_to_publish_is_told_and_mended_by_the_next_writer(spark, monkeypatch):
-    table = ZTable.write(
-        spark, "z.pub_fails", spark.range(10).selectExpr("id k"), publish=["delta"], retain_hours=0, retain_versions=1
-    )
-    folder, told = folder_of(table), []
-    with monkeypatch.context() as broken:
-        broken.setattr(delta_log, "_commit", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-        for number in range(3):
-            table.merge(spark.sql(f"select {number} k"), "k", progress=told.append)
-            assert any("readers of delta do not see it yet: disk full" in each for each in table.last_commit.unfinished)
-        assert table.information()["unfinished"] == [
-            f"readers of delta see version 0 and not version {table.snapshot().version}"
-        ]
-        with pytest.raises(CommittedError, match="readers of delta do not see it: disk full"):
-            table.publish()
-    assert any("readers of delta do not see it yet" in each for each in told)
-    # No clean has taken the files that Delta's readers still see.
-    assert READERS["delta-rs"](folder).num_rows == 10
-    assert DeltaTable(str(folder)).version() == 0
-    table.append(spark.range(20, 21).selectExpr("id k"))
-    assert not table.last_commit.unfinished
-    assert not table.information()["unfinished"]
-    assert DeltaTable(str(folder)).version() == 4
     assert_seen(spark, table)
 
 
@@ -330,24 +334,22 @@ def test_versions_that_the_log_has_lost_are_replaced_for_readers(spark):
     assert_seen(spark, again)
 
 
-def test_the_lines_to_paste_work(spark):
+def test_the_lines_of_each_engine_s_page_work(spark):
     rows = spark.sql("select date_add(date'2026-01-01', int(id)) order_date, id customer_id from range(100)")
     table = ZTable.write(spark, "z.pub_orders", rows, zorder=["order_date"], publish=["delta"])
-    text = (
-        (Path(__file__).parents[2] / "docs" / "readers.md")
-        .read_text()
-        .replace("/lake/shop/orders", str(folder_of(table)))
-    )
-    blocks = dict(
-        re.findall(r"\*\*(DuckDB|Polars|delta-rs)\*\*[^`]*(?:`deltalake`[^`]*)?```[a-z]+\n(.*?)```", text, re.DOTALL)
-    )
-    assert len(blocks) == 3
-    (query,) = [line for line in blocks["DuckDB"].splitlines() if line.startswith("SELECT")]
-    assert READERS["duckdb"](folder_of(table)).num_rows == 100  # loads the extension, as the first line does
-    assert duckdb_answer(query.rstrip(";")) == [(1,)]
-    names = {}
-    for each in ("Polars", "delta-rs"):
-        lines = blocks[each].strip().splitlines()
-        exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), names)
-        assert names["found"] is not None
-    assert pa.table(names["found"].read_all()).to_pylist() == [{"count(*)": 100}]
+    folder = str(folder_of(table))
+    (query,) = lines_to_paste("duckdb", "sql", folder)
+    # Where DuckDB may install no extension, it is loaded from a package.
+    assert duckdb_answer(query.removeprefix("INSTALL delta;\nLOAD delta;\n")) == [(1,)]
+    (query,) = lines_to_paste("clickhouse", "sql", folder)
+    assert clickhouse_answer(query).to_pylist() == [{"count()": 1}]
+    for engine in ("duckdb", "polars", "delta-rs", "daft"):
+        python = python_of("daft") if engine == "daft" else sys.executable
+        for lines in lines_to_paste(engine, "python", folder):
+            assert output_of(python, lines) == "1\n", engine
+
+
+def test_each_engine_has_a_page_that_the_overview_links_to():
+    pages = {each.stem for each in (DOCS / "readers").glob("*.md")}
+    linked = set(re.findall(r"\]\(readers/([\w-]+)\.md\)", (DOCS / "readers.md").read_text()))
+    assert pages == linked

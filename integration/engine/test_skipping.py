@@ -6,6 +6,7 @@ import pytest
 from comparing import same_checksum
 
 from dbt.adapters.zlayout import enable
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.relations import installed, uninstall
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
@@ -219,3 +220,67 @@ def test_a_filter_finds_negative_zeros_in_files_without_other_zeros(spark, table
         assert {row.k for row in spark.table(table.name).where(condition).collect()} == keys
     table.merge(frame.where("k < 300").selectExpr("k", "double(7) d", "st"), "k")
     assert spark.table(table.name).where("d = 0.0D").count() == 200 + 100
+
+
+@pytest.fixture
+def stages_of(spark):
+    """Sets the stages that skip files for one test."""
+    yield lambda value: spark.conf.set("spark.zlayout.skipping", value)
+    spark.conf.unset("spark.zlayout.skipping")
+
+
+def test_a_session_switches_stages_off(spark, stages_of):
+    enable(spark)
+    rows = spark.sql("select id k, id % 4 p from range(4000)")
+    table = ZTable.write(spark, "z.switched", rows, zorder=["k"], partition_by=["p"], target_file_size="4kb")
+    files, query = len(table.snapshot().files), "select k, p from z.switched where k < 40 and p = 1"
+    wanted = spark.createDataFrame([(number, 1) for number in range(1, 40, 4)], "k bigint, p bigint")
+
+    def opened():
+        frame = spark.sql(query)
+        assert same_checksum(frame, wanted)
+        kept, total = index_of(spark, table.name).last_scan
+        assert total == files
+        assert explain_query(spark, query)[0].kept_files == kept
+        return kept
+
+    by_default = opened()
+    # Spark's partition pruning is no stage: it stays on.
+    assert by_default < files / 4
+    for value, kept in {
+        "none": files / 4,
+        "partition_stats": files / 4,
+        "Column_Stats , files": by_default,
+        "all": by_default,
+    }.items():
+        stages_of(value)
+        assert opened() == kept, value
+    stages_of("none")
+    explanation = explain_query(spark, query)[0]
+    off = [
+        each for each in explanation.files["reason"].to_pylist() if each.startswith("its stage is switched off: k: [")
+    ]
+    assert len(off) == files / 4 - by_default
+
+
+def test_stages_of_an_indexed_table_are_switched_off(spark, stages_of):
+    enable(spark)
+    spark.sql("select id k from range(100)").repartitionByRange(5, "k").write.saveAsTable("z.switched_plain")
+    ZTable.adopt(spark, "z.switched_plain")
+    for value, kept in {"all": 1, "none": 5}.items():
+        stages_of(value)
+        frame = spark.sql("select k from z.switched_plain where k = 7")
+        assert [row.k for row in frame.collect()] == [7]
+        assert len(frame.inputFiles()) == 5
+        assert explain_query(spark, "select k from z.switched_plain where k = 7")[0].kept_files == kept
+
+
+def test_a_stage_that_does_not_exist_is_refused_at_the_start_and_later_ignored(spark, source, stages_of, caplog):
+    stages_of("blooms")
+    told = "spark.zlayout.skipping: 'blooms' is not a stage; give 'all', 'none', or some of partition_stats"
+    with pytest.raises(ConfigError, match=told):
+        enable(spark)
+    assert spark.sql("select i from z.skip where i = 77").count() == 1
+    kept, total = index_of(spark).last_scan
+    assert kept < total
+    assert told in caplog.text

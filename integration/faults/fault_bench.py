@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from fault_points import changes, logged
 from fault_rows import Rows, frame_of, rows_of
+from pyiceberg.table import StaticTable
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.errors import TableNotFoundError
@@ -145,7 +146,7 @@ class Bench:
             spark.catalog.createTable(name, path=str(self.folder(template)), source="parquet")
         elif template != "nothing":
             settings = {"retain_hours": 24} if template == "kept" else {}
-            settings |= {"publish": ["delta"]} if template == "shared" else {}
+            settings |= {"publish": ["delta", "iceberg"]} if template == "shared" else {}
             settings |= {"partition_by": ["p"]} if template == "partitioned" else {}
             settings |= {"zorder": ["k"], "stats_columns": ["k"]} if template == "sparse" else {}
             if template == "records":
@@ -207,13 +208,20 @@ class Bench:
             return self.named(template)
         return rows_of(self.spark.newSession().read.parquet(str(self.folder(template))))
 
-    def shared(self, template: str) -> Rows | None:
-        """The rows that readers of Delta see; None where they find no table."""
-        try:
-            found = DeltaTable(str(self.folder(template))).to_pyarrow_table().to_pylist()
-        except DeltaError:
-            return None
-        return Counter((row["k"], row["v"], row.get("extra")) for row in found)
+    def shared(self, template: str) -> dict[str, Rows | None]:
+        """The rows that readers of each published format see; None where they find no table."""
+        folder, found = self.folder(template), {}
+        for name, read, missing in (
+            ("Delta", lambda: DeltaTable(str(folder)).to_pyarrow_table(), DeltaError),
+            ("Iceberg", lambda: StaticTable.from_metadata(f"file://{folder}").scan().to_arrow(), FileNotFoundError),
+        ):
+            try:
+                rows = read().to_pylist()
+            except missing:  # noqa: PERF203 - two formats
+                found[name] = None
+            else:
+                found[name] = Counter((row["k"], row["v"], row.get("extra")) for row in rows)
+        return found
 
     def named(self, template: str) -> Rows | None:
         """The same by name; None where the catalog has no such table."""

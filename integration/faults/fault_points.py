@@ -14,7 +14,8 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbt.adapters.zlayout.publish import delta_log
+from dbt.adapters.zlayout.publish import delta_log, iceberg_metadata
+from dbt.adapters.zlayout.publish.folder_note import FOLDER_NOTE
 from dbt.adapters.zlayout.timeline.files import naming
 
 # Changes of Spark's session catalog; every other call that a writer makes of it must be known to change nothing.
@@ -55,8 +56,9 @@ _FOLDERS = {
     naming.METADATA_FOLDER: "metadata",
     naming.SPARK_MANIFEST_FOLDER: "manifest",
     delta_log.FOLDER: "delta",
+    iceberg_metadata.FOLDER: "iceberg",
 }
-_FILES = {naming.TABLE_FILE: "table", naming.CHECKPOINT_HINT: "hint"}
+_FILES = {naming.TABLE_FILE: "table", naming.CHECKPOINT_HINT: "hint", FOLDER_NOTE: "note"}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A writer is killed before one of its changes: the table is at the version before or after, and the next one tidies up."""
+"""A writer is killed before one of its changes: the table is at the version before or after, and the next one finishes or removes its work."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The demo: generates TPC-H, runs `dbt build`, and shows what four queries read and how long they take."""
+"""The demo: generates TPC-H, runs `dbt build`, shows what four queries read, and asks other engines."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from generate import HERE, generate
 from measure import CLUSTERED, measured
+from other_engines import answers
 from project import dbt, file_sizes, session
 from queries import queries
 
@@ -40,11 +41,17 @@ def main():
 
     say("\n4. Why: the first query, explained\n")
     say(explained(spark, queries(scale_factor)[0]))
+
+    say("\n5. Other engines: lineitem is published as a Delta table, and all get the same rows\n")
+    others, total = answers(spark, scale_factor)
+    say(aligned(("engine", "rows", "files read", "seconds", "same rows"), [*answered(others, total)]))
     spark.stop()
     say(f"\nDone in {time.monotonic() - start:.0f} s. Explain a query of your own:")
     say(f"  cd {HERE} && TPCH_HOME={home} dbt run-operation zlayout_explain --args '{{sql: \"select …\"}}'")
     if not all(each.equal for each in results):
         sys.exit("a query gave other rows than plain Spark")
+    if any(each.rows != others[0].rows for each in others):
+        sys.exit("another engine gave other rows than Spark")
 
 
 def written(home):
@@ -77,6 +84,19 @@ def table(results):
         )
         for each in results
     ]
+    return aligned(head, rows)
+
+
+def answered(answers, total):
+    """A row for each engine."""
+    for each in answers:
+        files = "-" if each.files is None else f"{each.files} of {total}"
+        same = "yes" if each.rows == answers[0].rows else "NO"
+        yield each.engine, f"{len(each.rows):,}", files, f"{each.seconds:.2f} s", same
+
+
+def aligned(head, rows):
+    """Rows of text below their heads."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     cells = [head, tuple("-" * width for width in widths), *rows]
     return "\n".join("   " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from measure import CLUSTERED, PLAIN, measured
+from other_engines import answers
 from queries import queries
 
 from dbt.adapters.zlayout import ZTable
@@ -66,6 +67,14 @@ def test_spark_itself_opens_only_the_files_that_the_explanation_keeps(spark, bui
     frame.collect()
     scans = _file_scans(frame._jdf.queryExecution().executedPlan())
     assert [int(scan.metrics().apply("numFiles").value()) for scan in scans] == [numbers[0].files_read]
+
+
+def test_other_engines_read_the_published_table_and_skip_files(spark, built):
+    found, total = answers(spark, built.scale_factor, runs=1)
+    assert [each.engine for each in found] == ["Spark", "DuckDB", "ClickHouse", "Polars"]
+    assert found[0].rows
+    assert [each.engine for each in found if each.rows != found[0].rows] == []
+    assert [each.engine for each in found if each.files is not None and each.files > total / 4] == []
 
 
 def test_the_run_operation_explains_as_json(built):

@@ -16,6 +16,7 @@ import importlib.machinery
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -31,7 +32,8 @@ PACKAGE = ROOT / "dbt" / "adapters" / "zlayout"
 # Texts for people are not what is tested here.
 WITHOUT = {"__init__", "literals", "scan", "prune"}
 QUICK = ["tests/unit/predicate", "tests/unit/pruning"]
-LIMIT_SECONDS = 600
+# A mutant may take so many times as long as the tests take without one.
+LIMIT = 5
 # By folder: what notices there that the quick tests do not.
 LAWS = {"propagation": "tests/properties/test_propagation_laws.py"}
 OTHER_LAWS = "tests/properties/test_pruning_laws.py"
@@ -139,14 +141,14 @@ def modules(names: Sequence[str]) -> list[Path]:
     return [path for path in found if (path.stem in names if names else path.stem not in WITHOUT)]
 
 
-def run_one(path: Path | None, number: int, tests: Sequence[str]) -> bool:
-    """Whether the tests notice a mutant; one that runs into a limit of time counts as noticed.
+def run_one(path: Path | None, number: int, tests: Sequence[str], limit: int) -> bool:
+    """Whether the tests notice a mutant; one that runs into the limit of seconds counts as noticed.
 
-    Without a path nothing is mutated.
+    Without a path nothing is mutated, and 0 is no limit.
     """
     child = os.fork()
     if child == 0:
-        signal.alarm(LIMIT_SECONDS)
+        signal.alarm(limit)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
@@ -162,27 +164,31 @@ def run_one(path: Path | None, number: int, tests: Sequence[str]) -> bool:
     return os.waitpid(child, 0)[1] != 0
 
 
-def survivors_of(path: Path, numbers: Sequence[int]) -> list[int]:
+def survivors_of(path: Path, numbers: Sequence[int], limit: int) -> list[int]:
     """Those mutants of a module that neither the quick nor the slow tests notice."""
-    left = [number for number in numbers if not run_one(path, number, QUICK)]
     laws = LAWS.get(path.parent.name, OTHER_LAWS)
-    if path.stem in NEAREST:
-        left = [number for number in left if not run_one(path, number, ["-k", NEAREST[path.stem], laws])]
-    return [number for number in left if not run_one(path, number, [laws])]
+    nearest = [["-k", NEAREST[path.stem], laws]] if path.stem in NEAREST else []
+    left = list(numbers)
+    for tests in (QUICK, *nearest, [laws]):
+        left = [number for number in left if not run_one(path, number, tests, limit)]
+    return left
 
 
 def main(arguments: Sequence[str]) -> int:
     step = int(arguments[1]) if arguments[:1] == ["--every"] else 1
     names = arguments[2:] if arguments[:1] == ["--every"] else arguments
     os.chdir(ROOT)
-    if run_one(None, 0, [*QUICK, *LAWS.values(), OTHER_LAWS]):
+    chosen_modules, start = modules(names), time.monotonic()
+    laws = {LAWS.get(path.parent.name, OTHER_LAWS) for path in chosen_modules}
+    if run_one(None, 0, [*QUICK, *laws], 0):
         print("the tests fail without any mutant")
         return 1
+    limit = LIMIT * max(1, round(time.monotonic() - start))
     tried = survived = position = 0
-    for path in modules(names):
+    for path in chosen_modules:
         lines = [f"{line}: {what}" for line, what, _ in mutations(ast.parse(path.read_text("utf-8")))]
         chosen = [number for number in range(len(lines)) if (position + number) % step == 0]
-        left = survivors_of(path, chosen)
+        left = survivors_of(path, chosen, limit)
         position, tried, survived = position + len(lines), tried + len(chosen), survived + len(left)
         print(f"{path.relative_to(ROOT)}: {len(chosen)} mutants, {len(left)} survivors", flush=True)
         for number in left:

@@ -1,4 +1,4 @@
-"""Laws of images: what pruning concludes of f(column) holds for f of every row, by an f of plain Python."""
+"""Laws of bound propagation: what pruning concludes of f(column) holds for f of every row, by an f of plain Python."""
 
 from __future__ import annotations
 
@@ -419,8 +419,8 @@ def statistics_of(draw: st.DrawFn, files: Sequence[Sequence[Any]], kind: pa.Data
     )
 
 
-def assert_holds(function: Sequence[Function], known: Known, images: Sequence[Sequence[Any]]) -> Any:
-    """The facts of f(x) hold for the images of every file; an image may be a tuple of all that it could be."""
+def assert_holds(function: Sequence[Function], known: Known, results: Sequence[Sequence[Any]]) -> Any:
+    """The facts of f(x) hold for the results of every file; a result may be a tuple of all that it could be."""
     column: Any = Column(("x",), known.bounds.type)
     for each in function:
         column = Call(each, column)
@@ -428,7 +428,7 @@ def assert_holds(function: Sequence[Function], known: Known, images: Sequence[Se
     facts = evaluation.facts(column)
     assert facts is not None
     low, high = plain(facts.minimum), plain(facts.maximum)
-    for i, values in enumerate(images):
+    for i, values in enumerate(results):
         if OVERFLOW in values:
             assert low[i] is None
             assert high[i] is None
@@ -475,8 +475,8 @@ def test_what_is_known_of_a_function_holds_for_every_row(case: Case, data: st.Da
                 values, st.builds(lambda day, us: day * DAY_US + us, _LAST_DAYS, st.integers(0, DAY_US - 1))
             )
     files = data.draw(files_of(values.map(lambda v: rounded_to(v, case.argument))))
-    images = [[None if x is None else rounded_to(case.oracle(x), case.function.type) for x in rows] for rows in files]
-    assert_holds([case.function], data.draw(statistics_of(files, case.argument)), images)
+    results = [[None if x is None else rounded_to(case.oracle(x), case.function.type) for x in rows] for rows in files]
+    assert_holds([case.function], data.draw(statistics_of(files, case.argument)), results)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.values[0].always])
@@ -493,10 +493,10 @@ def test_something_is_known_wherever_nothing_overflows(case: Case, data: st.Data
             lambda s: s.bounds.minimum[0].is_valid and s.bounds.maximum[0].is_valid
         )
     )
-    image = rounded_to(case.oracle(x), case.function.type)
-    if image is OVERFLOW:
+    result = rounded_to(case.oracle(x), case.function.type)
+    if result is OVERFLOW:
         return
-    facts = assert_holds([case.function], known, [[image]])
+    facts = assert_holds([case.function], known, [[result]])
     assert facts.minimum[0].is_valid
     assert facts.maximum[0].is_valid
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote
 
-from dbt.adapters.base.impl import ConstraintSupport
+from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
 from dbt.adapters.base.meta import available
-from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.base.relation import BaseRelation, InformationSchema
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.clients.agate_helper import table_from_data
 from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
@@ -22,7 +30,14 @@ from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnin
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
-from dbt.adapters.zlayout.adapter.operations import diagnostics, indexes, maintenance, publishing, time_travel
+from dbt.adapters.zlayout.adapter.operations import (
+    catalog_metadata,
+    diagnostics,
+    indexes,
+    maintenance,
+    publishing,
+    time_travel,
+)
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
@@ -59,23 +74,34 @@ class ZlayoutAdapter(SparkAdapter):
         ConstraintType.primary_key: ConstraintSupport.NOT_SUPPORTED,
         ConstraintType.foreign_key: ConstraintSupport.NOT_SUPPORTED,
     }
+    _capabilities = CapabilityDict(
+        dict.fromkeys(
+            (
+                Capability.TableLastModifiedMetadata,
+                Capability.TableLastModifiedMetadataBatch,
+                Capability.GetCatalogForSingleRelation,
+                Capability.SchemaMetadataByRelations,
+            ),
+            CapabilitySupport(Support.Full),
+        )
+    )
 
     def session(self) -> SparkSession:
-        """The session of the thread's connection. The first call opens it."""
+        """Returns the session of the thread's connection. The first call opens it."""
         found: SparkSession = self.connections.get_thread_connection().handle.session
         return found
 
     @classmethod
     def quote(cls, identifier: str | None) -> str:
-        """The name in backquotes. dbt's test tools pass the database, which is None in Spark."""
+        """Returns the name in backquotes. dbt's test tools pass the database, which is None in Spark."""
         return backquoted(str(identifier))
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
-        """The columns of a table or view."""
+        """Returns the columns of a table or view."""
         return [ZlayoutColumn(**vars(column)) for column in super().get_columns_in_relation(relation)]
 
     def valid_incremental_strategies(self) -> list[str]:
-        """The strategies that an incremental model can use."""
+        """Returns the strategies that an incremental model can use."""
         return list(get_args(StrategyName))
 
     def debug_query(self) -> None:
@@ -88,14 +114,74 @@ class ZlayoutAdapter(SparkAdapter):
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Callable[..., Any]) -> list[BaseRelation]:
         return as_dbt_relations(super()._build_spark_relation_list(row_list, relation_info_func))
 
+    def calculate_freshness_from_metadata_batch(
+        self,
+        sources: list[BaseRelation],
+        macro_resolver: MacroResolverProtocol | None = None,  # noqa: ARG002 - dbt passes it
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        """Returns when the rows of each source last changed. Leaves out those for which it is not known."""
+        found = {}
+        for source in sources:
+            with suppress(DbtRuntimeError):
+                found[source] = self._freshness(source)
+        return [], found
+
+    def calculate_freshness_from_metadata(
+        self,
+        source: BaseRelation,
+        macro_resolver: MacroResolverProtocol | None = None,  # noqa: ARG002 - dbt passes it
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        """Returns when the rows of a source last changed.
+
+        Raises:
+            DbtRuntimeError: It is not known, because dbt-zlayout neither writes nor indexes the source.
+        """
+        return None, self._freshness(source)
+
+    @as_dbt_errors()
+    def _freshness(self, source: BaseRelation) -> FreshnessResponse:
+        changed_at = catalog_metadata.rows_changed_at(self.session(), ".".join(map(backquoted, _parts(source))))
+        return self._create_freshness_response(changed_at, datetime.now(timezone.utc))
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        """Returns the columns and statistics of a table or view; None if it does not exist."""
+        return catalog_metadata.catalog_table(self._catalog_rows([relation]))
+
+    def _get_one_catalog_by_relations(
+        self,
+        information_schema: InformationSchema,  # noqa: ARG002 - dbt passes it
+        relations: list[BaseRelation],
+        used_schemas: frozenset[tuple[str, str]],  # noqa: ARG002 - dbt passes it
+    ) -> Any:
+        rows = self._catalog_rows(relations)
+        return table_from_data(rows, list(dict.fromkeys(name for row in rows for name in row)))
+
+    def _catalog_rows(self, relations: Iterable[BaseRelation]) -> list[dict[str, Any]]:
+        """Returns the rows of dbt's catalog for some relations, one for each column. One statement for each schema."""
+        names: dict[str, set[str]] = {}
+        for relation in relations:
+            schema, identifier = _parts(relation)
+            names.setdefault(schema, set()).add(identifier)
+        rows: list[dict[str, Any]] = []
+        for schema, identifiers in names.items():
+            pattern = string_literal("|".join(sorted(identifiers)))
+            _, found = self.execute(f"show table extended in {backquoted(schema)} like {pattern}", fetch=True)
+            for each in self._build_spark_relation_list(found, self._get_relation_information):
+                rows += self._get_columns_for_catalog(each)
+        return rows
+
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
-        """Adds comments to dbt-spark's catalog, and spells types as in Spark SQL."""
+        """Adds comments and statistics to dbt-spark's catalog, and spells types as in Spark SQL."""
         with as_dbt_errors():
             documentation = documented(self.session(), str(relation.schema), str(relation.identifier))
+        statistics = {}
+        if isinstance(relation, ZlayoutRelation) and relation.is_plain_table:
+            statistics = catalog_metadata.statistics(self.session(), relation.catalog_name)
         for column in super()._get_columns_for_catalog(relation):
             found = documentation.columns.get(column["column_name"])
             yield {
                 **column,
+                **statistics,
                 "table_comment": documentation.comment,
                 "column_type": found.type_text if found else column["column_type"],
                 "column_comment": found.comment if found else None,
@@ -122,13 +208,13 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     def schema_root(self, schema: str | None) -> str | None:
-        """The folder that the profile sets for the tables of a schema, or None."""
+        """Returns the folder that the profile sets for the tables of a schema, or None."""
         root: str | None = self.config.credentials.schema_root(schema)
         return root
 
     @available.parse_none
     def new_schema_root(self, schema: str | None) -> str | None:
-        """The folder of a schema that dbt is about to create, or None. Checks that the folder is writable.
+        """Returns the folder of a schema that dbt is about to create, or None. Checks that the folder is writable.
 
         Raises:
             DbtRuntimeError: The folder is not writable.
@@ -141,7 +227,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     def place_outside_schema(self, relation: ZlayoutRelation) -> str | None:
-        """The table's folder under ``location_root``, or None if the schema's own folder already is the right one."""
+        """Returns the table's folder under ``location_root``, or None if that is in the schema's own folder."""
         schema, identifier = _parts(relation)
         root = self.schema_root(schema)
         if root is None:
@@ -232,13 +318,13 @@ class ZlayoutAdapter(SparkAdapter):
     @available.parse_none
     @as_dbt_errors()
     def explain_pruning(self, relation: ZlayoutRelation | str, predicate: str) -> dict[str, Any]:
-        """Which files of a table a filter reads, and why, as `Explanation.to_dict`."""
+        """Returns which files of a table a filter reads, and why, as `Explanation.to_dict`."""
         return opened_table(self.session(), relation).explain(predicate).to_dict()
 
     @available.parse_list
     @as_dbt_errors()
     def explain_query(self, sql: str) -> Rows:
-        """Which files each scan of a query reads, and why, as `Explanation.to_dict`."""
+        """Returns which files each scan of a query reads, and why, as `Explanation.to_dict`."""
         return [explanation.to_dict() for explanation in explain_query(self.session(), sql)]
 
     @available.parse_none
@@ -246,7 +332,7 @@ class ZlayoutAdapter(SparkAdapter):
     def explain_report(
         self, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
     ) -> str:
-        """The text that the run-operation zlayout_explain prints."""
+        """Returns the text that the run-operation zlayout_explain prints."""
         return diagnostics.explain_report(self.session(), sql, table, predicate, as_json, verbose)
 
     @available.parse_none
@@ -254,31 +340,31 @@ class ZlayoutAdapter(SparkAdapter):
     def clustering_information(
         self, relation: ZlayoutRelation | str, columns: Columns = None, predicate: str | None = None
     ) -> dict[str, Any]:
-        """How well a table is laid out, as `ClusteringInformation.to_dict`."""
+        """Returns how well a table is laid out, as `ClusteringInformation.to_dict`."""
         return opened_table(self.session(), relation).clustering_information(columns, predicate=predicate).to_dict()
 
     @available.parse_none
     @as_dbt_errors()
     def information_report(self, table: str, columns: Columns, as_json: bool) -> str:
-        """The text that the run-operation zlayout_info prints: a table's state, and its layout for some columns."""
+        """Returns the text that zlayout_info prints: a table's state, and its layout for some columns."""
         return diagnostics.information_report(self.session(), table, columns, as_json)
 
     @available.parse_list
     @as_dbt_errors()
     def depth_problems(self, relation: ZlayoutRelation | str, most: object, columns: Columns = None) -> Rows:
-        """The rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, otherwise none."""
+        """Returns the rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, else none."""
         return diagnostics.depth_problems(self.session(), relation, most, columns)
 
     @available.parse_list
     @as_dbt_errors()
     def pruning_problems(self, relation: ZlayoutRelation | str, predicate: str, percent: object) -> Rows:
-        """The rows of the test zlayout_prunes_at_least: one if a condition skips fewer files, otherwise none."""
+        """Returns the rows of the test zlayout_prunes_at_least: one if a condition skips too few files, else none."""
         return diagnostics.pruning_problems(self.session(), relation, predicate, percent)
 
     @available.parse_list
     @as_dbt_errors()
     def index_status(self, relation: ZlayoutRelation | str) -> Rows:
-        """The problems of a table's index as ``path`` and ``reason``. Empty if the index is fresh."""
+        """Returns the problems of a table's index as ``path`` and ``reason``. Empty if the index is fresh."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_index_fresh"))
         rows: Rows = table.index_status().to_pylist()
         return rows
@@ -302,7 +388,7 @@ class ZlayoutAdapter(SparkAdapter):
     @available.parse_list
     @as_dbt_errors()
     def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> Rows:
-        """The wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
+        """Returns the wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_index_exact"))
         rows: Rows = table.verify(data).to_pylist()
         return rows
@@ -332,7 +418,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available
     def with_clustering(self, response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
-        """The response of a run whose hook clustered its table. The macro zlayout_cluster calls it."""
+        """Returns the response of a run whose hook clustered its table. The macro zlayout_cluster calls it."""
         return with_clustering(response, done)
 
     @available.parse_none
@@ -352,7 +438,7 @@ class ZlayoutAdapter(SparkAdapter):
     def compaction_problems(
         self, relation: ZlayoutRelation | str, commits: object = None, log_bytes: object = None, hours: object = None
     ) -> Rows:
-        """The rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
+        """Returns the rows of the test zlayout_compaction_lag_at_most: one for each limit that the logs exceed."""
         return maintenance.compaction_problems(self.session(), relation, commits, log_bytes, hours)
 
     @available.parse_none
@@ -365,7 +451,7 @@ class ZlayoutAdapter(SparkAdapter):
         instant: int | str | None,
         timestamp: Any,
     ) -> ZlayoutRelation:
-        """A version of a table as a temporary view. Limits on the relation (``--empty``) also apply to the view.
+        """Returns a version of a table as a temporary view. Limits of the relation (``--empty``) apply to the view too.
 
         Raises:
             CompilationError: The calling node is itself a view, or not exactly one of the three arguments is given.
@@ -376,7 +462,7 @@ class ZlayoutAdapter(SparkAdapter):
     @available.parse_none
     @as_dbt_errors()
     def history_report(self, table: str, limit: int | str | None, as_json: bool) -> str:
-        """The text that the run-operation zlayout_history prints."""
+        """Returns the text that the run-operation zlayout_history prints."""
         return time_travel.history_report(self.session(), table, limit, as_json)
 
     @available.parse_none
@@ -403,14 +489,21 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def publish_report(self, model: str | None, nodes: Nodes, formats: list[str] | None, as_json: bool) -> str:
+    def publish_report(
+        self,
+        model: str | None,
+        nodes: Nodes,
+        formats: list[str] | None,
+        publish_catalog: str | None,
+        as_json: bool,
+    ) -> str:
         """Publishes one table, or all published tables of the project. Returns the text that zlayout_publish prints."""
-        return publishing.publish_report(self.session(), model, nodes, formats, as_json)
+        return publishing.publish_report(self.session(), model, nodes, formats, publish_catalog, as_json)
 
     @available.parse(lambda *_, **__: "true")
     @as_dbt_errors()
     def prune_by(self, column: str, query: str, max_values: int, max_ranges: int) -> str:
-        """A condition that is true wherever a column has one of a query's values, from `values_predicate`.
+        """Returns a condition that is true wherever a column has one of a query's values, from `values_predicate`.
 
         Raises:
             CompilationError: A limit is not a whole number of at least 1.
@@ -423,12 +516,12 @@ class ZlayoutAdapter(SparkAdapter):
     @available.parse_none
     @as_dbt_errors()
     def table_named(self, name: str, nodes: Nodes) -> str:
-        """The table of a model, given the model's name or ``schema.table``."""
+        """Returns the table of a model, given the model's name or ``schema.table``."""
         return table_of(name, nodes)
 
     @available
     def string_literal(self, text: object) -> str:
-        """The text as a string literal of Spark SQL."""
+        """Returns the text as a string literal of Spark SQL."""
         return string_literal(str(text))
 
     def _materialization(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materialization:
@@ -440,5 +533,5 @@ class ZlayoutAdapter(SparkAdapter):
         return frame
 
 
-def _parts(relation: ZlayoutRelation) -> tuple[str, str]:
+def _parts(relation: BaseRelation) -> tuple[str, str]:
     return str(relation.schema), str(relation.identifier)

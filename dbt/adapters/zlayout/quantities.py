@@ -8,7 +8,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def number_text(number: float) -> str:
-    """A number with at most one decimal.
+    """Returns a number with at most one decimal.
 
     >>> number_text(1200), number_text(2.94), number_text(3.0)
     ('1,200', '2.9', '3')
@@ -17,7 +17,7 @@ def number_text(number: float) -> str:
 
 
 def counted(number: float, noun: str) -> str:
-    """A number with its noun, which is in the plural unless the number is 1.
+    """Returns a number with its noun, which is in the plural unless the number is 1.
 
     >>> counted(1, "file"), counted(1200, "new file"), counted(2.94, "file")
     ('1 file', '1,200 new files', '2.9 files')
@@ -27,7 +27,7 @@ def counted(number: float, noun: str) -> str:
 
 
 def size_text(size_bytes: float) -> str:
-    """A size in a readable unit.
+    """Returns a size in a readable unit.
 
     >>> size_text(1), size_text(18_022), size_text(1.5 * 2**30)
     ('1 byte', '17.6 KiB', '1.5 GiB')

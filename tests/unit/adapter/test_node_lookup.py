@@ -26,6 +26,9 @@ _NODES = {
         ("rates", "`s`.`rates`"),
         ("model.q.twice", "`s`.`t2`"),
         ("other.table", "other.table"),
+        ("/lake/orders", "/lake/orders"),
+        ("./orders", "./orders"),
+        ("s3://lake/orders", "s3://lake/orders"),
     ],
 )
 def test_a_name_finds_its_table(name: str, table: str) -> None:

@@ -52,6 +52,11 @@ def test_unrelated_relations_with_such_a_name_are_listed(other: Any) -> None:
     assert seen([*merging("t")[:1], other]) == {"t": "table", other.identifier: other.type}
 
 
+def test_a_temporary_view_is_in_no_schema() -> None:
+    temporary = ZlayoutRelation.create(schema="", identifier="other", type="view", information="Type: VIEW")
+    assert seen([relation("t"), temporary]) == {"t": "table"}
+
+
 def test_a_table_of_files_without_its_view_can_be_dropped() -> None:
     assert seen(merging("t")[2:]) == {"t__files": "table"}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of, with_clustering
-from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LayoutState
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 

@@ -10,6 +10,7 @@ from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
+from dbt.adapters.zlayout.config.table_config import PublishingConfig, read_stored, stored_settings
 from dbt.adapters.zlayout.errors import ConfigError
 
 
@@ -109,6 +110,23 @@ def test_a_wrong_file_size_is_named_with_what_is_allowed(spelled: object) -> Non
         ("retain_hours", 10**400, f"retain_hours: {10**400} is not a number of hours from 0 to 1,000,000"),
         ("retain_hours", "nan", "retain_hours: 'nan' is not a number of hours from 0 to 1,000,000"),
         ("retain_hours", True, "retain_hours: True is not a number of hours from 0 to 1,000,000"),
+        (
+            "publish_catalog",
+            7,
+            (
+                "publish_catalog: 7 is not the name of a catalog, such as 'lakehouse'; "
+                "its address and login go into pyiceberg's configuration: .pyiceberg.yaml, or variables such as "
+                "PYICEBERG_CATALOG__LAKEHOUSE__URI"
+            ),
+        ),
+        (
+            "publish_catalog",
+            "lake",
+            (
+                "publish_catalog: 'lake' needs a table published as Iceberg, but publish is not set; "
+                "add 'iceberg' to publish, or remove publish_catalog"
+            ),
+        ),
         ("writer", "java", "writer: 'java' is not one of arrow, spark"),
         (
             "compression",
@@ -176,7 +194,7 @@ def test_partition_by_is_one_column_or_a_list_of_top_level_columns() -> None:
 
 def test_a_key_that_is_a_partition_column_is_a_problem() -> None:
     assert problems_of(zorder=["day", "a"], partition_by="day") == (
-        "zorder: column 'day' is a partition column; every file has one value of it already",
+        "zorder: column 'day' is a partition column, of which each file has one value; leave it out of zorder",
     )
 
 
@@ -225,3 +243,35 @@ def test_all_problems_come_in_one_error_with_its_subject() -> None:
     with pytest.raises(ConfigError, match=r"model orders: 4 configuration problems") as caught:
         parse_table_config(raw, subject="model orders")
     assert len(caught.value.problems) == 4
+
+
+def test_a_catalog_is_a_name_and_an_address_is_not_repeated() -> None:
+    for address in ("postgresql://me:Secret@db/x", "https://token@host", "a b", "sqlite:///x", "-x", "a" * 101):
+        (problem,) = problems_of(publish=["iceberg"], publish_catalog=address)
+        assert "is not the name of a catalog" in problem
+        assert "Secret" not in problem
+        assert "token" not in problem
+    for name in ("lakehouse", "lake-2", "a.b_c"):
+        config = parse_table_config({"publish": ["iceberg"], "publish_catalog": name})
+        assert config.publishing.catalog == name
+    assert parse_table_config({"publish_catalog": ""}).publishing.catalog == ""
+
+
+def test_a_version_stores_its_catalog_and_later_settings_keep_switch_or_end_it() -> None:
+    lake = PublishingConfig(("iceberg",), "lake")
+    config = parse_table_config({"publish": ["iceberg"], "publish_catalog": "lake"})
+    assert read_stored(stored_settings(config), ()).publishing == lake
+    for later, kept in (
+        ({}, lake),
+        ({"publish": ["delta", "iceberg"]}, PublishingConfig(("delta", "iceberg"), "lake")),
+        ({"publish": ["iceberg"], "publish_catalog": "other"}, PublishingConfig(("iceberg",), "other")),
+        ({"publish_catalog": ""}, PublishingConfig(("iceberg",))),
+        ({"publish": ["delta"]}, PublishingConfig(("delta",))),
+        ({"publish": []}, PublishingConfig(())),
+    ):
+        assert parse_table_config(later).published_as(config).publishing == kept
+
+
+def test_a_misspelled_catalog_key_is_recognized() -> None:
+    (problem,) = problems_of(publish=["iceberg"], publish_catalogue="lake")
+    assert "publish_catalog" in problem

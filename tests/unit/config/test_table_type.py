@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.config import check_against_schema, parse_table_config
+from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 
@@ -97,3 +98,14 @@ def test_columns_are_spelled_as_the_model_spells_them_and_log_columns_are_taken(
         check_against_schema(parse_table_config({**MERGING, "unique_key": "tags"}), schema)
     with pytest.raises(ConfigError, match="_zl_seq: log files have a column of this name"):
         check_against_schema(parse_table_config(MERGING), schema.append(pa.field("_zl_seq", pa.int64())))
+
+
+def test_a_version_stores_later_settings_only_if_they_are_not_the_default():
+    keys = {"table_type": "merge_on_read", "unique_key": "k"}
+    plain = parse_table_config(keys)
+    assert not {"compact_after_hours", "compaction_max_deleted_share"} & set(stored_settings(plain)["table_type"])
+    assert read_stored(stored_settings(plain), ()).table_type == plain.table_type
+    other = parse_table_config({**keys, "compact_after_hours": 6, "compaction_max_deleted_share": 0.5})
+    found = read_stored(stored_settings(other), ()).table_type
+    assert (found.compact_after_hours, found.compaction_max_deleted_share) == (6, 0.5)
+    assert found == other.table_type

@@ -53,6 +53,41 @@ def test_a_stored_model_places_and_orders_as_before(curve: str) -> None:
         assert again.shares == model.shares
 
 
+@pytest.mark.parametrize("curve", ["zorder", "hilbert", "linear"])
+def test_rows_are_placed_as_by_their_ranks_among_all_boundaries(curve: str) -> None:
+    sample = keys(20_000)
+    some = RNG.random(20_000) < 0.1
+    sample = pa.table([pa.array(column.to_pylist(), mask=some) for column in sample.columns], names=sample.column_names)
+    partitions = [("few" if number < 300 else "many",) for number in range(20_000)]
+    model = build(sample, curve, partition_keys=partitions)
+    ranks = [each.ranks_of(key) for each, key in zip(model.boundaries, sample.columns, strict=True)]
+    for name, tree in (
+        ("few", model.partition_trees["few",]),
+        ("many", model.partition_trees["many",]),
+        ("", model.tree),
+    ):
+        for columns in (sample.columns, [column.dictionary_encode() for column in sample.columns]):
+            assert (model.place(columns, (name,)).leaf == tree.leaf_of(ranks)).all()
+
+
+def test_rows_are_compared_only_with_the_cuts_when_they_are_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row costs the steps of a search, and a map task places every row of the table."""
+    rows = pa.table({"0": keys(50_000).column("0"), "1": keys(50_000).column("1").cast(pa.int64())})
+    model = build(rows)
+    searched: list[int] = []
+    search = np.searchsorted
+
+    def counted(starts: Any, values: Any, **options: Any) -> Any:
+        if np.size(values) >= rows.num_rows:
+            searched.append(len(starts))
+        return search(starts, values, **options)
+
+    monkeypatch.setattr(np, "searchsorted", counted)
+    model.place(rows.columns)
+    assert len(model.boundaries[1].values) > 1_000
+    assert 0 < max(searched) < model.tree.leaf_count
+
+
 def test_files_follow_the_bytes_and_row_groups_the_rows() -> None:
     model = build(keys(50_000))
     assert model.files_of() == round(4_000_000 * 40 / (16 * MB)) == 10

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
-from dbt.adapters.zlayout.index import table_index
+from dbt.adapters.zlayout.index import slice_cache
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.slices import (
@@ -182,7 +182,7 @@ def test_a_filter_on_two_columns_decodes_the_statistics_of_two_columns(monkeypat
         decoded.extend(names)
         return read_columns(reader, names)
 
-    monkeypatch.setattr(table_index, "read_columns", counted)
+    monkeypatch.setattr(slice_cache, "read_columns", counted)
     index = table.index()
     index.statistics(files, {("n3",), ("n17",)})
     assert sorted(decoded) == ["c17", "c3", "modified_ms", "path", "row_count", "size_bytes"]

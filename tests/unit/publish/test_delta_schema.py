@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol, unpublishable
+from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol, unpublishable_columns
 
 
 def schema(kind: Any, **metadata: Any) -> str:
@@ -38,7 +38,7 @@ def schema(kind: Any, **metadata: Any) -> str:
     ],
 )
 def test_types_that_delta_has_stay_as_they_are(kind: Any) -> None:
-    assert unpublishable(schema(kind), ()) == []
+    assert unpublishable_columns("Delta", schema(kind), ()) == []
     (field,) = json.loads(delta_schema(schema(kind)))["fields"]
     assert field == {"name": "c", "type": kind, "nullable": True, "metadata": {}}
 
@@ -65,7 +65,7 @@ def test_only_what_delta_understands_is_kept_of_metadata() -> None:
     ],
 )
 def test_what_delta_cannot_have_is_named(text: str, partition_by: tuple[str, ...], told: str) -> None:
-    (problem,) = unpublishable(text, partition_by)
+    (problem,) = unpublishable_columns("Delta", text, partition_by)
     assert told in problem
 
 

@@ -20,15 +20,15 @@ class ZlayoutColumn(SparkColumn):
         return backquoted(self.column)
 
     def is_string(self) -> bool:
-        """Whether the column holds text."""
+        """Returns whether the column holds text."""
         return self._kind in ("string", "varchar", "char")
 
     def is_integer(self) -> bool:
-        """Whether the column holds whole numbers."""
+        """Returns whether the column holds whole numbers."""
         return self._kind in ("tinyint", "smallint", "int", "bigint")
 
     def is_numeric(self) -> bool:
-        """Whether the column holds decimals."""
+        """Returns whether the column holds decimals."""
         return self._kind == "decimal"
 
     def can_expand_to(self, other_column: Column) -> bool:  # noqa: ARG002 # dbt's signature

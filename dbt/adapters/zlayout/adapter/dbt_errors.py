@@ -39,6 +39,13 @@ def as_dbt_errors() -> Iterator[None]:
         raise DbtDatabaseError(short_message(error, innermost=True)) from error
 
 
+def one_line(error: BaseException) -> str:
+    """Returns the message of any error in one line, for a terminal."""
+    known = isinstance(error, ZlayoutError | DbtBaseException)
+    text = str(error) if known else short_message(error, innermost=True)
+    return " ".join(each.strip() for each in text.splitlines() if each.strip()) or type(error).__name__
+
+
 def _is_from_spark(error: BaseException) -> bool:
     # Compares module names, because pyspark is only imported where a session starts.
     return any(kind.__module__.split(".")[0] in ("pyspark", "py4j") for kind in type(error).__mro__)

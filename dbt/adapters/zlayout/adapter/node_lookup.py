@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
+from dbt.adapters.zlayout.config.meta_settings import with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -21,12 +22,22 @@ _MOST_NAMES = 10
 
 
 def opened_table(session: SparkSession, relation: ZlayoutRelation | str) -> ZTable:
-    """Opens the table of a relation, or of a name.
+    """Opens the table of a relation, of a name, or in a folder.
 
     Raises:
         TableNotFoundError: The table does not exist, or it has no index.
     """
-    return ZTable.for_name(session, name_of(relation))
+    name = name_of(relation)
+    return ZTable.for_path(session, name) if is_path(name) else ZTable.for_name(session, name)
+
+
+def is_path(text: str) -> bool:
+    """Returns whether a text names a folder, and not a table: it has a slash, and is not quoted.
+
+    >>> is_path("/lake/orders"), is_path("./orders"), is_path("s3://lake/orders"), is_path("shop.orders")
+    (True, True, True, False)
+    """
+    return "/" in text and "`" not in text
 
 
 def tables_with_index(session: SparkSession, names: Iterable[str]) -> list[ZTable]:
@@ -50,12 +61,12 @@ def chosen_tables(
 ) -> list[ZTable]:
     """Opens the table of a model or, without a model, all tables of the project that fit the operation."""
     if model is not None:
-        return [ZTable.for_name(session, table_of(model, nodes))]
+        return [opened_table(session, table_of(model, nodes))]
     return [table for table in tables_with_index(session, tables_of(nodes)) if fits(table)]
 
 
 def tables_of(nodes: Nodes) -> list[str]:
-    """The tables of all models, seeds and snapshots, spelled as in `table_of`.
+    """Returns the tables of all models, seeds and snapshots, spelled as in `table_of`.
 
     Args:
         nodes: ``graph.nodes``.
@@ -64,10 +75,11 @@ def tables_of(nodes: Nodes) -> list[str]:
 
 
 def table_of(name: str, nodes: Nodes) -> str:
-    """The table of a node. A name with a dot that no node has is returned as it is.
+    """Returns the table of a node. A name with a dot that no node has is returned as it is.
 
     Args:
-        name: The name of a model, seed or snapshot, or ``schema.table``. Empty or undefined (Jinja) if none was given.
+        name: The name of a model, seed or snapshot, ``schema.table``, or a folder. Empty or undefined (Jinja) if none
+            was given.
         nodes: ``graph.nodes``.
 
     Returns:
@@ -87,22 +99,24 @@ def table_of(name: str, nodes: Nodes) -> str:
     if found:
         ids = ", ".join(sorted(node["unique_id"] for node in found))
         raise ConfigError([f"model: '{name}' matches {ids}; give one of these"])
-    if "." in name:
+    if "." in name or is_path(name):
         return name
     near = difflib.get_close_matches(name, [node["name"] for node in relational], n=1)
-    hint = f"did you mean '{near[0]}'?" if near else "give the name of a model of this project, or schema.table"
+    hint = (
+        f"did you mean '{near[0]}'?" if near else "give the name of a model of this project, schema.table or a folder"
+    )
     raise ConfigError([f"model: there is no model '{name}'; {hint}"])
 
 
 def _some_of(nodes: Sequence[Mapping[str, Any]]) -> str:
-    """The names of the first few nodes, as a list of choices that more can follow."""
+    """Returns the names of the first few nodes, as a list of choices that more can follow."""
     names = sorted(node["name"] for node in nodes)
     more = f"one of {len(names) - _MOST_NAMES:,} more, " if len(names) > _MOST_NAMES else ""
     return "".join(f"{name}, " for name in names[:_MOST_NAMES]) + more + ("or " if names else "")
 
 
 def config_of_table(table: str, nodes: Nodes) -> Mapping[str, Any]:
-    """The config of the node that builds a table. Empty if no node builds it.
+    """Returns the config of the node that builds a table. Empty if no node builds it.
 
     Args:
         table: ``schema.identifier``, with or without backquotes.
@@ -111,6 +125,5 @@ def config_of_table(table: str, nodes: Nodes) -> Mapping[str, Any]:
     plain = table.replace("`", "").lower()
     for node in nodes.values():
         if node["resource_type"] in _RELATIONAL and f"{node['schema']}.{node['alias']}".lower() == plain:
-            config: Mapping[str, Any] = node.get("config") or {}
-            return config
+            return with_meta_settings(node.get("config") or {})
     return {}

@@ -1,4 +1,4 @@
-"""Relations as dbt sees them. A merge-on-read table is one, though the catalog holds two views and a table."""
+"""Relations as dbt sees them. A merge-on-read table is one relation, although the catalog has three."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class ZlayoutRelation(SparkRelation):
 
 
 def name_of(relation: ZlayoutRelation | str) -> str:
-    """The catalog name of a relation. A name stays as it is."""
+    """Returns the catalog name of a relation. A name stays as it is."""
     return relation if isinstance(relation, str) else relation.catalog_name
 
 
 def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
-    """The catalog name of the table that a test checks.
+    """Returns the catalog name of the table that a test checks.
 
     Args:
         relation: A relation, or a name.
@@ -60,11 +60,14 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
 
 
 def as_dbt_relations(relations: Sequence[Any]) -> list[BaseRelation]:
-    """The relations of one schema, with each merge-on-read table listed once, as a table.
+    """Returns the relations of one schema, with each merge-on-read table listed once, as a table.
+
+    Temporary views are left out: Spark lists them in every schema, and they are in none.
 
     Args:
         relations: The relations as dbt-spark lists them. ``information`` holds the catalog's description of each.
     """
+    relations = [each for each in relations if each.schema]
     ids = {each.identifier: _property(each, _TABLE_ID) for each in relations}
     merging = {each.identifier: ids[each.identifier] for each in relations if each.is_view and ids[each.identifier]}
     stored_in = {(files_name(TableName("", name)).identifier, table_id) for name, table_id in merging.items()}

@@ -83,7 +83,7 @@ class ZlayoutAdapterResponse(AdapterResponse):
 
 
 def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) -> ZlayoutAdapterResponse:
-    """The response for a commit and the clustering after it."""
+    """Returns the response for a commit and the clustering after it."""
     whole = commit.operation in _WHOLE
     changed = commit.rows_inserted + commit.rows_updated + commit.rows_deleted
     created = f"{counted(commit.rows, 'row')} in {counted(commit.files_added, 'file')}"
@@ -136,7 +136,7 @@ def _left_over(unfinished: Sequence[str]) -> str:
 
 
 def _change_message(commit: CommitSummary) -> str:
-    """The version, the rows inserted (+), updated (~) and deleted (-), and how many files that took."""
+    """Returns the version, the rows inserted (+), updated (~) and deleted (-), and how many files that took."""
     rows = f"+{commit.rows_inserted:,} ~{commit.rows_updated:,} -{commit.rows_deleted:,} rows"
     if commit.groups_touched:
         return f"v{commit.version} {rows} in {counted(commit.files_added, 'log')}"

@@ -84,6 +84,10 @@ def parse_column_list(key: str, value: object, problems: list[str], *, repeats: 
 
     Returns:
         The paths in the given order, without wrong entries and duplicates.
+
+    >>> problems: list[str] = []
+    >>> parse_column_list("zorder", "event_date, address.city, event_date", problems), problems
+    ((('event_date',), ('address', 'city')), ["zorder: column 'event_date' is listed twice"])
     """
     if value is None:
         return ()

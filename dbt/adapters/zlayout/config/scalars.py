@@ -18,6 +18,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
 _UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 _MIN_BYTES = 1 << 10
 _NAME = re.compile(r"[^\W\d]\w*")
+_CATALOG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 def as_integer(value: object) -> int | None:
@@ -132,6 +133,19 @@ def parse_name(key: str, value: object, problems: list[str]) -> str | None:
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
     problems.append(f"{key}: {value!r} is not a plain name")
+    return None
+
+
+def parse_catalog(key: str, value: object, problems: list[str]) -> str | None:
+    """Reads the name of a catalog; empty text is none."""
+    if isinstance(value, str) and (not value or _CATALOG.fullmatch(value)):
+        return value
+    # An address may have a login in it.
+    shown = repr(value) if not isinstance(value, str) or ":" not in value else f"'{value.partition(':')[0]}:…'"
+    problems.append(
+        f"{key}: {shown} is not the name of a catalog, such as 'lakehouse'; its address and login go into pyiceberg's "
+        "configuration: .pyiceberg.yaml, or variables such as PYICEBERG_CATALOG__LAKEHOUSE__URI"
+    )
     return None
 
 

@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.config.scalars import (
     condition,
     one_of,
     parse_boolean,
+    parse_catalog,
     parse_folder,
     parse_hours,
     parse_name,
@@ -40,7 +41,7 @@ ClusteringMode = Literal["off", "inline", "deferred"]
 TableType = Literal["copy_on_write", "merge_on_read"]
 CompactionMode = Literal["inline", "deferred", "off"]
 CompactionStrategy = Literal["log_size", "log_ratio", "commits", "age"]
-PublishFormat = Literal["delta"]
+PublishFormat = Literal["delta", "iceberg"]
 StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "microbatch"]
 OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
 PartitionOverwriteName = Literal["dynamic", "static"]
@@ -183,8 +184,13 @@ COMPRESSION = Setting[CompressionName](
     "`zstd`, `snappy`, `gzip`, `lz4`, `none`.")
 PUBLISH = Setting[tuple[PublishFormat, ...] | None](
     "publish", Scope.TABLE, _parse_formats, None,
-    "Formats in which every version is also published for other engines: `['delta']`. `[]` publishes nothing. See "
-    "[Other engines](readers.md).", absent="as the table has it; nothing at first")
+    "Formats in which every version is also published for other engines: `['delta']`, `['iceberg']` or both. `[]` "
+    "publishes nothing. See [Other engines](readers.md).", absent="as the table has it; nothing at first")
+PUBLISH_CATALOG = Setting[str | None](
+    "publish_catalog", Scope.TABLE, parse_catalog, None,
+    "With `'iceberg'` in `publish`: the name of a catalog of pyiceberg's configuration, in which each version is "
+    "registered as `schema.table`. Empty text: in none. See [Readers of Iceberg](readers/iceberg.md#a-catalog).",
+    absent="as the table has it; none at first")
 PARTITION_OVERWRITE = Setting[PartitionOverwriteName](
     "partition_overwrite", Scope.MODEL, _words(PartitionOverwriteName), "dynamic",
     "What `insert_overwrite` replaces: `dynamic` the partitions that the new rows belong to, `static` the whole "
@@ -281,6 +287,10 @@ COMPACTION = Setting[CompactionMode](
 COMPACT_EVERY = Setting(
     "compact_every", Scope.MERGE_ON_READ, whole(1, 1_000_000), 5,
     "With `inline` and `deferred`: how many delta commits pass before the table looks for logs to merge.")
+COMPACT_AFTER_HOURS = Setting[float | None](
+    "compact_after_hours", Scope.MERGE_ON_READ, parse_hours, None,
+    "With `inline` and `deferred`: a run also looks for logs to merge once a log is this many hours older than the "
+    "run, and then merges each file group with such a log.", absent="never")
 COMPACTION_MIN_LOG_RATIO = Setting(
     "compaction_min_log_ratio", Scope.MERGE_ON_READ, parse_ratio, 0.1,
     "With `inline` and `deferred`: a file group is compacted once its logs have this many bytes for each byte of "
@@ -289,6 +299,10 @@ COMPACTION_MAX_LOGS = Setting(
     "compaction_max_logs", Scope.MERGE_ON_READ, whole(1, 1_000_000), 20,
     "With `inline` and `deferred`: a file group below that ratio gets its logs merged into one once it has more "
     "than this many.")
+COMPACTION_MAX_DELETED_SHARE = Setting(
+    "compaction_max_deleted_share", Scope.MERGE_ON_READ, parse_share, 0.3,
+    "With `inline` and `deferred`: a file group is also compacted once logs that hold only deletes have more records "
+    "than this share of its base file's rows.")
 COMPACTION_STRATEGY = Setting[CompactionStrategy](
     "compaction_strategy", Scope.MERGE_ON_READ, _words(CompactionStrategy), "log_size",
     "Which file groups come first: `log_size`, `log_ratio`, `commits`, `age`.")
@@ -347,13 +361,14 @@ _PROFILE = (
 
 SETTINGS: tuple[Setting[Any], ...] = (
     ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, RETAIN_VERSIONS, RETAIN_HOURS,
-    LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PARTITION_OVERWRITE, MATCHED_CONDITION, NOT_MATCHED_CONDITION,
-    SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS, CLUSTERING, CLUSTER_EVERY,
-    CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE, MAX_GROUP_SIZE, MIN_INPUT_FILES,
-    MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY, TABLE_TYPE, ORDERING,
+    LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE, MATCHED_CONDITION,
+    NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS,
+    CLUSTERING, CLUSTER_EVERY, CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE, MAX_GROUP_SIZE,
+    MIN_INPUT_FILES, MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY, TABLE_TYPE, ORDERING,
     UPDATE_PARTITION_PATH, SMALL_FILE_LIMIT, LOG_MAX_SIZE, BUCKET_BUFFER_SIZE, BUFFER_SIZE, COMPACTION,
-    COMPACT_EVERY, COMPACTION_MIN_LOG_RATIO, COMPACTION_MAX_LOGS, COMPACTION_STRATEGY, COMPACTION_MAX_BYTES,
-    RETAIN_DELETES_HOURS, INCREMENTAL_STRATEGY, UNIQUE_KEY, INCREMENTAL_PREDICATES, MERGE_UPDATE_COLUMNS,
+    COMPACT_EVERY, COMPACT_AFTER_HOURS, COMPACTION_MIN_LOG_RATIO, COMPACTION_MAX_LOGS, COMPACTION_MAX_DELETED_SHARE,
+    COMPACTION_STRATEGY, COMPACTION_MAX_BYTES, RETAIN_DELETES_HOURS,
+    INCREMENTAL_STRATEGY, UNIQUE_KEY, INCREMENTAL_PREDICATES, MERGE_UPDATE_COLUMNS,
     MERGE_EXCLUDE_COLUMNS, ON_SCHEMA_CHANGE, EVENT_TIME, *_PROFILE,
 )
 # fmt: on

@@ -86,13 +86,53 @@ class WritingConfig:
 
 @dataclass(frozen=True)
 class PublishingConfig:
-    """In which formats other engines can read the table.
+    """The formats in which other engines can read the table.
 
     Attributes:
         formats: The formats; None keeps what the table has.
+        catalog: Name of the catalog, as pyiceberg knows it, in which the Iceberg table is registered. Empty text for
+            none; None keeps what the table has.
     """
 
     formats: tuple[PublishFormat, ...] | None = settings.PUBLISH.default_value
+    catalog: str | None = settings.PUBLISH_CATALOG.default_value
+
+    def after(self, before: PublishingConfig) -> PublishingConfig:
+        """Returns these settings, with what they leave open as earlier settings have it.
+
+        >>> PublishingConfig(("delta", "iceberg")).after(PublishingConfig(("iceberg",), "lakehouse"))
+        PublishingConfig(formats=('delta', 'iceberg'), catalog='lakehouse')
+        >>> PublishingConfig(()).after(PublishingConfig(("iceberg",), "lakehouse"))
+        PublishingConfig(formats=(), catalog=None)
+        """
+        formats = before.formats if self.formats is None else self.formats
+        catalog = before.catalog if self.catalog is None else self.catalog
+        return PublishingConfig(formats, (catalog or None) if "iceberg" in (formats or ()) else None)
+
+    def problems(self) -> list[str]:
+        """Returns a sentence if there is a catalog, but no Iceberg table for it."""
+        if not self.catalog or "iceberg" in (self.formats or ()):
+            return []
+        have = "publish is not set" if self.formats is None else f"publish is {list(self.formats)}"
+        return [
+            (
+                f"publish_catalog: {self.catalog!r} needs a table published as Iceberg, but {have}; add 'iceberg' to "
+                "publish, or remove publish_catalog"
+            )
+        ]
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the settings as a version stores them."""
+        return {
+            **({} if self.formats is None else {"publish": list(self.formats)}),
+            **({"publish_catalog": self.catalog} if self.catalog else {}),
+        }
+
+    @classmethod
+    def of_stored(cls, layout: Mapping[str, Any]) -> PublishingConfig:
+        """Returns the settings that a version stores."""
+        formats = tuple(layout["publish"]) if "publish" in layout else None
+        return cls(formats, layout.get("publish_catalog"))
 
 
 @dataclass(frozen=True)
@@ -110,8 +150,8 @@ class TableConfig:
     publishing: PublishingConfig = field(default_factory=PublishingConfig)
 
     def published_as(self, before: TableConfig) -> TableConfig:
-        """Returns these settings, with the formats of earlier settings if these name none."""
-        return self if self.publishing.formats is not None else replace(self, publishing=before.publishing)
+        """Returns these settings, published as earlier settings say where these say nothing."""
+        return replace(self, publishing=self.publishing.after(before.publishing))
 
 
 def parse_table_config(
@@ -171,16 +211,18 @@ def read_table_config(
         ),
         reclustering=parse_reclustering(raw, problems),
         table_type=parse_table_type(raw, problems),
-        publishing=PublishingConfig(settings.PUBLISH.read(raw, problems)),
+        publishing=PublishingConfig(settings.PUBLISH.read(raw, problems), settings.PUBLISH_CATALOG.read(raw, problems)),
     )
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)
+    problems += config.publishing.problems()
     return config
 
 
 def partition_keys_in_zorder(clustering: ClusteringConfig, partitioning: PartitioningConfig) -> list[str]:
-    """Returns a sentence for each clustering key that is a partition column: a folder has a single value of it."""
+    """Returns a sentence for each clustering key that is a partition column: each file has one value of it."""
     return [
-        f"zorder: column '{format_column_path(path)}' is a partition column; every file has one value of it already"
+        f"zorder: column '{format_column_path(path)}' is a partition column, of which each file has one value; "
+        "leave it out of zorder"
         for path in clustering.columns
         if path[0] in partitioning.columns
     ]
@@ -189,11 +231,9 @@ def partition_keys_in_zorder(clustering: ClusteringConfig, partitioning: Partiti
 def stored_settings(config: TableConfig) -> dict[str, Any]:
     """Returns the settings as a version stores them, for `read_stored`. Fields have the names of the dataclasses."""
     columns, table_type = config.statistics.columns, config.table_type
-    merging = {"table_type": {**vars(table_type), "unique_key": list(table_type.unique_key)}}
-    formats = config.publishing.formats
     return {
-        **(merging if table_type.merges_on_read else {}),
-        **({} if formats is None else {"publish": list(formats)}),
+        **({"table_type": table_type.stored()} if table_type.merges_on_read else {}),
+        **config.publishing.stored(),
         "zorder": [list(path) for path in config.clustering.columns],
         "curve": config.clustering.curve,
         "sizing": dict(vars(config.file_sizing)),
@@ -227,8 +267,14 @@ def read_stored(layout: Mapping[str, Any], partition_by: tuple[str, ...]) -> Tab
         retention=RetentionConfig(**layout.get("retention", {})),
         writing=WritingConfig(**writing),
         table_type=TableTypeConfig(**table_type),
-        publishing=PublishingConfig(tuple(layout["publish"]) if "publish" in layout else None),
+        publishing=PublishingConfig.of_stored(layout),
     )
+
+
+def published_as(layout: Mapping[str, Any], publishing: PublishingConfig) -> dict[str, Any]:
+    """Returns what a version stores, but published otherwise."""
+    keys = (settings.PUBLISH.key, settings.PUBLISH_CATALOG.key)
+    return {**{key: value for key, value in layout.items() if key not in keys}, **publishing.stored()}
 
 
 def _paths(listed: list[list[str]]) -> tuple[ColumnPath, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.column_names import parse_top_level
@@ -12,6 +13,8 @@ from dbt.adapters.zlayout.config.settings import CompactionMode, CompactionStrat
 TABLE_TYPE_KEYS = (settings.TABLE_TYPE.key, *settings.keys_of(settings.Scope.MERGE_ON_READ))
 # Columns that log files have in addition to those of the table.
 OP, INSTANT, SEQ = "_zl_op", "_zl_instant", "_zl_seq"
+# Fields that a version stores only if they differ from their default.
+_LATER = ("compact_after_hours", "compaction_max_deleted_share")
 UPSERT, DELETE = "upsert", "delete"
 # The operation of a kept delete: readers skip it, writers compare its ordering value.
 TOMBSTONE = "tombstone"
@@ -35,8 +38,10 @@ class TableTypeConfig:
     buffer_bytes: int = settings.BUFFER_SIZE.default_value
     compaction: CompactionMode = settings.COMPACTION.default_value
     compact_every: int = settings.COMPACT_EVERY.default_value
+    compact_after_hours: float | None = settings.COMPACT_AFTER_HOURS.default_value
     compaction_min_log_ratio: float = settings.COMPACTION_MIN_LOG_RATIO.default_value
     compaction_max_logs: int = settings.COMPACTION_MAX_LOGS.default_value
+    compaction_max_deleted_share: float = settings.COMPACTION_MAX_DELETED_SHARE.default_value
     compaction_strategy: CompactionStrategy = settings.COMPACTION_STRATEGY.default_value
     compaction_max_bytes: int | None = settings.COMPACTION_MAX_BYTES.default_value
     retain_deletes_hours: float = settings.RETAIN_DELETES_HOURS.default_value
@@ -45,6 +50,13 @@ class TableTypeConfig:
     def merges_on_read(self) -> bool:
         """Whether changed rows go to log files."""
         return self.kind == "merge_on_read"
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the fields as a version stores them. Older releases refuse fields that they do not know."""
+        known = {
+            key: value for key, value in vars(self).items() if key not in _LATER or value != getattr(type(self), key)
+        }
+        return {**known, "unique_key": list(self.unique_key)}
 
 
 def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTypeConfig:
@@ -74,8 +86,10 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
         buffer_bytes=settings.BUFFER_SIZE.read(raw, problems),
         compaction=settings.COMPACTION.read(raw, problems),
         compact_every=settings.COMPACT_EVERY.read(raw, problems),
+        compact_after_hours=settings.COMPACT_AFTER_HOURS.read(raw, problems),
         compaction_min_log_ratio=settings.COMPACTION_MIN_LOG_RATIO.read(raw, problems),
         compaction_max_logs=settings.COMPACTION_MAX_LOGS.read(raw, problems),
+        compaction_max_deleted_share=settings.COMPACTION_MAX_DELETED_SHARE.read(raw, problems),
         compaction_strategy=settings.COMPACTION_STRATEGY.read(raw, problems),
         compaction_max_bytes=settings.COMPACTION_MAX_BYTES.read(raw, problems),
         retain_deletes_hours=settings.RETAIN_DELETES_HOURS.read(raw, problems),
@@ -83,5 +97,5 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
 
 
 def asks_for_merge_on_read(raw: Mapping[str, object]) -> bool:
-    """Whether a config sets ``table_type: merge_on_read``; an invalid value counts as no."""
+    """Returns whether a config sets ``table_type: merge_on_read``; an invalid value counts as no."""
     return settings.TABLE_TYPE.read(raw, []) == "merge_on_read"

@@ -40,7 +40,7 @@ class Comparable:
 
 
 def is_orderable(column_type: pa.DataType) -> bool:
-    """Whether columns of an Arrow type can be keys; a dictionary counts as its value type."""
+    """Returns whether columns of an Arrow type can be keys; a dictionary counts as its value type."""
     return _conversion(_plain(column_type)) is not None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -166,8 +166,8 @@ class CurveModel:
             keys: One column[n] per key, of the types that the model was built for.
             partition_key: Raw values of the partition columns; None or () for a table without partitions.
         """
-        tree = self._tree_of(partition_key or ())
-        leaf = tree.leaf_of(self._ranks(keys))
+        tree, boundaries = self._cuts_of(partition_key or ())
+        leaf = tree.leaf_of([each.ranks_of(key) for each, key in zip(boundaries, keys, strict=True)])
         return Placement(tree.file_of_leaf[leaf], leaf)
 
     def curve_values(self, keys: Keys) -> npt.NDArray[np.uint64]:
@@ -180,8 +180,8 @@ class CurveModel:
             uint64[n]
         """
         codes = [
-            boundaries.codes(ranks) >> np.uint64(boundaries.bits - bits)
-            for boundaries, ranks, bits in zip(self.boundaries, self._ranks(keys), self.bits, strict=True)
+            boundaries.codes(boundaries.ranks_of(key)) >> np.uint64(boundaries.bits - bits)
+            for boundaries, key, bits in zip(self.boundaries, keys, self.bits, strict=True)
         ]
         if self.curve == "linear":
             return concatenate(codes, self.bits)
@@ -193,7 +193,7 @@ class CurveModel:
         return hilbert_positions(wide, side) if wide else np.zeros(len(keys[0]), np.uint64)
 
     def fits(self, columns: Sequence[ColumnPath], types: Sequence[pa.DataType], curve: str) -> bool:
-        """Whether the model is for these keys and this curve, so that its cuts can be reused."""
+        """Returns whether the model is for these keys and this curve, so that its cuts can be reused."""
         return (self.columns, self.types, self.curve) == (
             tuple(columns),
             tuple(key_type(each) for each in types),
@@ -250,8 +250,22 @@ class CurveModel:
     def _tree_of(self, partition_key: PartitionKey) -> Tree:
         return self.partition_trees.get(partition_key, self.tree)
 
-    def _ranks(self, keys: Keys) -> list[npt.NDArray[Any]]:
-        return [each.ranks_of(key) for each, key in zip(self.boundaries, keys, strict=True)]
+    def _cuts_of(self, partition_key: PartitionKey) -> tuple[Tree, tuple[Boundaries, ...]]:
+        """Returns a partition's tree over ranks among only those boundaries that the tree compares, and these."""
+        key = partition_key if partition_key in self.partition_trees else None
+        if key not in self._cuts:
+            tree = self._tree_of(partition_key)
+            threshold, few = tree.threshold.copy(), []
+            for number, boundaries in enumerate(self.boundaries):
+                nodes = tree.column == number
+                merged, threshold[nodes] = boundaries.merged(tree.threshold[nodes])
+                few.append(merged)
+            self._cuts[key] = replace(tree, threshold=threshold), tuple(few)
+        return self._cuts[key]
+
+    @cached_property
+    def _cuts(self) -> dict[PartitionKey | None, tuple[Tree, tuple[Boundaries, ...]]]:
+        return {}
 
 
 def _rows_by_key(keys: Sequence[PartitionKey]) -> dict[PartitionKey, npt.NDArray[np.intp]]:

@@ -81,6 +81,27 @@ class Boundaries:
         parts = [self._ranks_of_chunk(chunk) for chunk in chunks or [pa.array([], array.type)]]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def merged(self, thresholds: npt.NDArray[Any]) -> tuple[Boundaries, npt.NDArray[np.int32]]:
+        """Merges the buckets that no threshold divides: a search among few boundaries is fast.
+
+        Args:
+            thresholds: Ranks; a row's rank is compared with each of them.
+
+        Returns:
+            The boundaries that remain, and int32[thresholds]: a value's rank among them is below one of these exactly
+            where its old rank is below the old threshold.
+
+        >>> boundaries = Boundaries(np.array([20, 30, 40]), nullable=False)
+        >>> few, thresholds = boundaries.merged(np.array([3, 1]))
+        >>> few.values.tolist(), thresholds.tolist()
+        ([30], [2, 1])
+        """
+        wanted = np.unique(thresholds)
+        # Rank 0 is null, and rank 1 begins below all boundaries.
+        kept = wanted[(wanted > 1) & (wanted < len(self.values) + 2)]
+        numbered = np.where(thresholds > 1, np.searchsorted(kept, thresholds) + 2, thresholds)
+        return Boundaries(self.values[kept - 2], self.nullable), numbered.astype(np.int32)
+
     def codes(self, ranks: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
         """Returns ranks as coordinates of `bits` bits; if the sample had no nulls, null shares the lowest coordinate.
 

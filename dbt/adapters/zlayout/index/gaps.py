@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.index.slice_cache import SliceStore
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, cast_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.index.table_index import SliceStore, TableIndex
+from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from threading import Lock
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
+from dbt.adapters.zlayout.index.slice_cache import OpenSlice, SliceStore, read_slice
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
     FILE_COUNT,
@@ -24,9 +24,6 @@ from dbt.adapters.zlayout.index.slices import (
     PARTITION_PREFIX,
     PARTITION_STATS,
     WHOLE,
-    open_slice,
-    read_columns,
-    verified,
 )
 from dbt.adapters.zlayout.index.statistics.column_stats import (
     EXAMINED,
@@ -34,7 +31,6 @@ from dbt.adapters.zlayout.index.statistics.column_stats import (
     bounds_of_partition,
     bounds_of_stats,
     cast_stats,
-    column_paths,
     column_stats_table,
 )
 from dbt.adapters.zlayout.index.statistics.merge import RowGroups, fields_of, group_rows, merge_counts, merge_known
@@ -45,14 +41,6 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 _ROW = ("path", *IDENTITY)
-
-
-class SliceStore(Protocol):
-    """Reads slices."""
-
-    def read(self, path: str) -> bytes:
-        """Returns the content of a file, by its path relative to the table."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -68,21 +56,6 @@ class PartitionStatistics:
     partition_of_file: npt.NDArray[np.int64]
 
 
-class _Slice:
-    """One slice; columns are decoded on first use."""
-
-    def __init__(self, content: bytes) -> None:
-        self.reader = open_slice(content)
-        self.paths = column_paths(self.reader.schema)
-        self.row_count: int = self.reader.row_count
-        self._decoded: dict[str, pa.Array] = {}
-
-    def column(self, name: str) -> pa.Array:
-        if name not in self._decoded:
-            self._decoded[name] = read_columns(self.reader, [name]).column(0).combine_chunks()
-        return self._decoded[name]
-
-
 class TableIndex:
     """The slices of a snapshot.
 
@@ -93,6 +66,7 @@ class TableIndex:
         slices: Slice paths by metadata partition, oldest first.
         partition_types: Arrow types of the partition columns, in the order of the folders.
         timezone: The session's time zone, for partition columns of type timestamp.
+        read: Reads a slice; by default from the store each time.
 
     Attributes:
         problems: The problems with slices so far, one sentence each.
@@ -105,14 +79,15 @@ class TableIndex:
         *,
         partition_types: Mapping[str, pa.DataType] | None = None,
         timezone: str | None = None,
+        read: Callable[[str], OpenSlice] | None = None,
     ) -> None:
         self.problems: list[str] = []
-        self._store = store
+        self._read = read or partial(read_slice, store)
         self._paths = {partition: tuple(reversed(paths)) for partition, paths in slices.items()}
         self._partition_types = dict(partition_types or {})
         self._timezone = timezone
-        self._opened: dict[str, _Slice | None] = {}
-        self._aligned: tuple[DataFiles, list[_Slice], pa.Array] | None = None
+        self._opened: dict[str, OpenSlice | None] = {}
+        self._aligned: tuple[DataFiles, list[OpenSlice], pa.Array] | None = None
 
     def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
         """Returns the statistics of files.
@@ -170,7 +145,7 @@ class TableIndex:
         return PartitionStatistics(AlignedStatistics(sums["row_count"], found), live.group_of_row)
 
     def describes_partitions(self, files: DataFiles) -> bool:
-        """Whether the slices describe every partition of the files exactly."""
+        """Returns whether the slices describe every partition of the files exactly."""
         _, by_name, sums = self._live_partitions(files)
         _, known = self._stored_partitions(self._slices(PARTITION_STATS), list(by_name.values()), sums)
         return bool(pc.all(known, min_count=0).as_py())
@@ -199,7 +174,7 @@ class TableIndex:
         }
 
     def _columns(
-        self, slices: Sequence[_Slice], columns: Collection[ColumnPath], place: Callable[[pa.StructArray], pa.Array]
+        self, slices: Sequence[OpenSlice], columns: Collection[ColumnPath], place: Callable[[pa.StructArray], pa.Array]
     ) -> dict[ColumnPath, ColumnBounds]:
         """Returns bounds of columns over the rows of all slices, newest slice first, rearranged by ``place``."""
         found: dict[ColumnPath, ColumnBounds] = {}
@@ -208,13 +183,13 @@ class TableIndex:
                 found[path] = bounds_of_stats(fields_of(place(self._stacked(slices, path))))
         return found
 
-    def _stacked(self, slices: Sequence[_Slice], path: ColumnPath) -> pa.StructArray:
+    def _stacked(self, slices: Sequence[OpenSlice], path: ColumnPath) -> pa.StructArray:
         """Returns the rows of all slices for a column that at least one has, in the type of the newest that has it."""
         newest = next(each for each in slices if path in each.paths)
         column_type = newest.reader.schema.field(newest.paths[path]).type
         return pa.concat_arrays([self._part(each, path, column_type) for each in slices])
 
-    def _part(self, part: _Slice, path: ColumnPath, column_type: pa.DataType) -> pa.StructArray:
+    def _part(self, part: OpenSlice, path: ColumnPath, column_type: pa.DataType) -> pa.StructArray:
         if path in part.paths:
             try:
                 return cast_stats(part.column(part.paths[path]), column_type.field("min").type)
@@ -222,14 +197,14 @@ class TableIndex:
                 self._note(str(error))
         return pa.nulls(part.row_count, column_type)
 
-    def _examined(self, part: _Slice) -> pa.Array:
+    def _examined(self, part: OpenSlice) -> pa.Array:
         try:
             return part.column(EXAMINED)
         except CorruptError as error:
             self._note(str(error))
         return pa.repeat(False, part.row_count)
 
-    def _alignment(self, files: DataFiles) -> tuple[list[_Slice], pa.Array]:
+    def _alignment(self, files: DataFiles) -> tuple[list[OpenSlice], pa.Array]:
         """Returns the usable ``column_stats`` slices and the row of each file among theirs; null for none."""
         if self._aligned is not None and self._aligned[0] is files:
             return self._aligned[1], self._aligned[2]
@@ -245,7 +220,7 @@ class TableIndex:
         return slices, rows
 
     def _stored_partitions(
-        self, slices: Sequence[_Slice], live_keys: Sequence[pa.Array], sums: Mapping[str, pa.Array]
+        self, slices: Sequence[OpenSlice], live_keys: Sequence[pa.Array], sums: Mapping[str, pa.Array]
     ) -> tuple[npt.NDArray[np.int64], pa.Array]:
         """Returns the live partition of each stored row (-1 for none), and which live partitions the rows describe."""
         live_count = len(sums[FILE_COUNT])
@@ -274,15 +249,15 @@ class TableIndex:
         known = pc.fill_null(reduce(pc.and_kleene, agrees), False)
         return np.where(counts & (groups < live_count), groups, -1), known
 
-    def _slices(self, partition: str, needed: Sequence[str] = ()) -> list[_Slice]:
+    def _slices(self, partition: str, needed: Sequence[str] = ()) -> list[OpenSlice]:
         """Returns the readable slices of a metadata partition, newest first."""
         opened = [self._open(path, needed) for path in self._paths.get(partition, ())]
         return [each for each in opened if each is not None]
 
-    def _open(self, path: str, needed: Sequence[str]) -> _Slice | None:
+    def _open(self, path: str, needed: Sequence[str]) -> OpenSlice | None:
         if path not in self._opened:
             try:
-                part = _Slice(verified(path, self._store.read(path)))
+                part = self._read(path)
                 for name in needed:
                     part.column(name)
                 self._opened[path] = part
@@ -296,7 +271,7 @@ class TableIndex:
             self.problems.append(problem)
 
 
-def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.Array) -> npt.NDArray[np.bool_]:
+def _counts(slices: Sequence[OpenSlice], groups: npt.NDArray[np.int64], whole: pa.Array) -> npt.NDArray[np.bool_]:
     """Returns which rows count: in each group, those of the newest slice back to the first one that is complete."""
     age = np.repeat(np.arange(len(slices)), [each.row_count for each in slices])
     oldest = np.full(groups.max(initial=-1) + 1, len(slices))
@@ -307,7 +282,7 @@ def _counts(slices: Sequence[_Slice], groups: npt.NDArray[np.int64], whole: pa.A
 
 
 def _in_order(rows: pa.Array, stored_rows: int) -> bool:
-    """Whether the files match the stored rows one by one, as after a rewrite of the whole table."""
+    """Returns whether the files match the stored rows one by one, as after a rewrite of the whole table."""
     if rows.null_count or len(rows) != stored_rows:
         return False
     return bool(np.array_equal(rows.to_numpy(), np.arange(stored_rows)))

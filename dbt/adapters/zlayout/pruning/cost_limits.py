@@ -47,13 +47,13 @@ class Limits:
     """The most that one predicate may cost.
 
     Attributes:
-        parts: Of all conditions together; each takes about 50 µs, even for few files.
+        parts: Of all conditions together; each takes about 20 µs, even for few files.
         depth: Of one condition; each level takes up to three frames of Python's stack.
         calls: Around one column; each also takes up to three frames.
         vectors: Parts of all conditions times files; each takes a few bytes and about ten nanoseconds.
     """
 
-    parts: int = 16_000
+    parts: int = 10_000
     depth: int = 150
     calls: int = 100
     vectors: int = 10_000_000
@@ -72,7 +72,8 @@ def limited(expr: Expr, file_count: int, limits: Limits = LIMITS) -> Expr:
     """
     # Oversized parts are removed before the normal form expands them; merged lists exist only after it, and cost less.
     normal = normal_form(_affordable(expr, 0, limits))
-    return normal_form(_affordable(normal, file_count, limits))
+    affordable = _affordable(normal, file_count, limits)
+    return normal if affordable is normal else normal_form(affordable)
 
 
 def _affordable(expr: Expr, file_count: int, limits: Limits) -> Expr:

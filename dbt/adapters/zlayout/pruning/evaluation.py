@@ -53,7 +53,11 @@ def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
     Returns:
         int8, length n, each a `Verdict`.
     """
-    normal = normal_form(expr)
+    return verdicts_of_normal(normal_form(expr), statistics)
+
+
+def verdicts_of_normal(normal: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
+    """Returns the same as `verdicts` for a predicate that is in normal form already."""
     return Evaluation(normal, statistics).match(normal).verdicts()
 
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
-from dbt.adapters.zlayout.pruning.evaluation import verdicts
+from dbt.adapters.zlayout.predicate.normal_form import normal_form
+from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics, statistics_of
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
@@ -84,7 +85,13 @@ class ScanPlan:
     stage_of_file: npt.NDArray[np.int8]
 
 
-def plan_scan(expr: Expr, files: DataFiles, index: Index, before: Preselection | None = None) -> ScanPlan:
+def plan_scan(
+    expr: Expr,
+    files: DataFiles,
+    index: Index,
+    before: Preselection | None = None,
+    stages_wanted: Collection[str] = STAGES,
+) -> ScanPlan:
     """Selects the files that may hold a row for which a predicate is TRUE.
 
     Args:
@@ -92,32 +99,37 @@ def plan_scan(expr: Expr, files: DataFiles, index: Index, before: Preselection |
         files: All files of the snapshot.
         index: The statistics of the files.
         before: What partition values have already decided; counts towards the first stage.
+        stages_wanted: The stages that may skip files, of `STAGES`. What ``before`` has decided always counts.
     """
-    columns = columns_of(expr)
+    columns, normal = columns_of(expr), normal_form(expr)
     stages: list[ScanStage] = []
     left = np.ones(len(files), dtype=bool)
     stage_of_file = np.full(len(files), -1, dtype=np.int8)
 
-    def stage(name: str, keep: Callable[[], Flags], seconds_before: float = 0.0) -> None:
+    def stage(name: str, keep: Callable[[], Flags], decided: Preselection | None = None) -> None:
         count, start = int(left.sum()), time.perf_counter()
-        kept = keep()
+        kept = keep() if name in stages_wanted else np.ones(len(files), dtype=bool)
+        if decided is not None:
+            kept = kept & decided.kept
+        seconds_before = 0.0 if decided is None else decided.seconds
         stage_of_file[left & ~kept] = len(stages)
         np.logical_and(left, kept, out=left)
         stages.append(ScanStage(name, count, int(left.sum()), seconds_before + time.perf_counter() - start))
 
     def by_partition() -> Flags:
         partitions = index.partition_statistics(files, columns)
-        possible = verdicts(expr, partitions.statistics) != Verdict.SKIP
+        possible = verdicts_of_normal(normal, partitions.statistics) != Verdict.SKIP
         kept: Flags = possible[partitions.partition_of_file]
-        return kept if before is None else kept & before.kept
+        return kept
 
     def by_column() -> Flags:
         found, where = statistics_of(index.statistics(files, columns), left)
         kept = np.zeros(len(files), dtype=bool)
-        kept[where] = verdicts(expr, found) != Verdict.SKIP
+        kept[where] = verdicts_of_normal(normal, found) != Verdict.SKIP
         return kept
 
-    stage(STAGES[0], by_partition, 0.0 if before is None else before.seconds)
+    stage(STAGES[0], by_partition, before)
+
     stage(STAGES[1], lambda: np.asarray(files.column("row_count").to_numpy() > 0))
     stage(STAGES[2], by_column)
     return ScanPlan(left, tuple(stages), stage_of_file)
@@ -183,12 +195,19 @@ def report_scan(
     for condition in reversed(partition_conditions):
         text = pc.binary_join_element_wise(condition.values, f": no row matches {condition.sql}", "")
         reason = pc.if_else(pa.array(~condition.kept), text, reason)
+    verdict = np.where(plan.candidates, pruned.verdict, np.int8(Verdict.SKIP)).astype(np.int8)
+    switched_off = plan.candidates & (verdict == Verdict.SKIP)
+    if switched_off.any():
+        verdict[switched_off] = Verdict.READ
+        reason = pc.if_else(
+            pa.array(switched_off), pc.binary_join_element_wise("its stage is switched off: ", reason, ""), reason
+        )
     decided = tuple(
         ConjunctReport(each.sql, usable=True, skips=int((~each.kept).sum()), why_not=None)
         for each in partition_conditions
     )
     return ScanReport(
-        verdict=np.where(plan.candidates, pruned.verdict, np.int8(Verdict.SKIP)).astype(np.int8),
+        verdict=verdict,
         reason=reason,
         stage=pa.array(STAGES).take(pa.array(plan.stage_of_file, mask=plan.stage_of_file < 0)),
         conjuncts=decided + pruned.conjuncts,

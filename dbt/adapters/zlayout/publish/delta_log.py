@@ -18,32 +18,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, StoreError, UnsupportedError
-from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.publish.commit_view import LOG_RECORDS, changes_rows, stored_statistics
 from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol
 from dbt.adapters.zlayout.publish.delta_statistics import statistics_texts
+from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION, check_written_by, mark, read_if_there
+from dbt.adapters.zlayout.publish.seen_since import oldest_seen
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.store.uri import escaped
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant, parse_log_file_name
+from dbt.adapters.zlayout.timeline.files.naming import is_base_path
 from dbt.adapters.zlayout.timeline.log.entry import TableState
-from dbt.adapters.zlayout.timeline.log.file_slices import base_files
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 FOLDER = "_delta_log"
 _HINT = f"{FOLDER}/_last_checkpoint"
-_COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_COMMIT = re.compile(r"([0-9]{20})\.json")
+_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 _CHECKPOINT_EVERY = 10
 # A checkpoint holds all files, so large tables get fewer. Readers read at most this many commits after one.
 _MOST_COMMITS = 100
 _FILES_PER_COMMIT = 1_000
 _HOUR_MS = 3_600_000
-_TABLE_ID, _VERSION, _INSTANT, _SCHEMA = "zlayout.table_id", "zlayout.version", "zlayout.instant", "zlayout.schema"
+_REDO = "switch publishing to Delta off and on again: zlayout_publish writes a new one"
+_SCHEMA = "zlayout.schema"
 _OPERATIONS = {
     Operation.MERGE.value: "MERGE",
     Operation.DELETE.value: "DELETE",
@@ -52,7 +55,6 @@ _OPERATIONS = {
     Operation.ROLLBACK.value: "RESTORE",
     Operation.ADOPT.value: "CONVERT",
 }
-_SAME_ROWS = frozenset({Operation.CLUSTERING.value, Operation.COMPACTION.value, Operation.CONVERSION.value})
 _TEXT_MAP = pa.map_(pa.string(), pa.string())
 _ADD = pa.struct(
     [
@@ -119,12 +121,12 @@ class Shown:
 
 
 def commit_path(number: int) -> str:
-    """Return the path of a Delta commit."""
+    """Returns the path of a Delta commit."""
     return f"{FOLDER}/{number:020d}.json"
 
 
 def shown(store: Store, table_id: str) -> Shown | None:
-    """Return what Delta's readers see, None if there is no Delta log.
+    """Returns what readers of Delta see; None if there is no Delta log.
 
     Raises:
         UnsupportedError: Other software has written the Delta log, or another table of this package.
@@ -134,8 +136,20 @@ def shown(store: Store, table_id: str) -> Shown | None:
     return None if not numbers else _read_shown(store, max(numbers), table_id)
 
 
+def shown_since(store: Store, table_id: str, since_ms: float) -> Shown | None:
+    """Returns the oldest of what Delta's readers have seen since a time, in milliseconds since the epoch.
+
+    Raises:
+        UnsupportedError, CorruptError: As for `shown`.
+    """
+    published_ms = {number: each.modified_ms for each in store.list(FOLDER) for number in _numbers([each], _COMMIT)}
+    if not published_ms:
+        return None
+    return _read_shown(store, oldest_seen(published_ms, max(published_ms), since_ms), table_id)
+
+
 def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
-    """Publish every version that the Delta log does not show yet, oldest first; the newest if there is no Delta log.
+    """Publishes every version that the Delta log does not show yet, oldest first; the newest if there is no Delta log.
 
     A commit is a function of the version, and its file is created only if it does not exist. So it does not matter how
     many publishers work at the same time.
@@ -168,14 +182,14 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
 
 
 def withdraw(store: Store, table_id: str) -> None:
-    """Delete the Delta log, if it is this table's, damaged or not. That of other software is never touched.
+    """Deletes the Delta log, if it is this table's, damaged or not. That of other software is never touched.
 
     What is deleted first makes the log incomplete: a reader finds no Delta table, and never an old version.
     """
     paths = sorted(file.path for file in store.list(FOLDER))
     # The newest commit may be damaged.
     newest = [path for path in paths if path.endswith(".json")][-2:]
-    if not any(_mark(table_id) in _read_if_there(store, path) for path in newest):
+    if not any(mark(table_id) in read_if_there(store, path) for path in newest):
         return
     for path in [_HINT, *paths]:
         store.delete([path])
@@ -183,18 +197,21 @@ def withdraw(store: Store, table_id: str) -> None:
 
 
 def _next(store: Store, timeline: Timeline, table_id: str, seen: Shown | None, newest: Snapshot) -> tuple[Shown, bytes]:
-    """Return the next Delta commit after the one that readers see."""
+    """Returns the next Delta commit after the one that readers see."""
     if seen is None:
-        return _commit(store, table_id, 0, newest, newest.files, (), None)
+        return _commit(store, table_id, 0, newest, newest.files, (), None, newest)
     if seen.version >= newest.version or timeline.read(seen.version).instant != seen.instant:
         # The table's log has lost versions that Delta's readers have seen: the Delta table goes on with what is left.
         live, _ = _replayed(store, seen.number)
         kept = {escaped(path) for path in newest.files["path"].to_pylist()}
         gone = [path for path in live["path"].to_pylist() if path not in kept]
-        return _commit(store, table_id, seen.number + 1, newest, newest.files, gone, None)
+        return _commit(store, table_id, seen.number + 1, newest, newest.files, gone, None, newest)
     commit = timeline.read(seen.version + 1)
-    removed = [escaped(path) for path in commit.removes if _is_base_file(path)]
-    return _commit(store, table_id, seen.number + 1, commit, commit.adds, removed, seen.schema)
+    removed = [escaped(path) for path in commit.removes if is_base_path(path)]
+    snapshot = None
+    if commit.layout.get("table_type"):
+        snapshot = newest if commit.version == newest.version else timeline.snapshot(commit.version)
+    return _commit(store, table_id, seen.number + 1, commit, commit.adds, removed, seen.schema, snapshot)
 
 
 def _commit(
@@ -205,8 +222,9 @@ def _commit(
     added: DataFiles,
     removed: Collection[str],
     schema: str | None,
+    snapshot: Snapshot | None,
 ) -> tuple[Shown, bytes]:
-    """Return a Delta commit and what its readers see.
+    """Returns a Delta commit and what its readers see.
 
     Args:
         store: The table's folder, with the index.
@@ -216,9 +234,11 @@ def _commit(
         added: Files to add.
         removed: Paths in Delta's spelling. A path that is added again is not removed: no version may hold both.
         schema: Digest of the columns before; None writes them.
+        snapshot: All files of the version; may be None for a table without logs.
     """
-    same_rows = state.operation in _SAME_ROWS and not state.layout.get("table_type")
-    adds = _adds(store, state, base_files(added), data_change=not same_rows)
+    hidden = 0 if snapshot is None else log_files(snapshot.files).total_rows
+    data_change = changes_rows(state)
+    adds = _adds(store, state, base_files(added), data_change)
     again = {each["path"] for each in adds}
     lines: list[Mapping[str, Any]] = [
         {
@@ -227,10 +247,11 @@ def _commit(
                 "operation": _OPERATIONS.get(state.operation, "WRITE"),
                 "operationParameters": {},
                 "engineInfo": "dbt-zlayout",
-                _TABLE_ID: table_id,
-                _VERSION: state.version,
-                _INSTANT: state.instant,
+                TABLE_ID: table_id,
+                VERSION: state.version,
+                INSTANT: state.instant,
                 _SCHEMA: _schema_digest(state),
+                **({LOG_RECORDS: hidden} if hidden else {}),
             }
         }
     ]
@@ -238,7 +259,7 @@ def _commit(
         lines += [{"protocol": protocol(state.schema_json)}, {"metaData": _metadata(state, table_id)}]
     lines.append({"txn": {"appId": f"zlayout-{table_id}", "version": state.version, "lastUpdated": state.committed_ms}})
     lines += [
-        {"remove": {"path": path, "deletionTimestamp": state.committed_ms, "dataChange": not same_rows}}
+        {"remove": {"path": path, "deletionTimestamp": state.committed_ms, "dataChange": data_change}}
         for path in removed
         if path not in again
     ]
@@ -253,7 +274,7 @@ def _metadata(state: TableState, table_id: str) -> dict[str, Any]:
         "format": {"provider": "parquet", "options": {}},
         "schemaString": delta_schema(state.schema_json),
         "partitionColumns": list(state.partition_by),
-        "configuration": {_TABLE_ID: table_id},
+        "configuration": {TABLE_ID: table_id},
         "createdTime": state.committed_ms,
     }
 
@@ -263,15 +284,11 @@ def _schema_digest(state: TableState) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _adds(store: Store, state: TableState, files: DataFiles, *, data_change: bool) -> list[dict[str, Any]]:
+def _adds(store: Store, state: TableState, files: DataFiles, data_change: bool) -> list[dict[str, Any]]:
     if not len(files):
         return []
     paths = contiguous(files["path"])
-    # Mostly the commit's own slices have all files. Only a rollback adds older ones.
-    own = {name: [path for path in paths if state.instant in path] for name, paths in state.index.items()}
-    column_stats = TableIndex(store, own).stored(files)
-    if column_stats.num_rows < len(files):
-        column_stats = TableIndex(store, state.index).stored(files)
+    column_stats = stored_statistics(store, state, files)
     columns = [files.partition_values(name).to_pylist() for name in files.partition_by]
     names = {each["name"] for each in json.loads(state.schema_json)["fields"]}
     return [
@@ -294,47 +311,24 @@ def _adds(store: Store, state: TableState, files: DataFiles, *, data_change: boo
     ]
 
 
-def _is_base_file(path: str) -> bool:
-    return parse_log_file_name(path) is None and deletes_file_instant(path) is None
-
-
 def _numbers(files: Sequence[StoredFile], pattern: re.Pattern[str]) -> list[int]:
     found = (pattern.fullmatch(file.path.rpartition("/")[2]) for file in files)
     return [int(match[1]) for match in found if match]
 
 
-def _read_if_there(store: Store, path: str) -> bytes:
-    try:
-        return store.read(path)
-    except FileMissingError:  # another process withdraws the log as well
-        return b""
-
-
-def _mark(table_id: str) -> bytes:
-    """Return the bytes by which every commit of a table is known."""
-    return f'"{_TABLE_ID}":{json.dumps(table_id)}'.encode()
-
-
 def _read_shown(store: Store, number: int, table_id: str) -> Shown:
     path = commit_path(number)
     content = store.read(path)
-    if _mark(table_id) not in content:
-        writer = "another table" if f'"{_TABLE_ID}"'.encode() in content else "other software"
-        raise UnsupportedError(
-            f"{path} was written by {writer}; move the folder {FOLDER} away, or take 'delta' out of publish"
-        )
+    check_written_by(table_id, path, content, "delta")
     try:
         info = json.loads(content.partition(b"\n")[0])["commitInfo"]
-        return Shown(number, int(info[_VERSION]), str(info[_INSTANT]), str(info[_SCHEMA]))
+        return Shown(number, int(info[VERSION]), str(info[INSTANT]), str(info[_SCHEMA]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error
 
 
-_REDO = "switch publishing to Delta off and on again: zlayout_publish writes a new one"
-
-
 def _checkpoint_if_due(store: Store, written: Shown, table_id: str, live_files: int, retain_hours: float) -> None:
-    """Write a checkpoint after some commits, and whenever the columns have changed.
+    """Writes a checkpoint after some commits, and whenever the columns have changed.
 
     DuckDB reads values of all files since the last checkpoint in the newest types, even of files that are removed.
     """
@@ -364,14 +358,14 @@ def _checkpoint_if_due(store: Store, written: Shown, table_id: str, live_files: 
 
 
 def _newest_checkpoint(store: Store, files: Sequence[StoredFile], table_id: str) -> tuple[int, str | None]:
-    """Return the Delta version at which readers begin, and the digest of its columns; None if it is unknown."""
+    """Returns the Delta version at which readers begin, and the digest of its columns; None if it is unknown."""
     number = max(_numbers(files, _CHECKPOINT), default=None)
     if number is None:
         return 0, _read_shown(store, 0, table_id).schema
     try:
         hint = json.loads(store.read(_HINT))
         return number, hint["tags"][_SCHEMA] if hint["version"] == number else None
-    except (StoreError, ValueError, KeyError, TypeError):
+    except (StoreError, ValueError, KeyError, TypeError, RecursionError):
         return number, None
 
 
@@ -383,7 +377,7 @@ def _rows(name: str, values: pa.Array) -> pa.Table:
 
 
 def _replayed(store: Store, number: int) -> tuple[pa.Table, dict[str, Any]]:
-    """Return the live add actions of a Delta version, and its newest txn, metaData and protocol by name.
+    """Returns the live add actions of a Delta version, and its newest txn, metaData and protocol by name.
 
     Raises:
         CorruptError: A commit is missing or damaged.

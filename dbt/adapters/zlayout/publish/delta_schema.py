@@ -20,16 +20,23 @@ _KEPT_METADATA = ("comment", "__CHAR_VARCHAR_TYPE_STRING")
 _DEFAULT = "EXISTS_DEFAULT"
 _COLLATIONS = "__COLLATIONS"
 # The folder names of such partitions depend on the session that wrote or reads them.
-_NO_FOLDERS = {"timestamp": "its folder names are local times", "binary": "its folder names are not text"}
+_NO_FOLDERS = {
+    "Delta": {"timestamp": "its folder names are local times", "binary": "its folder names are not text"},
+    "Iceberg": {
+        "timestamp": "its folder names are local times",
+        "binary": "its folder names are not text",
+        **dict.fromkeys(("float", "double"), "readers round the values of such folders"),
+    },
+}
 
 
 def delta_schema(schema_json: str) -> str:
-    """Return the ``schemaString`` for Spark's JSON of a schema. Every column may be null."""
+    """Returns the ``schemaString`` for Spark's JSON of a schema. Every column may be null."""
     return json.dumps(_type(json.loads(schema_json)), separators=(",", ":"), ensure_ascii=False)
 
 
 def protocol(schema_json: str) -> dict[str, Any]:
-    """Return the ``protocol`` action for a schema."""
+    """Returns the ``protocol`` action for a schema."""
     if _TIMESTAMP_NTZ not in {word for _, word in _words(json.loads(schema_json), "")}:
         return {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [WRITER_FEATURE]}
     features = ["timestampNtz"]
@@ -42,32 +49,37 @@ def protocol(schema_json: str) -> dict[str, Any]:
     }
 
 
-def unpublishable(schema_json: str, partition_by: Collection[str]) -> list[str]:
-    """Return a sentence for each column that a Delta table cannot have.
+def unpublishable_columns(format_: str, schema_json: str, partition_by: Collection[str]) -> list[str]:
+    """Returns a sentence for each column that a Delta or an Iceberg table cannot have.
 
     Args:
+        format_: The format, for the sentences. Both have the same types.
         schema_json: Spark's JSON of the columns.
         partition_by: The partition columns among them.
     """
     schema = json.loads(schema_json)
     problems = [
-        f"publish: column '{name}' has type {word}, which Delta tables do not have; cast it, or do not publish"
+        f"publish: column '{name}' has type {word}, which {format_} tables do not have; cast it, or do not publish"
         for name, word in _words(schema, "")
         if word not in _WORDS and not _WITH_NUMBERS.fullmatch(word)
     ]
     for each in schema["fields"]:
         metadata, name, kind = each.get("metadata") or {}, each["name"], each["type"]
         if _DEFAULT in metadata:
-            problems.append(f"publish: column '{name}' has a default, which Delta readers would not see in old files")
+            problems.append(
+                f"publish: column '{name}' has a default, which {format_} readers would not see in old files"
+            )
         if _COLLATIONS in metadata:
-            problems.append(f"publish: column '{name}' has a collation, which Delta readers do not know")
-        if name in partition_by and isinstance(kind, str) and kind in _NO_FOLDERS:
-            problems.append(f"publish: partition column '{name}' has type {kind}: {_NO_FOLDERS[kind]}; cast it")
+            problems.append(f"publish: column '{name}' has a collation, which {format_} readers do not know")
+        if name in partition_by and isinstance(kind, str) and kind in _NO_FOLDERS[format_]:
+            problems.append(
+                f"publish: partition column '{name}' has type {kind}: {_NO_FOLDERS[format_][kind]}; cast it"
+            )
     return problems
 
 
 def _words(kind: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and type of each leaf, as Spark's JSON has them."""
+    """Yields the name and type of each leaf, as Spark's JSON has them."""
     if isinstance(kind, str):
         yield name, kind
         return
@@ -83,7 +95,7 @@ def _words(kind: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _type(kind: Any) -> Any:
-    """Return a type without constraints on nulls and without metadata that only Spark understands."""
+    """Returns a type without constraints on nulls and without metadata that only Spark understands."""
     if isinstance(kind, str):
         return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
     if kind["type"] == "struct":

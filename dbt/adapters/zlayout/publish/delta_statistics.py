@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.publish.commit_view import all_finite
 
 _Texts = list[str | None]
 # First and last day, and microsecond that can be rounded up, of the years 1 to 9999. Others have no agreed spelling.
@@ -25,7 +26,7 @@ _MICROSECONDS = (-62_135_596_800_000_000, 253_402_300_799_999_000)
 def statistics_texts(
     paths: pa.Array, row_counts: pa.Array, column_stats: pa.Table, columns: Collection[str]
 ) -> list[str]:
-    """Return the ``stats`` of files.
+    """Returns the ``stats`` of files.
 
     Args:
         paths: The files, string[n].
@@ -55,7 +56,7 @@ def statistics_texts(
 
 
 def _objects(texts: Mapping[ColumnPath, _Texts], count: int) -> _Texts:
-    """Return n JSON objects of columns; fields of structs are in objects of their own, and empty objects are None."""
+    """Returns n JSON objects of columns; fields of structs are in objects of their own, and empty objects are None."""
     names = list(dict.fromkeys(path[0] for path in texts))
     columns = []
     for name in names:
@@ -65,11 +66,11 @@ def _objects(texts: Mapping[ColumnPath, _Texts], count: int) -> _Texts:
 
 
 def _object(names: Sequence[str], values: Sequence[str | None]) -> str | None:
-    pairs = [f"{_quoted(name)}:{value}" for name, value in zip(names, values, strict=True) if value is not None]
+    pairs = [f"{_json_text(name)}:{value}" for name, value in zip(names, values, strict=True) if value is not None]
     return "{" + ",".join(pairs) + "}" if pairs else None
 
 
-def _quoted(text: str) -> str:
+def _json_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -79,16 +80,14 @@ def _whole_numbers(values: pa.Array) -> _Texts:
 
 
 def _bounds(stats: pa.StructArray, side: str) -> _Texts:
-    """Return one bound of each file as JSON, rounded outwards where Delta's spelling is less exact."""
+    """Returns one bound of each file as JSON, rounded outwards where Delta's spelling is less exact."""
     values = stats.field(side)
     kind, up = values.type, side == "max"
     texts: _Texts = [None] * len(values)
     if pa.types.is_integer(kind):
         texts = _whole_numbers(values)
     elif pa.types.is_floating(kind):
-        finite = pc.and_(_is_finite(stats.field("min")), _is_finite(stats.field("max")))
-        without_nan = pc.fill_null(pc.equal(stats.field("nan_count"), 0), False)
-        usable = pc.if_else(pc.and_(finite, without_nan), values, pa.scalar(None, kind))
+        usable = pc.if_else(all_finite(stats), values, pa.scalar(None, kind))
         texts = [_number(value, up) for value in usable.to_pylist()]
     elif pa.types.is_decimal(kind):
         texts = [None if value is None else format(value, "f") for value in values.to_pylist()]
@@ -97,12 +96,8 @@ def _bounds(stats: pa.StructArray, side: str) -> _Texts:
     elif pa.types.is_timestamp(kind):
         texts = _moments(values, up)
     elif pa.types.is_string(kind):
-        texts = [None if value is None else _quoted(value) for value in values.to_pylist()]
+        texts = [None if value is None else _json_text(value) for value in values.to_pylist()]
     return texts
-
-
-def _is_finite(values: pa.Array) -> pa.Array:
-    return pc.fill_null(pc.is_finite(values), False)
 
 
 def _number(value: Any, up: bool) -> str | None:
@@ -121,7 +116,7 @@ def _within(values: pa.Array, number: pa.DataType, limits: tuple[int, int]) -> p
 
 
 def _moments(values: pa.Array, up: bool) -> _Texts:
-    """Return times with exactly three decimals: the minimum rounded down and the maximum up, as readers expect."""
+    """Returns times with exactly three decimals: the minimum rounded down and the maximum up, as readers expect."""
     microseconds = _within(values.cast(pa.timestamp("us", values.type.tz)), pa.int64(), _MICROSECONDS)
     floored = pc.subtract(microseconds, _remainder(microseconds))
     rounded = pc.add(floored, pc.if_else(pc.greater(pc.subtract(microseconds, floored), 0), 1000, 0)) if up else floored
@@ -131,7 +126,7 @@ def _moments(values: pa.Array, up: bool) -> _Texts:
 
 
 def _remainder(microseconds: pa.Array) -> pa.Array:
-    """Return what exceeds the last whole millisecond, also for times before 1970."""
+    """Returns what exceeds the last whole millisecond, also for times before 1970."""
     cut = pc.subtract(microseconds, pc.multiply(pc.divide(microseconds, 1000), 1000))
     return pc.if_else(pc.less(cut, 0), pc.add(cut, 1000), cut)
 

@@ -6,12 +6,17 @@ Publishing is a projection of the log: a version that is not published yet is pu
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
+from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.errors import ZlayoutError
-from dbt.adapters.zlayout.publish import delta_log
-from dbt.adapters.zlayout.publish.delta_schema import unpublishable
+from dbt.adapters.zlayout.publish import delta_log, iceberg_table
+from dbt.adapters.zlayout.publish.catalog_registration import register, what_lags_in_catalogs
+from dbt.adapters.zlayout.publish.commit_view import lag_of
+from dbt.adapters.zlayout.publish.delta_schema import unpublishable_columns
+from dbt.adapters.zlayout.publish.iceberg_schema import columns_taken_for_one
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -20,15 +25,19 @@ class PublishedFormat(Protocol):
     """A module that publishes in one format. See `delta_log` for the meaning of its functions."""
 
     def shown(self, store: Store, table_id: str) -> Shown | None:
-        """Return what readers of the format see."""
+        """Returns what readers of the format see."""
+        ...
+
+    def shown_since(self, store: Store, table_id: str, since_ms: float) -> Shown | None:
+        """Returns the oldest of what they have seen since a time."""
         ...
 
     def catch_up(self, store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
-        """Publish what is not published yet."""
+        """Publishes what is not published yet."""
         ...
 
     def withdraw(self, store: Store, table_id: str) -> None:
-        """Delete what was published."""
+        """Deletes what was published."""
         ...
 
 
@@ -46,22 +55,31 @@ class Shown(Protocol):
         ...
 
 
-FORMATS: Mapping[str, PublishedFormat] = MappingProxyType({"delta": delta_log})
+FORMATS: Mapping[str, PublishedFormat] = MappingProxyType({"delta": delta_log, "iceberg": iceberg_table})
 
 
 def problems_of(formats: Collection[str], schema_json: str, partition_by: Collection[str]) -> list[str]:
-    """Return a sentence for each column that cannot be published in one of the formats."""
-    return unpublishable(schema_json, partition_by) if "delta" in formats else []
+    """Returns a sentence for each column that cannot be published in one of the formats."""
+    problems = unpublishable_columns("Delta", schema_json, partition_by) if "delta" in formats else []
+    if "iceberg" in formats:
+        found = unpublishable_columns("Iceberg", schema_json, partition_by)
+        problems += found or columns_taken_for_one(schema_json)
+    return problems
 
 
 def publish_formats(
-    store: Store, timeline: Timeline, table_id: str, formats: Collection[str], retain_hours: float
+    store: Store, timeline: Timeline, table_id: str, publishing: PublishingConfig, retain_hours: float
 ) -> Iterator[tuple[str, Exception]]:
-    """Publish the newest version in the given formats, and withdraw it from all others.
+    """Publishes the newest version in the formats and the catalog of the settings, and withdraws it from all others.
 
     Yields:
-        Each format that failed, with its error. The others are published all the same.
+        Each format and each entry of a catalog that failed, with its error. The others are published nevertheless.
     """
+    formats = publishing.formats or ()
+    failed = set()
+    if publishing.formats is not None and "iceberg" not in formats:
+        # First of all: an entry must not lead to metadata that is gone.
+        yield from _registered(store, table_id, publishing)
     for name, each in FORMATS.items():
         try:
             if name in formats:
@@ -69,23 +87,52 @@ def publish_formats(
             else:
                 each.withdraw(store, table_id)
         except Exception as error:  # noqa: PERF203 - a format must not stop the others, nor the commit
+            failed.add(name)
             yield name, error
+    if "iceberg" in formats and "iceberg" not in failed:
+        yield from _registered(store, table_id, publishing)
+
+
+def _registered(store: Store, table_id: str, publishing: PublishingConfig) -> Iterator[tuple[str, Exception]]:
+    try:
+        for registration, error in register(store, table_id, publishing):
+            yield str(registration), error
+    except Exception as error:  # it must not stop the commit
+        yield "iceberg in catalogs", error
 
 
 def versions_shown(store: Store, table_id: str, formats: Collection[str]) -> dict[str, int | None]:
-    """Return the version that readers of each format see; None if they see none."""
-    found = {name: FORMATS[name].shown(store, table_id) for name in formats if name in FORMATS}
-    return {name: None if each is None else each.version for name, each in found.items()}
+    """Returns the version that readers of each format see; None if they see none."""
+    return {name: _version_shown(store, table_id, name) for name in formats if name in FORMATS}
 
 
-def what_lags(store: Store, table_id: str, formats: Collection[str], newest: int) -> Iterator[str]:
-    """Yield a sentence for each format whose readers do not see the newest version."""
-    for name in formats:
+def _version_shown(store: Store, table_id: str, name: str) -> int | None:
+    found = FORMATS[name].shown(store, table_id) if name in FORMATS else None
+    return None if found is None else found.version
+
+
+def oldest_version_shown(store: Store, table_id: str, formats: Collection[str], since_ms: float) -> int | None:
+    """Returns the oldest version that readers of any format have seen since a time; None if they see none.
+
+    Args:
+        store: The table's folder.
+        table_id: The table's id.
+        formats: The formats.
+        since_ms: The time, in milliseconds since the epoch; infinite for now.
+
+    Raises:
+        StoreError, CorruptError, UnsupportedError: It is unknown what they see.
+    """
+    found = [FORMATS[name].shown_since(store, table_id, since_ms) for name in formats if name in FORMATS]
+    return min((each.version for each in found if each is not None), default=None)
+
+
+def what_lags(store: Store, table_id: str, publishing: PublishingConfig, newest: int) -> Iterator[str]:
+    """Yields a sentence for each format and each catalog whose readers do not see the newest version."""
+    for name in publishing.formats or ():
+        yield from lag_of(name, newest, partial(_version_shown, store, table_id, name))
+    if publishing.formats is not None:
         try:
-            seen = versions_shown(store, table_id, [name]).get(name)
+            yield from what_lags_in_catalogs(store, table_id, publishing, newest)
         except ZlayoutError as error:
-            yield f"it is unknown what readers of {name} see: {error}"
-            continue
-        if seen != newest:
-            now = "no version" if seen is None else f"version {seen}"
-            yield f"readers of {name} see {now} and not version {newest}"
+            yield f"it is unknown what readers of catalogs see: {error}"

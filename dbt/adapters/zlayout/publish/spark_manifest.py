@@ -19,8 +19,7 @@ from dbt.adapters.zlayout.store.uri import escaped, qualified
 from dbt.adapters.zlayout.timeline.files.naming import (
     METADATA_FOLDER,
     SPARK_MANIFEST_FOLDER,
-    deletes_file_instant,
-    parse_log_file_name,
+    is_base_path,
 )
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -28,6 +27,7 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 _MANIFEST = re.compile(r"(\d+)\.compact")
 _OF_A_STREAM = re.compile(r"\d+")
 _HEADER = "v1"
+_KEPT = 3
 _BLOCK_SIZE_BYTES = 128 * 1024 * 1024
 _REBUILD = "rebuild with --full-refresh, which leaves this folder untouched"
 _ADOPT = (
@@ -38,12 +38,12 @@ _HAS_LOGS = "Some of them are logs of a merge_on_read table, which cannot be ado
 
 
 def manifest_path(version: int) -> str:
-    """Return the path of a version's manifest."""
+    """Returns the path of a version's manifest."""
     return f"{SPARK_MANIFEST_FOLDER}/{version}.compact"
 
 
 def manifest_bytes(root_uri: str, snapshot: Snapshot) -> bytes:
-    """Return the manifest of a snapshot: the line 'v1', then one `SinkFileStatus` of Spark per line as JSON.
+    """Returns the manifest of a snapshot: the line 'v1', then one `SinkFileStatus` of Spark per line as JSON.
 
     Args:
         root_uri: The table's root as an escaped URI.
@@ -67,7 +67,7 @@ def manifest_bytes(root_uri: str, snapshot: Snapshot) -> bytes:
 
 
 def publish(store: Store, snapshot: Snapshot) -> None:
-    """Publish a snapshot to every Spark session; idempotent.
+    """Publishes a snapshot to every Spark session; idempotent.
 
     Versions must be published in order and without gaps: Spark takes the distance of the two newest manifests as the
     interval at which its log is compacted, and expects other files if that is not 1. `catch_up` ensures this.
@@ -79,7 +79,7 @@ def publish(store: Store, snapshot: Snapshot) -> None:
 
 
 def listed_paths(store: Store) -> tuple[int, list[str]] | None:
-    """Return the version that Spark sees and the paths of its files, relative to the root.
+    """Returns the version that Spark sees and the paths of its files, relative to the root.
 
     Returns None if there is no manifest, or if a streaming query of Spark wrote it, with one entry per batch.
 
@@ -105,7 +105,7 @@ def listed_paths(store: Store) -> tuple[int, list[str]] | None:
 
 
 def shows(store: Store, snapshot: Snapshot) -> bool:
-    """Return whether the newest manifest lists exactly the files of a snapshot."""
+    """Returns whether the newest manifest lists exactly the files of a snapshot."""
     if published_version(store) != snapshot.version:
         return False
     try:
@@ -116,17 +116,17 @@ def shows(store: Store, snapshot: Snapshot) -> bool:
 
 
 def published_version(store: Store) -> int | None:
-    """Return the version that Spark sees, None if there is no manifest."""
+    """Returns the version that Spark sees, None if there is no manifest."""
     return max(_published(store), default=None)
 
 
 def catch_up(store: Store, timeline: Timeline) -> int | None:
-    """Publish every version that is not published yet, oldest first.
+    """Publishes every version that is not published yet, oldest first.
 
     Returns:
         The version that Spark sees afterwards; None for a table without versions.
     """
-    # Manifests first: each is written after its entry, so one above the newest entry is of a lost version.
+    # Manifests are read first. Each is written after its log entry, so one above the newest entry is of a lost version.
     published = _published(store)
     newest = timeline.latest_version()
     if newest is None:
@@ -143,7 +143,7 @@ def catch_up(store: Store, timeline: Timeline) -> int | None:
 
 
 def _go_down(store: Store, lost: list[int], snapshot: Snapshot) -> None:
-    """Publish a snapshot, then delete the manifests above it; Spark can read each intermediate state."""
+    """Publishes a snapshot, then deletes the manifests above it; Spark can read each intermediate state."""
     top, content = lost[-1], manifest_bytes(store.root_uri, snapshot)
     for version in _steps_down(top, snapshot.version):
         store.put(manifest_path(version), content)
@@ -154,7 +154,7 @@ def _go_down(store: Store, lost: list[int], snapshot: Snapshot) -> None:
 
 
 def _steps_down(top: int, bottom: int) -> Iterator[int]:
-    """Yield versions from below `top` down to `bottom`, at distances that Spark can read.
+    """Yields versions from below `top` down to `bottom`, at distances that Spark can read.
 
     Spark takes the distance of the two newest manifests as its compaction interval, which must divide the newest
     version plus one.
@@ -164,8 +164,8 @@ def _steps_down(top: int, bottom: int) -> Iterator[int]:
         yield top
 
 
-def retire(store: Store, keep: int = 3) -> None:
-    """Delete all but the newest manifests, oldest first; a reader that has just chosen one must still find it."""
+def retire(store: Store, keep: int = _KEPT) -> None:
+    """Deletes all but the newest manifests, oldest first; a reader that has just chosen one must still find it."""
     old = sorted(_published(store))[:-keep]
     store.delete(manifest_path(version) for version in old)
 
@@ -182,7 +182,7 @@ def _names(store: Store) -> list[str]:
 
 
 def check_log_not_lost(store: Store) -> None:
-    """Refuse a folder that has no log but a manifest of this adapter.
+    """Refuses a folder that has no log but a manifest of this adapter.
 
     Raises:
         CorruptError: The folder is in that state; the message names what is left and the next step.
@@ -193,7 +193,7 @@ def check_log_not_lost(store: Store) -> None:
 
 
 def paths_to_adopt(store: Store) -> list[str] | None:
-    """Return the files listed by the manifest of a folder without a log; None if there is no manifest.
+    """Returns the files listed by the manifest of a folder without a log; None if there is no manifest.
 
     Raises:
         CorruptError: Some are log files, which cannot be read on their own.
@@ -214,4 +214,4 @@ def _problem(store: Store, version: int, paths: list[str]) -> str:
 
 
 def _has_logs(paths: list[str]) -> bool:
-    return any(parse_log_file_name(path) or deletes_file_instant(path) for path in paths)
+    return not all(map(is_base_path, paths))

@@ -15,7 +15,7 @@ _lock = threading.Lock()
 
 
 def check_create_if_absent(store: Store) -> None:
-    """Create one file twice; the second attempt must fail and keep the first. Probes each root once per process.
+    """Creates one file twice; the second attempt must fail and keep the first. Each process probes a root once.
 
     Local file systems are not probed: hard links never overwrite, and file systems without them report an error. A
     service behind a network may ignore the condition of a request and answer as if it had been met.

@@ -52,7 +52,7 @@ class CloudStore:
         self._scratch = LocalScratch()
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file."""
+        """Returns the bytes of a file."""
         with _errors(path):
             found = obstore.get(self._objects, path)
             if found.meta["size"] > MOST_BYTES_READ:
@@ -60,7 +60,7 @@ class CloudStore:
             return bytes(found.bytes())
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
-        """Return the last bytes of a file, or the whole file if it is smaller."""
+        """Returns the last bytes of a file, or the whole file if it is smaller."""
         # Requests the size first, because Azure has no ranges relative to the end.
         size = self.stat(path).size_bytes
         start = max(0, size - most_bytes)
@@ -70,29 +70,29 @@ class CloudStore:
             return bytes(obstore.get_range(self._objects, path, start=start, end=size))
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file unless it exists."""
+        """Writes a file unless it exists."""
         with _errors(path):
             obstore.put(self._objects, path, data, mode="create")
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, atomically replacing an existing one."""
+        """Writes a file, atomically replacing an existing one."""
         with _errors(path):
             obstore.put(self._objects, path, data)
 
     def put_file(self, path: str, local_file: Path) -> None:
-        """Upload a finished local file and delete it here."""
+        """Uploads a finished local file and deletes it here."""
         with _errors(path):
             obstore.put(self._objects, path, local_file)
             local_file.unlink()
 
     def move(self, path: str, target: str) -> None:
-        """Copy an object to another name within the service, then delete the old one."""
+        """Copies an object to another name within the service, then deletes the old one."""
         with _errors(path):
             obstore.copy(self._objects, path, target)
             obstore.delete(self._objects, path)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file with this name exists."""
+        """Returns whether a file with this name exists."""
         try:
             self.stat(path)
         except FileMissingError:
@@ -100,7 +100,7 @@ class CloudStore:
         return True
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
-        """List the files of a folder, sorted by path; a missing folder is empty."""
+        """Lists the files of a folder, sorted by path; a missing folder is empty."""
         folder = prefix.strip("/") or None
         with _errors(prefix):
             if recursive:
@@ -110,12 +110,12 @@ class CloudStore:
         return sorted((_stored(entry) for entry in objects), key=lambda file: file.path)
 
     def stat(self, path: str) -> StoredFile:
-        """Return size and time of one file."""
+        """Returns size and time of one file."""
         with _errors(path):
             return _stored(obstore.head(self._objects, path))
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones are ignored."""
+        """Deletes files; missing ones are ignored."""
         # Deletes one by one if a batch fails: some services report one missing object as an error of the whole batch.
         pending = list(paths)
         for path in pending:
@@ -130,15 +130,15 @@ class CloudStore:
                     self._delete_one(path)
 
     def delete_tree(self, prefix: str) -> None:
-        """Delete all files of a folder ('' is the root)."""
+        """Deletes all files of a folder ('' is the root)."""
         self.delete([file.path for file in self.list(prefix, recursive=True)])
 
     def local_path(self, path: str) -> None:  # noqa: ARG002 - the protocol's signature
-        """Return None: files in a cloud have no local path."""
+        """Returns None: files in a cloud have no local path."""
         return
 
     def local_scratch(self) -> Path:
-        """Return a temporary local folder, deleted with the store."""
+        """Returns a temporary local folder, deleted with the store."""
         return self._scratch.path()
 
     def _delete_one(self, path: str) -> None:

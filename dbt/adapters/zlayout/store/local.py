@@ -37,20 +37,20 @@ class LocalStore:
         self.root_uri = "file://" + escaped(str(self._root))
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file."""
+        """Returns the bytes of a file."""
         with _errors(path), self._opened(path) as (file, size_bytes):
             if size_bytes > MOST_BYTES_READ:
                 raise too_large(path, size_bytes)
             return file.read()
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
-        """Return the last bytes of a file, or the whole file if it is smaller."""
+        """Returns the last bytes of a file, or the whole file if it is smaller."""
         with _errors(path), self._opened(path) as (file, size_bytes):
             file.seek(max(0, size_bytes - most_bytes))
             return file.read()
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file unless it exists."""
+        """Writes a file unless it exists."""
         target = self._root / path
         with _errors(path), self._unfinished(data) as unfinished:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class LocalStore:
             _flush_folder(target.parent)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, atomically replacing an existing one."""
+        """Writes a file, atomically replacing an existing one."""
         target = self._root / path
         with _errors(path), self._unfinished(data) as unfinished:
             if target.parent.parent != self._root or not self._put_with_folder(unfinished, target):
@@ -75,7 +75,7 @@ class LocalStore:
             _flush_folder(target.parent)
 
     def put_file(self, path: str, local_file: Path) -> None:
-        """Move a finished local file into place, replacing an existing one."""
+        """Moves a finished local file into place, replacing an existing one."""
         target = self._root / path
         with _errors(path):
             _flush_file(local_file)
@@ -89,29 +89,29 @@ class LocalStore:
             _flush_folder(target.parent)
 
     def move(self, path: str, target: str) -> None:
-        """Rename a finished file of this store, replacing an existing one."""
+        """Renames a finished file of this store, replacing an existing one."""
         self.put_file(target, self._root / path)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file (not a folder) with this name exists."""
+        """Returns whether a file (not a folder) with this name exists."""
         with _errors(path):
             return (self._root / path).is_file()
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
-        """List the files of a folder, sorted by path; a missing folder is empty."""
+        """Lists the files of a folder, sorted by path; a missing folder is empty."""
         with _errors(prefix):
             found = list(_files_below(str(self._root / prefix), prefix.rstrip("/"), recursive))
         found.sort(key=lambda file: file.path)
         return found
 
     def stat(self, path: str) -> StoredFile:
-        """Return size and time of one file."""
+        """Returns size and time of one file."""
         with _errors(path):
             status = (self._root / path).stat()
         return StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; missing files and files behind a linked folder are ignored."""
+        """Deletes files; missing files and files behind a linked folder are ignored."""
         within: dict[Path, bool] = {}
         for path in paths:
             check_inside(path)
@@ -123,7 +123,7 @@ class LocalStore:
                     (self._root / path).unlink()
 
     def delete_tree(self, prefix: str) -> None:
-        """Delete a folder with all its content ('' is the root); a missing folder is ignored."""
+        """Deletes a folder with all its content ('' is the root); a missing folder is ignored."""
         folder = self._root / prefix
         # Another process may delete a file of the folder meanwhile, so a second pass is made.
         for _ in range(2):
@@ -132,11 +132,11 @@ class LocalStore:
                 return
 
     def local_path(self, path: str) -> Path:
-        """Return the local path of a file."""
+        """Returns the local path of a file."""
         return self._root / path
 
     def local_scratch(self) -> Path:
-        """Return the folder for unfinished files, which exists."""
+        """Returns the folder for unfinished files, which exists."""
         try:
             self._scratch.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -148,7 +148,7 @@ class LocalStore:
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[tuple[IO[bytes], int]]:
-        """Open a regular file; refuses pipes, on which reading would block until someone writes."""
+        """Opens a regular file; refuses pipes, on which reading would block until someone writes."""
         descriptor = os.open(self._root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
@@ -157,12 +157,12 @@ class LocalStore:
             yield file, status.st_size
 
     def _is_within(self, folder: Path) -> bool:
-        """Return whether no link leads from the root to a folder: files behind a link belong to somebody else."""
+        """Returns whether no link leads from the root to a folder: files behind a link belong to somebody else."""
         root = Path(os.path.realpath(self._root))
         return Path(os.path.realpath(folder)) == root / folder.relative_to(self._root)
 
     def _put_with_folder(self, unfinished: Path, target: Path) -> bool:
-        """Create a new folder together with its first file; return False if the folder exists.
+        """Creates a new folder together with its first file; returns False if the folder exists.
 
         Spark treats a table whose manifest folder is empty as an empty table.
         """
@@ -206,7 +206,7 @@ class LocalStore:
 
 
 def folder_problem(folder: Path) -> str | None:
-    """Return why nothing can be written into a folder, which need not exist yet; None if there is no known reason."""
+    """Returns why nothing can be written into a folder, which need not exist yet; None if there is no known reason."""
     there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if not there.is_dir():
         return f"{there} is a file, not a folder"

@@ -35,7 +35,7 @@ _hadoop_openers: list[Opener] = []
 
 
 def open_hadoop_with(opener: Opener) -> None:
-    """Register how this process opens Hadoop file systems, which needs a JVM; the engine does so in a Spark driver.
+    """Registers how this process opens Hadoop file systems, which needs a JVM; the engine does so in a Spark driver.
 
     Args:
         opener: Returns the store of a location.
@@ -44,7 +44,7 @@ def open_hadoop_with(opener: Opener) -> None:
 
 
 def place_problem(location: str) -> str | None:
-    """Return why a location cannot hold a table, judging by its spelling only; None if it can.
+    """Returns why a location cannot hold a table, judging by its spelling only; None if it can.
 
     Args:
         location: As for `open_store`.
@@ -70,8 +70,13 @@ def place_problem(location: str) -> str | None:
     )
 
 
+def has_scheme(location: str) -> bool:
+    """Returns whether a location is a URI with a scheme, and not a plain path."""
+    return _SCHEME.match(location) is not None
+
+
 def open_store(location: str) -> Store:
-    """Open the store of a table.
+    """Opens the store of a table.
 
     Args:
         location: A local path, taken literally; or a URI ('file:/x', 'file:///x', 's3://bucket/x',
@@ -100,7 +105,7 @@ def open_store(location: str) -> Store:
 
 
 def check_place(location: str) -> None:
-    """Check that a location can hold tables, as far as possible without writing.
+    """Checks that a location can hold tables, as far as possible without writing.
 
     Args:
         location: As for `open_store`.
@@ -124,7 +129,7 @@ def _is_remote(location: str) -> bool:
 
 
 def workers_can_write(store: Store) -> bool:
-    """Return whether Spark's Python workers, which have no JVM, can access the files of a store.
+    """Returns whether Spark's Python workers, which have no JVM, can access the files of a store.
 
     If they cannot, Spark's own writer writes the rows, and the driver names the files.
     """
@@ -132,7 +137,7 @@ def workers_can_write(store: Store) -> bool:
 
 
 def no_jvm(location: str) -> UnsupportedError:
-    """Return the error for a process that would need a Spark driver's JVM."""
+    """Returns the error for a process that would need a Spark driver's JVM."""
     return UnsupportedError(
         f"location {location!r}: a Hadoop file system needs the JVM of a Spark driver, and this process has none "
         "(Spark's Python workers never have one); start a Spark session first, and write such tables with writer: spark"

@@ -41,7 +41,7 @@ StoredFiles = list[StoredFile]
 
 
 def too_large(path: str, size_bytes: int) -> StoreError:
-    """Return the error for a file that is too large to read into memory."""
+    """Returns the error for a file that is too large to read into memory."""
     return StoreError(
         f"{path} has {size_bytes:,} bytes; a metadata file has at most {MOST_BYTES_READ:,}, so this one is damaged"
     )
@@ -60,7 +60,7 @@ class Store(Protocol):
         ...
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file.
+        """Returns the bytes of a file.
 
         Raises:
             FileMissingError: There is no such file.
@@ -69,7 +69,7 @@ class Store(Protocol):
         ...
 
     def read_tail(self, path: str, most_bytes: int) -> bytes:
-        """Return the last bytes of a file, or the whole file if it is smaller.
+        """Returns the last bytes of a file, or the whole file if it is smaller.
 
         Raises:
             FileMissingError: There is no such file.
@@ -77,7 +77,7 @@ class Store(Protocol):
         ...
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file unless it exists; of several concurrent writers exactly one succeeds.
+        """Writes a file unless it exists; of several concurrent writers exactly one succeeds.
 
         Raises:
             AlreadyExistsError: The file already exists; it is left unchanged.
@@ -85,15 +85,15 @@ class Store(Protocol):
         ...
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, atomically replacing an existing one."""
+        """Writes a file, atomically replacing an existing one."""
         ...
 
     def put_file(self, path: str, local_file: Path) -> None:
-        """Move a finished local file into place, replacing an existing one."""
+        """Moves a finished local file into place, replacing an existing one."""
         ...
 
     def move(self, path: str, target: str) -> None:
-        """Rename a finished file of this store, replacing an existing one.
+        """Renames a finished file of this store, replacing an existing one.
 
         Its bytes do not pass through this process.
 
@@ -103,11 +103,11 @@ class Store(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Return whether a file (not a folder) with this name exists."""
+        """Returns whether a file (not a folder) with this name exists."""
         ...
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
-        """List the files of a folder, sorted by path; a missing folder is empty, and linked folders are not entered.
+        """Lists the files of a folder, sorted by path; a missing folder is empty, and linked folders are not entered.
 
         Args:
             prefix: A folder; '' is the root.
@@ -116,7 +116,7 @@ class Store(Protocol):
         ...
 
     def stat(self, path: str) -> StoredFile:
-        """Return size and time of one file.
+        """Returns size and time of one file.
 
         Raises:
             FileMissingError: There is no such file.
@@ -124,24 +124,24 @@ class Store(Protocol):
         ...
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; missing ones are ignored."""
+        """Deletes files; missing ones are ignored."""
         ...
 
     def delete_tree(self, prefix: str) -> None:
-        """Delete a folder with all its content ('' is the root); a missing folder is ignored."""
+        """Deletes a folder with all its content ('' is the root); a missing folder is ignored."""
         ...
 
     def local_path(self, path: str) -> Path | None:
-        """Return the local path of a file, or None if local programs cannot open it."""
+        """Returns the local path of a file, or None if local programs cannot open it."""
         ...
 
     def local_scratch(self) -> Path:
-        """Return an existing local folder for unfinished files, on the store's own file system if that is local."""
+        """Returns an existing local folder for unfinished files, on the store's own file system if that is local."""
         ...
 
 
 def is_inside(path: str) -> bool:
-    """Return whether a path is the canonical path of a file below the root.
+    """Returns whether a path is the canonical path of a file below the root.
 
     >>> is_inside("k=1/a.parquet"), is_inside("k=1/../../a.parquet"), is_inside("/a.parquet")
     (True, False, False)
@@ -150,7 +150,7 @@ def is_inside(path: str) -> bool:
 
 
 def check_inside(path: str) -> None:
-    """Check that a path is below the root.
+    """Checks that a path is below the root.
 
     Raises:
         StoreError: It is absolute, or has a segment that is empty, '.' or '..': it may lead out of the table's folder.
@@ -166,7 +166,7 @@ class LocalScratch:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def path(self) -> Path:
-        """Return the existing folder."""
+        """Returns the existing folder."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="zlayout-")
             weakref.finalize(self, self._folder.cleanup)

@@ -21,7 +21,7 @@ NO_LOGIN = (
 
 
 def qualified(root_uri: str, relative_path: str) -> str:
-    """Return the absolute URI of a file below a root.
+    """Returns the absolute URI of a file below a root.
 
     Args:
         root_uri: An escaped absolute URI (`Store.root_uri`).
@@ -34,7 +34,7 @@ def qualified(root_uri: str, relative_path: str) -> str:
 
 
 def escaped(path: str) -> str:
-    """Escape the characters of a path that a URI may not contain.
+    """Escapes the characters of a path that a URI may not contain.
 
     Args:
         path: Real names, '/'-separated.
@@ -43,7 +43,7 @@ def escaped(path: str) -> str:
 
 
 def has_login(location: str) -> bool:
-    """Return whether a location contains login details; see `without_login`."""
+    """Returns whether a location contains login details; see `without_login`."""
     match = _AUTHORITY.match(location)
     if match is None:
         return False
@@ -56,7 +56,7 @@ def has_login(location: str) -> bool:
 
 
 def without_login(location: str) -> str:
-    """Return a location without login details, safe to print.
+    """Returns a location without login details, safe to print.
 
     >>> without_login("s3://key:secret@bucket/x"), without_login("abfss://container@account/x")
     ('s3://…@bucket/x', 'abfss://container@account/x')

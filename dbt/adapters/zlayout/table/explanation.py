@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.text_grid import ruled_lines
@@ -55,7 +55,7 @@ _JOINS = pa.schema(
 
 
 def skipped_percent(kept: int, total: int) -> float:
-    """The share of files that are not opened, 0 … 100; 100 if there are no files."""
+    """Returns the share of files that are not opened, 0 … 100; 100 if there are no files."""
     return 100.0 * (total - kept) / total if total else 100.0
 
 
@@ -107,7 +107,7 @@ class Explanation:
         return skipped_percent(self.kept_files, self.total_files)
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain values for JSON. docs/skipping.md has the schema."""
+        """Returns the explanation as plain values for JSON. docs/skipping.md has the schema."""
         return {
             "table": self.table,
             "version": self.version,
@@ -123,12 +123,12 @@ class Explanation:
         }
 
     def to_text(self, *, verbose: bool = False) -> str:
-        """A page for the terminal. It lists read files first; ``verbose`` lists every file and full conditions."""
+        """Returns a page for the terminal, with read files first; ``verbose`` lists every file and full conditions."""
         return "\n".join(_lines(self, _Page(verbose)))
 
 
 def explanation_of(scan: ExplainedScan) -> Explanation:
-    """The explanation of a scan that the engine has analyzed."""
+    """Returns the explanation of a scan that the engine has analyzed."""
     plan, report = scan.filters.plan, scan.filters.report
     names = pa.array([verdict.name for verdict in Verdict], pa.string())
 
@@ -165,13 +165,13 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
     )
 
 
-def scans_of(spark: SparkSession, name: TableName, opened: TableSnapshot, predicate_sql: str) -> list[ExplainedScan]:
-    """The scans of ``select * … where <predicate>``. At least one: a condition that is never true reads no file."""
-    return explain_predicate(spark, name, predicate_sql) or [empty_scan(name, opened)]
+def scans_of(spark: SparkSession, table: TableRef, opened: TableSnapshot, predicate_sql: str) -> list[ExplainedScan]:
+    """Returns the scans of ``select * … where <predicate>``. There is always one: a condition may read no file."""
+    return explain_predicate(spark, table, opened, predicate_sql) or [empty_scan(table, opened)]
 
 
 def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
-    """One explanation for all scans of one table.
+    """Returns one explanation for all scans of one table.
 
     Args:
         scans: The scans of one version. A merge-on-read table has several, and the scan of its rows comes first.
@@ -189,7 +189,7 @@ def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
 
 
 def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:
-    """The versions of a table as an Arrow table, in the given order."""
+    """Returns the versions of a table as an Arrow table, in the given order."""
     return pa.table(
         {
             "version": pa.array([each.version for each in headers], pa.int64()),
@@ -218,7 +218,7 @@ class _Page:
         self.verbose = verbose
 
     def text(self, value: object) -> str:
-        """The value on one line. A long line is cut unless the page is verbose."""
+        """Returns the value on one line. A long line is cut unless the page is verbose."""
         line = "" if value is None else str(value).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
         return line if self.verbose or len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
 
@@ -285,7 +285,7 @@ def _files(files: pa.Table, page: _Page) -> Iterator[str]:
 
 def _more(count: int, noun: str) -> Iterator[str]:
     if count > 0:
-        yield f"  … and {counted(count, f'more {noun}')} (verbose: true shows all)"
+        yield f"  … and {counted(count, f'more {noun}')} (verbose shows all)"
 
 
 def _grid(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -14,11 +14,11 @@ from dbt.adapters.zlayout.config.settings import PARTITION_BY, RETAIN_HOURS, RET
 from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.cluster.clustering import Clustering, ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import oldest_shown
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
-from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 def clustering_of(
     spark: SparkSession,
-    name: TableName,
+    name: TableRef,
     where: str | None,
     max_bytes: int | str | None,
     rewrite_all: bool,
     progress: Callable[[str], None] | None,
     settings: Mapping[str, Any],
 ) -> Clustering:
-    """The clustering that the keywords of ``ZTable.cluster`` ask for.
+    """Returns the clustering that the keywords of ``ZTable.cluster`` ask for.
 
     Raises:
         ConfigError: A setting is wrong. The message names every wrong one.
@@ -69,7 +69,7 @@ def cluster(
 
 
 def compaction_condition(where: str | Mapping[str, object] | None) -> str | None:
-    """The condition of a compaction as SQL. Turns the deprecated form, partition values by column, into a condition."""
+    """Returns the condition of a compaction as SQL, also for its deprecated form: partition values by column."""
     if where is None or isinstance(where, str):
         return where
     warnings.warn("where: write a condition, such as \"day = '2024-01-01'\"", DeprecationWarning, stacklevel=3)
@@ -83,7 +83,7 @@ def compaction_condition(where: str | Mapping[str, object] | None) -> str | None
 def renamed_switches(
     method: str, given: Mapping[str, object], names: Mapping[str, str], problems: list[str]
 ) -> tuple[str, ...]:
-    """The current names of the deprecated switches that are on.
+    """Returns the current names of the deprecated switches that are on.
 
     Args:
         method: The method of ``ZTable`` that was called, for warnings.
@@ -97,8 +97,8 @@ def renamed_switches(
     return tuple(names[name] for name, value in given.items() if value and name in names)
 
 
-def other_folders(spark: SparkSession, name: TableName, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:
-    """The partition columns as the table spells them, or None if the table is already partitioned by them.
+def other_folders(spark: SparkSession, name: TableRef, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:
+    """Returns the partition columns as the table spells them, or None if the table is already partitioned by them.
 
     Raises:
         ConfigError: The table cannot be partitioned by these columns.
@@ -107,14 +107,14 @@ def other_folders(spark: SparkSession, name: TableName, partition_by: Sequence[s
     partitioning = PartitioningConfig(PARTITION_BY.read_value(partition_by, problems))
     if problems:
         raise ConfigError(problems, str(name))
-    _, opened = open_managed(spark, name)
+    opened = newest_managed(spark, name)
     config = replace(config_of(opened.snapshot), partitioning=partitioning)
     folders = TableLayout.of(config, opened.row_schema_json, str(name)).partition_by
     return folders if folders != opened.partition_columns else None
 
 
 def clean_table(
-    name: TableName, opened: TableSnapshot, dry_run: bool, retain_versions: int | None, retain_hours: float | None
+    name: TableRef, opened: TableSnapshot, dry_run: bool, retain_versions: int | None, retain_hours: float | None
 ) -> CleanResult:
     """Deletes what no retained version, running reader or pending transaction needs, or with ``dry_run`` only lists it.
 
@@ -131,14 +131,18 @@ def clean_table(
     timeline = opened.timeline
     if not dry_run:
         recover(timeline)
-    own = config_of(timeline.snapshot()).retention
+    # Another session may have switched a format on since the table was opened.
+    opened = opened.at_snapshot(timeline.snapshot())
+    own = config_of(opened.snapshot).retention
+    kept_hours = own.hours if retain_hours is None else hours
+    # Asking the store for its time writes a file, and a dry run must not write.
+    now_ms = int(time.time() * 1000) if dry_run else store_time_ms(timeline.store)
     return clean(
         timeline,
         own.versions if retain_versions is None else versions,
-        own.hours if retain_hours is None else hours,
-        # Asking the store for its time writes a file, and a dry run must not write.
-        int(time.time() * 1000) if dry_run else store_time_ms(timeline.store),
+        kept_hours,
+        now_ms,
         dry_run=dry_run,
         orphans=True,
-        needed_from=oldest_shown(opened),
+        needed_from=oldest_shown(opened, kept_hours, now_ms),
     )

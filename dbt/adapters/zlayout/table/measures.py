@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.column_names import folded_path, format_column_path, parse_column_list
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
-from dbt.adapters.zlayout.layout.measures.measures import ClusteringMeasures, clustering_measures
+from dbt.adapters.zlayout.index.verification import ORPHAN
+from dbt.adapters.zlayout.layout.measures import ClusteringMeasures, clustering_measures
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.publish.formats import versions_shown
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
+from dbt.adapters.zlayout.spark.files.existing_files import listed_files
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
@@ -24,7 +29,11 @@ from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partitio
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import scans_of, skipped_percent
+from dbt.adapters.zlayout.timeline.files.naming import is_own_name
+from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
+from dbt.adapters.zlayout.timeline.retention.orphans import foreign_text
+from dbt.adapters.zlayout.timeline.transactions.row_changes import last_row_change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +65,7 @@ class PredicateFiles:
         return skipped_percent(self.kept_files, self.total_files)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain values."""
+        """Returns the figures as plain values."""
         return {**vars(self), "skipped_percent": self.skipped_percent}
 
 
@@ -81,7 +90,7 @@ class ClusteringInformation(ClusteringMeasures):
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain values for JSON. docs/clustering.md has the schema."""
+        """Returns the figures as plain values for JSON. docs/clustering.md has the schema."""
         return {
             "table": self.table,
             "version": self.version,
@@ -95,12 +104,12 @@ class ClusteringInformation(ClusteringMeasures):
 
 def clustering_information(
     spark: SparkSession,
-    name: TableName,
+    name: TableRef,
     opened: TableSnapshot,
     columns: Sequence[str] | str | None,
     predicate: str | None,
 ) -> ClusteringInformation:
-    """The layout of the files of ``opened``. See ``ZTable.clustering_information``."""
+    """Returns the layout of the files of ``opened``. See ``ZTable.clustering_information``."""
     return ClusteringInformation(
         **vars(measure_table(opened, columns, str(name))),
         table=str(name),
@@ -112,11 +121,15 @@ def clustering_information(
     )
 
 
-def information(name: TableName, opened: TableSnapshot) -> dict[str, Any]:
-    """The state of a table as a dictionary. See ``ZTable.information``."""
+def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
+    """Returns the state of a table as a dictionary. See ``ZTable.information``."""
     snapshot = opened.snapshot
     layout, summary = snapshot.layout, opened.timeline.read(snapshot.version).summary
     merging = merging_information(opened) if opened.merges_on_read else {}
+    stale = stale_files(opened)
+    orphans = stale["path"].filter(pc.equal(stale["reason"], ORPHAN)).to_pylist()
+    foreign = sum(not is_own_name(path) for path in orphans)
+    advice = {"what_to_do": [foreign_text(foreign, merges_on_read=opened.merges_on_read)]} if foreign else {}
     return {
         "name": str(name),
         "level": "managed" if opened.managed else "indexed",
@@ -132,12 +145,49 @@ def information(name: TableName, opened: TableSnapshot) -> dict[str, Any]:
         "partition_by": list(snapshot.partition_by),
         "partitions": len(opened.partition_keys) if snapshot.partition_by else 0,
         "overlap_depth": summary.get("overlap_depth"),
-        "stale_files": stale_files(opened).num_rows,
+        "stale_files": stale.num_rows,
+        "foreign_files": foreign,
         "table_type": table_type_of(opened).kind,
         "unfinished": unfinished_work(opened),
+        "published": _published(opened),
         "pending": pending_plans(opened),
         **merging,
+        **advice,
     }
+
+
+def rows_changed_at(opened: TableSnapshot, subject: str) -> datetime:
+    """Returns when rows last changed, in UTC. See ``ZTable.rows_changed_at``."""
+    if opened.managed:
+        time_ms = last_row_change(opened.timeline.headers(), subject).committed_ms
+    else:
+        files = listed_files(opened.store, opened.snapshot.partition_by)
+        if not len(files):
+            raise TableNotFoundError(f"{subject} is only indexed and has no files, so no time tells when it changed")
+        time_ms = pc.max(files["modified_ms"]).as_py()
+    return datetime.fromtimestamp(time_ms / 1000, timezone.utc)
+
+
+def _published(opened: TableSnapshot) -> dict[str, Any]:
+    """Returns by format what its readers see: a version, and how many log records they miss.
+
+    For Iceberg also the catalog. None for a format whose readers see nothing, or of which it is unknown.
+    """
+    found: dict[str, Any] = {}
+    publishing = config_of(opened.snapshot).publishing
+    for name in publishing.formats or ():
+        found[name] = None
+        try:
+            version = versions_shown(opened.store, opened.table_id, [name]).get(name)
+            if version is not None:
+                hidden = log_files(opened.timeline.snapshot(version).files).total_rows
+                found[name] = {"version": version, "log_records_not_shown": hidden}
+                if name == "iceberg" and publishing.catalog:
+                    found[name]["catalog"] = publishing.catalog
+        except ZlayoutError:
+            # `unfinished` has the error.
+            continue
+    return found
 
 
 def _files_of(scans: Sequence[ExplainedScan], predicate: str) -> PredicateFiles:
@@ -171,11 +221,9 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
         wanted = layout.keys or tuple(each.path for each in layout.tracked if len(each.path) == 1)
     if not wanted:
         raise ConfigError(["columns: the list is empty; " + _choice(measurable)], subject)
-    of_the_curve = opened.managed and wanted == layout.keys
-    model = layout.stored_model(opened.store, snapshot) if of_the_curve else None
     types = {path: measurable[path] for path in wanted}
     statistics = opened.statistics.statistics(opened.files, list(types))
-    return clustering_measures(opened.files, statistics, types, opened.partition_of_file, model)
+    return clustering_measures(opened.files, statistics, types, opened.partition_of_file)
 
 
 def _named(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 
 def aligned_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
-    """The rows as lines, with two spaces between the columns.
+    """Returns the rows as lines, with two spaces between the columns.
 
     Args:
         rows: The cells. All rows have the same number of cells.
@@ -26,6 +26,6 @@ def aligned_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ())
 
 
 def ruled_lines(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
-    """The rows as aligned lines below a header and a rule."""
+    """Returns the rows as aligned lines below a header and a rule."""
     rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return aligned_lines([head, rule, *rows], right=right)

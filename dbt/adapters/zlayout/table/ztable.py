@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +14,19 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
+from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
-from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.config.scalars import parse_size
 from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.commit.published_formats import publish_in
+from dbt.adapters.zlayout.spark.commit.register import register_table
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
@@ -38,7 +41,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit, D
 from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
-from dbt.adapters.zlayout.spark.read.session import open_entry, open_managed
+from dbt.adapters.zlayout.spark.read.session import newest_managed, not_a_table, open_entry
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import replacing_rows
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
@@ -54,6 +57,7 @@ from dbt.adapters.zlayout.table.explanation import (
     explanation_of_table,
     scans_of,
 )
+from dbt.adapters.zlayout.table.live_files import live_files
 from dbt.adapters.zlayout.table.maintenance import (
     clean_table,
     cluster,
@@ -62,7 +66,12 @@ from dbt.adapters.zlayout.table.maintenance import (
     other_folders,
     renamed_switches,
 )
-from dbt.adapters.zlayout.table.measures import ClusteringInformation, clustering_information, information
+from dbt.adapters.zlayout.table.measures import (
+    ClusteringInformation,
+    clustering_information,
+    information,
+    rows_changed_at,
+)
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
@@ -79,7 +88,7 @@ class ZTable:
     """A table with an index of its files. This package writes it, or other tools write it and this package indexes it.
 
     Attributes:
-        name: ``schema.table``.
+        name: ``schema.table``; the folder if the table was opened with `for_path`.
         location: The absolute URI of the table's folder.
         last_commit: What the last write through this object did; None if it only opened the table.
 
@@ -101,12 +110,12 @@ class ZTable:
     """
 
     def __init__(
-        self, spark: SparkSession, name: TableName, opened: TableSnapshot, done: CommitSummary | None = None
+        self, spark: SparkSession, table: TableRef, opened: TableSnapshot, done: CommitSummary | None = None
     ) -> None:
         self._spark = spark
-        self._table_name = name
+        self._table = table
         self._opened = opened
-        self.name = str(name)
+        self.name = str(table)
         self.location = opened.location
         self.last_commit = done
         # Starts the callback server before a stream does. PySpark would start one that anybody can call.
@@ -130,10 +139,47 @@ class ZTable:
             raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema name")
         opened = open_entry(spark, entry)
         if opened is None:
-            raise TableNotFoundError(
-                f"{found} is not a dbt-zlayout table; build it as zordered_table, or index it with ZTable.adopt"
-            )
+            raise not_a_table(found, entry)
         return cls(spark, found, opened)
+
+    @classmethod
+    def for_path(cls, spark: SparkSession, path: str | os.PathLike[str]) -> ZTable:
+        """Opens a managed table at its newest version by its folder. It needs no catalog entry, and changes none.
+
+        Reads skip files. What changes rows, columns or partition columns needs the entry: see `register`.
+
+        Args:
+            spark: The session.
+            path: The folder: a local path, taken literally, or a URI, whose percent escapes are decoded.
+
+        Raises:
+            TableNotFoundError: The folder holds no table. The message says what is there.
+            UnsupportedError: The table is only indexed, or no table can be in such a place.
+        """
+        folder = Catalog(spark).folder(path)
+        return cls(spark, folder, newest_managed(spark, folder))
+
+    @classmethod
+    def register(cls, spark: SparkSession, name: str, path: str | os.PathLike[str]) -> ZTable:
+        """Makes the catalog entry of the table in a folder: the entry was lost, or the folder was moved or copied.
+
+        It also takes over an entry that ``CREATE TABLE … LOCATION`` made of the folder, and writes Spark's manifest
+        anew, which holds absolute paths. A copy of a table of this catalog becomes a table with an id of its own. A
+        second call changes nothing. After a crash, run it again.
+
+        Args:
+            spark: The session whose catalog gets the entry.
+            name: ``schema.table``; the schema must exist.
+            path: The folder, as for `for_path`.
+
+        Raises:
+            TableNotFoundError: The folder holds no table, or there is no such schema. The message says what is there.
+            UnsupportedError: The name belongs to something else, or the table has another name in this catalog.
+            ConfigError: The catalog does not accept the name.
+            CommittedError: The entry is there, but readers may not see the newest version. Run it again.
+        """
+        found = Catalog(spark).name(name)
+        return cls(spark, found, register_table(spark, found, Catalog(spark).folder(path)))
 
     @classmethod
     def write(  # noqa: PLR0913 - one keyword for each setting
@@ -154,6 +200,7 @@ class ZTable:
         writer: str = "arrow",
         compression: str = "zstd",
         publish: Sequence[str] | str | None = None,
+        publish_catalog: str | None = None,
         table_type: str = "copy_on_write",
         unique_key: Sequence[str] | str | None = None,
         ordering: str | None = None,
@@ -184,7 +231,9 @@ class ZTable:
             location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
             writer: 'arrow', or 'spark' if Python workers cannot reach the storage.
             compression: The Parquet codec.
-            publish: Formats for other engines: ``['delta']``, or ``[]`` for none. None keeps those of the table.
+            publish: Formats for other engines: 'delta', 'iceberg' or both. ``[]`` for none; None keeps the table's.
+            publish_catalog: The catalog of pyiceberg in which the Iceberg table is registered, or '' for none. None
+                keeps that of the table.
             table_type: 'copy_on_write', or 'merge_on_read', which writes changed rows as logs beside the files.
             unique_key: The record key of a merge_on_read table: the columns that identify a row.
             ordering: The column that decides between rows with the same key: the greatest value is kept.
@@ -199,7 +248,8 @@ class ZTable:
             progress: Receives a line every few seconds.
             **merging: For a merge_on_read table: ``update_partition_path``, ``small_file_limit``, ``log_max_size``,
                 ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``,
-                ``compaction_min_log_ratio``, ``compaction_max_logs``, ``compaction_strategy``,
+                ``compact_after_hours``, ``compaction_min_log_ratio``, ``compaction_max_logs``,
+                ``compaction_max_deleted_share``, ``compaction_strategy``,
                 ``compaction_max_bytes``, ``retain_deletes_hours``, as in a model's config.
 
         Returns:
@@ -223,6 +273,7 @@ class ZTable:
             "writer": writer,
             "compression": compression,
             "publish": publish,
+            "publish_catalog": publish_catalog,
             "table_type": table_type,
             "unique_key": unique_key,
             "ordering": ordering,
@@ -306,8 +357,28 @@ class ZTable:
         return self._opened.merges_on_read
 
     def snapshot(self) -> Snapshot:
-        """The state of this version: ``version``, ``instant``, ``files`` and their layout."""
+        """Returns the state of this version: ``version``, ``instant``, ``files`` and their layout."""
         return self._opened.snapshot
+
+    def files(
+        self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
+    ) -> pa.Table:
+        """Returns the files that hold the rows of a version, for tools that read Parquet files.
+
+        Of a merge-on-read table they are the base files, which do not show what is in logs: `compact` it first. Values
+        of partition columns are in folder names only. Files of older versions lack columns that were added since.
+
+        Args:
+            version: As for `read`, like the other arguments.
+            instant: As for `read`.
+            timestamp: As for `read`.
+
+        Returns:
+            ``path`` string (a local path, or a URI that is not escaped), ``size_bytes`` and ``row_count`` int64, and
+            ``partition``, a struct of strings by column, if the table is partitioned.
+        """
+        spec = TimeTravelSpec(version, instant, timestamp)
+        return live_files(opened_at(Catalog(self._spark), self._opened, self.name, spec))
 
     def explain(self, predicate_sql: str) -> Explanation:
         """Explains which files ``select * … where <predicate>`` reads, and why.
@@ -315,10 +386,10 @@ class ZTable:
         Args:
             predicate_sql: A condition, as in a WHERE clause.
         """
-        return explanation_of_table(scans_of(self._spark, self._table_name, self._opened, predicate_sql))
+        return explanation_of_table(scans_of(self._spark, self._table, self._opened, predicate_sql))
 
     def count(self, predicate_sql: str = "true") -> int:
-        """The number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.
+        """Returns the number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.
 
         Spark counts the current files of a table that other tools write.
 
@@ -330,11 +401,12 @@ class ZTable:
         """
         if self._opened.managed:
             return count_rows(Catalog(self._spark), self._opened, predicate_sql, self.name)
-        return filtered(self._spark.table(self._table_name.sql), predicate_sql, self.name).count()
+        name = named(self._table, "counting the rows of a table that other tools write")
+        return filtered(self._spark.table(name.sql), predicate_sql, self.name).count()
 
     def information(self) -> dict[str, Any]:
-        """The state of the table as a dictionary: location, version, size, layout and pending work."""
-        return information(self._table_name, self._opened)
+        """Returns the state of the table as a dictionary: location, version, size, layout and pending work."""
+        return information(self._table, self._opened)
 
     def clustering_information(
         self, columns: Sequence[str] | str | None = None, *, predicate: str | None = None
@@ -349,10 +421,10 @@ class ZTable:
         Raises:
             ConfigError: A column does not exist, or it has no statistics.
         """
-        return clustering_information(self._spark, self._table_name, self._opened, columns, predicate)
+        return clustering_information(self._spark, self._table, self._opened, columns, predicate)
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """The versions, newest first.
+        """Returns the versions, newest first.
 
         Args:
             limit: The most versions to return; None for all.
@@ -364,10 +436,20 @@ class ZTable:
         """
         return commit_history(self._opened.timeline.history(limit))
 
+    def rows_changed_at(self) -> datetime:
+        """Returns when the table's rows last changed, in UTC. Clustering, compaction and indexing do not change rows.
+
+        For a table that other tools write, it is the time of its newest file.
+
+        Raises:
+            TableNotFoundError: The table is only indexed, and has no files.
+        """
+        return rows_changed_at(self._opened, self.name)
+
     def version_at(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
     ) -> int:
-        """The number of the version that ``read`` reads for the same arguments.
+        """Returns the number of the version that ``read`` reads for the same arguments.
 
         Raises:
             VersionNotFoundError: The version does not exist, or its files were cleaned. The message says which can be
@@ -381,7 +463,7 @@ class ZTable:
     def read(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
     ) -> DataFrame:
-        """The rows of a version, with the columns of that version. Filters skip files as in plain SQL.
+        """Returns the rows of a version, with the columns of that version. Filters skip files as in plain SQL.
 
         Queries on the table's name still read the newest version.
 
@@ -400,7 +482,7 @@ class ZTable:
         return rows_at(Catalog(self._spark), self._opened, self.name, TimeTravelSpec(version, instant, timestamp))
 
     def changes(self, from_version: int, to_version: int | None = None) -> DataFrame:
-        """The rows that changed between two versions, commit by commit.
+        """Returns the rows that changed between two versions, commit by commit.
 
         Only files that a commit removed or added are read. A row that a commit copied unchanged to another file is not
         a change. An updated row is a 'delete' and an 'insert'. Clustering and compaction change no rows.
@@ -445,7 +527,7 @@ class ZTable:
             UnsupportedError: The table is only indexed.
         """
         spec = TimeTravelSpec(version, instant, timestamp)
-        return self._committed(roll_back(Catalog(self._spark), self._table_name, self._opened, spec))
+        return self._committed(roll_back(Catalog(self._spark), self._table, self._opened, spec))
 
     def clean(
         self, dry_run: bool = False, *, retain_versions: int | None = None, retain_hours: float | None = None
@@ -468,25 +550,29 @@ class ZTable:
             ConfigError: A retention setting is not a valid number.
             UnsupportedError: The table is only indexed.
         """
-        return clean_table(self._table_name, self._opened, dry_run, retain_versions, retain_hours)
+        return clean_table(self._table, self._opened, dry_run, retain_versions, retain_hours)
 
-    def publish(self, formats: Sequence[str] | str | None = None) -> Mapping[str, int | None]:
+    def publish(
+        self, formats: Sequence[str] | str | None = None, *, publish_catalog: str | None = None
+    ) -> Mapping[str, int | None]:
         """Publishes the table for other engines, and keeps doing so after every commit.
 
         Args:
-            formats: ``['delta']``; ``[]`` deletes what was published. None leaves the formats as they are, and only
-                publishes versions that are missing.
+            formats: ``['delta', 'iceberg']``, or one of them. A format that is not listed is switched off, and what it
+                published is deleted. None keeps the formats, and only publishes versions that are missing.
+            publish_catalog: The catalog of pyiceberg in which the Iceberg table is registered as ``schema.table``;
+                '' removes its entry. None leaves it as it is.
 
         Returns:
             The version that readers of each format see.
 
         Raises:
-            ConfigError: There is no such format, or it has no type for a column. Nothing has changed.
+            ConfigError: There is no such format or catalog, or a column has no type there. Nothing has changed.
             ConflictError: Another writer committed first. Run it again.
-            CommittedError: Readers of a format do not see the newest version. The message says why.
+            CommittedError: Readers of a format or catalog do not see the newest version. The message says why.
             UnsupportedError: The table is only indexed.
         """
-        self._opened, seen = publish_in(Catalog(self._spark), self._table_name, formats)
+        self._opened, seen = publish_in(Catalog(self._spark), self._table, formats, publish_catalog)
         return seen
 
     def append(self, df: DataFrame, **options: Any) -> CommitSummary:
@@ -718,7 +804,7 @@ class ZTable:
             problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
-        work = Compaction(self._spark, self._table_name, chosen, size, compaction_condition(where), logs_only, progress)
+        work = Compaction(self._spark, self._table, chosen, size, compaction_condition(where), logs_only, progress)
         if schedule:
             return work.schedule()
         done = work.execute(plan) if execute or plan is not None else work.run()
@@ -787,7 +873,7 @@ class ZTable:
             problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
-        work = clustering_of(self._spark, self._table_name, where, max_bytes, rewrite_all, progress, settings)
+        work = clustering_of(self._spark, self._table, where, max_bytes, rewrite_all, progress, settings)
         if schedule:
             return ClusterSummary.of_dry_run(work.schedule())
         done = work.execute(plan) if execute else cluster(work, max_bytes, dry_run, partition_by)
@@ -820,7 +906,7 @@ class ZTable:
         return self.cluster(where, max_bytes, rewrite_all, schedule=True, progress=progress, **settings)
 
     def other_folders(self, partition_by: Sequence[str] | str) -> tuple[str, ...] | None:
-        """The partition columns as the table spells them, or None if the table is already partitioned by them.
+        """Returns the partition columns as the table spells them, or None if the table is already partitioned by them.
 
         Args:
             partition_by: The partition columns, as in a model's config.
@@ -828,7 +914,7 @@ class ZTable:
         Raises:
             ConfigError: The table cannot be partitioned by these columns.
         """
-        return other_folders(self._spark, self._table_name, partition_by)
+        return other_folders(self._spark, self._table, partition_by)
 
     def refresh_index(
         self,
@@ -862,7 +948,7 @@ class ZTable:
             ConflictError: Other writers committed first, several times in a row.
         """
         self._opened, done = refresh_table(
-            self._spark, self._table_name, self._opened, orphans=take_orphans, missing=drop_missing, progress=progress
+            self._spark, self._table, self._opened, orphans=take_orphans, missing=drop_missing, progress=progress
         )
         return done
 
@@ -881,7 +967,7 @@ class ZTable:
         return verify_index(self._spark, self._opened, data=data)
 
     def index_status(self) -> pa.Table:
-        """The files for which the table, its index and its folder disagree.
+        """Returns the files for which the table, its index and its folder disagree.
 
         Returns:
             ``path`` string, ``reason`` string; no rows if the index is fresh.
@@ -906,7 +992,7 @@ class ZTable:
             why = "only merge and upsert accept deletes; use one of them, or filter deleted rows out of df"
             raise ConfigError([f"deleted_when: {deleted_when!r} is given, and {why}"], self.name)
         wanted = Modification(
-            name=self._table_name,
+            name=named(self._table, f"{operation.value.replace('_', ' ')} of rows"),
             operation=operation,
             frame=df,
             on_schema_change=OnSchemaChange(on_schema_change),
@@ -922,7 +1008,7 @@ class ZTable:
         return self.last_commit
 
     def _reopen(self) -> None:
-        _, self._opened = open_managed(self._spark, self._table_name)
+        self._opened = newest_managed(self._spark, self._table)
 
 
 def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
@@ -978,7 +1064,7 @@ def _commit_delta(
         return opened, done
     after = AfterCommit(compacted.version, wanted.progress)
     with after.useful("this object sees the version before the compaction"):
-        opened = open_managed(spark, wanted.name)[1]
+        opened = newest_managed(spark, wanted.name)
     unfinished = (*done.unfinished, *compacted.unfinished, *after.unfinished)
     return opened, replace(done, compacted=compacted.to_dict(), unfinished=unfinished)
 

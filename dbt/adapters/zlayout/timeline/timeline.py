@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
 
@@ -52,23 +54,29 @@ class Timeline:
         self._cached: _Cached | None = None
 
     def latest_version(self) -> int | None:
-        """Return the newest version, or None if there is none yet.
+        """Returns the newest version, or None if there is none yet.
 
         Searches from the newest checkpoint on and does not list the history, unless the hint to that checkpoint is
         missing, damaged or outdated.
         """
+        return self._version_from(self._recall())
+
+    def newest(self) -> Snapshot | None:
+        """Returns the table at its newest version, or None if there is none yet.
+
+        Raises:
+            CorruptError: An entry of the log is damaged or missing.
+        """
         known = self._recall()
-        version = known.version if known else self._hinted_version()
-        if version is None:
-            return self._listed_version()
-        for _ in range(_PROBES):
-            if not self.store.exists(log_path(version + 1)):
-                return version
-            version += 1
-        return self._listed_version()
+        version = self._version_from(known)
+        if version is None or (known is not None and known.version == version):
+            return known
+        snapshot = self._at(version, known)
+        self._cache(snapshot)
+        return snapshot
 
     def read(self, version: int) -> Commit:
-        """Return the log entry of a version.
+        """Returns the log entry of a version.
 
         Raises:
             FileMissingError: There is no such version.
@@ -83,46 +91,42 @@ class Timeline:
         return commit
 
     def snapshot(self, version: int | None = None) -> Snapshot:
-        """Return the table at a version, by default the newest.
+        """Returns the table at a version, by default the newest.
 
         Raises:
             TableNotFoundError: The table has no such version.
             CorruptError: An entry of the log is damaged or missing.
         """
-        newest = version is None
         if version is None:
-            version = self.latest_version()
-            if version is None:
+            newest = self.newest()
+            if newest is None:
                 raise TableNotFoundError(
                     f"{self.store.root_uri} has no committed version; run the model that builds it"
                 )
-        elif version < 0 or not self.store.exists(log_path(version)):
+            return newest
+        if version < 0 or not self.store.exists(log_path(version)):
             raise TableNotFoundError(
                 f"{self.store.root_uri} has no version {version}; the newest is {self.latest_version()}"
             )
-        start = self._recall()
-        if start is None or start.version > version:
-            start = self._checkpoint_before(version)
-        snapshot = start if start is not None and start.version == version else self._replayed(start, version)
-        if newest:
-            self._cache(snapshot)
-        return snapshot
+        return self._at(version, self._recall())
 
     def history(self, limit: int | None = None) -> list[CommitHeader]:
-        """Return the versions, newest first, without their files.
+        """Returns the versions, newest first, without their files.
 
         Args:
             limit: Most versions to return; None for all.
         """
+        return list(islice(self.headers(), limit))
+
+    def headers(self) -> Iterator[CommitHeader]:
+        """Yields the versions, newest first, without their files. Each is read when it is asked for."""
         newest = self.latest_version()
-        if newest is None:
-            return []
-        oldest = 0 if limit is None else max(0, newest - limit + 1)
-        paths = [log_path(version) for version in range(newest, oldest - 1, -1)]
-        return [CommitHeader.from_json(self.store.read(path), path) for path in paths]
+        for version in range(-1 if newest is None else newest, -1, -1):
+            path = log_path(version)
+            yield CommitHeader.from_json(self.store.read(path), path)
 
     def append(self, commit: Commit, before: Snapshot | None) -> Snapshot:
-        """Write a log entry unless its version exists, and a checkpoint when one is due.
+        """Writes a log entry unless its version exists, and a checkpoint when one is due.
 
         Args:
             commit: The entry.
@@ -144,12 +148,12 @@ class Timeline:
         return snapshot
 
     def write_checkpoint(self, snapshot: Snapshot) -> None:
-        """Write a snapshot as a checkpoint and update the hint to it."""
+        """Writes a snapshot as a checkpoint and updates the hint to it."""
         self.store.put(checkpoint_path(snapshot.version), checkpoint_bytes(snapshot))
         self.store.put(CHECKPOINT_HINT, hint_bytes(snapshot.version))
 
     def entries(self, first: int, last: int) -> list[Commit]:
-        """Return the log entries of versions `first` to `last`, both included.
+        """Returns the log entries of versions `first` to `last`, both included.
 
         Raises:
             CorruptError: One of them is damaged or missing.
@@ -160,6 +164,20 @@ class Timeline:
             raise CorruptError(
                 f"{self.store.root_uri}: the log has a gap before version {last} ({error}); {RESTORE}"
             ) from error
+
+    def _version_from(self, known: Snapshot | None) -> int | None:
+        version = known.version if known else self._hinted_version()
+        if version is None:
+            return self._listed_version()
+        for _ in range(_PROBES):
+            if not self.store.exists(log_path(version + 1)):
+                return version
+            version += 1
+        return self._listed_version()
+
+    def _at(self, version: int, known: Snapshot | None) -> Snapshot:
+        start = known if known is not None and known.version <= version else self._checkpoint_before(version)
+        return start if start is not None and start.version == version else self._replayed(start, version)
 
     def _replayed(self, start: Snapshot | None, version: int) -> Snapshot:
         try:

@@ -22,8 +22,8 @@ def test_a_run_without_a_batch_is_refused(batch: dict[str, str] | None) -> None:
 
 
 def test_a_table_keeps_its_descriptions_unless_the_model_has_some() -> None:
-    assert kept_settings(ModelWrite({}))["description"] is None
-    assert kept_settings(ModelWrite({}, comment="all"))["description"].comment == "all"
+    assert kept_settings(ModelWrite())["description"] is None
+    assert kept_settings(ModelWrite(comment="all"))["description"].comment == "all"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,12 @@ import pytest
 from dbt.adapters.zlayout.adapter.materialize import model_write
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model
 from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.clustering import ClusteringConfig
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.commit.publish import Description
+from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
+from dbt.adapters.zlayout.spark.write.replace import Replacement
 
 
 def node(**config: Any) -> dict[str, Any]:
@@ -27,10 +31,10 @@ def node(**config: Any) -> dict[str, Any]:
     }
 
 
-def test_only_what_the_model_sets_goes_to_the_write() -> None:
+def test_what_the_model_does_not_set_has_its_default() -> None:
     read = read_model(node(curve="hilbert", target_file_size=None), None)
-    assert read.settings == {"zorder": ["a"], "curve": "hilbert"}
-    assert (read.comment, read.column_comments, read.not_null, read.location_root) == (None, {}, (), None)
+    assert read.table_config == TableConfig(clustering=ClusteringConfig((("a",),), "hilbert"))
+    assert (read.comment, read.column_comments, read.not_null) == (None, {}, ())
 
 
 def test_one_error_has_every_problem_including_those_of_dbt_keys() -> None:
@@ -80,7 +84,8 @@ def test_check_and_write_parse_the_settings_of_a_model_once(monkeypatch: pytest.
 
     monkeypatch.setattr(model_write, "read_table_config", read_table_config)
     for root in (None, "/lake/s"):
-        assert read_model(node(clustering="inline", cluster_every=77), root).location_root == root
+        read = read_model(node(clustering="inline", cluster_every=77), root)
+        assert read.table_config.writing.location_root == root
     assert len(parsed) == 1
     read_model(node(clustering="inline", cluster_every=78), None)
     assert len(parsed) == 2
@@ -89,16 +94,9 @@ def test_check_and_write_parse_the_settings_of_a_model_once(monkeypatch: pytest.
 
 def test_a_merge_on_read_model_passes_its_key_and_settings_to_the_table() -> None:
     read = read_model(node(table_type="merge_on_read", unique_key=["a"], ordering="b", compact_every=3), None)
-    assert read.settings == {
-        "zorder": ["a"],
-        "table_type": "merge_on_read",
-        "ordering": "b",
-        "compact_every": 3,
-        "unique_key": ["a"],
-    }
     config = read.table_config.table_type
     assert (config.kind, config.unique_key, config.ordering, config.compact_every) == ("merge_on_read", ("a",), "b", 3)
-    assert "unique_key" not in read_model(node(unique_key="a", incremental_strategy="merge"), None).settings
+    assert read_model(node(unique_key="a", incremental_strategy="merge"), None).table_config.table_type.unique_key == ()
 
 
 def test_the_default_strategy_of_a_merge_on_read_model_is_merge() -> None:
@@ -134,8 +132,8 @@ def test_errors_of_a_seed_name_it_as_a_seed() -> None:
 
 
 def test_the_models_own_location_root_takes_precedence() -> None:
-    assert read_model(node(), "/lake/s").location_root == "/lake/s"
-    assert read_model(node(location_root="/mine"), "/lake/s").location_root == "/mine"
+    assert read_model(node(), "/lake/s").table_config.writing.location_root == "/lake/s"
+    assert read_model(node(location_root="/mine"), "/lake/s").table_config.writing.location_root == "/mine"
 
 
 def test_persist_docs_decides_which_comments_are_written() -> None:
@@ -154,7 +152,7 @@ def test_table_properties_become_text() -> None:
 
 def test_comments_are_keyed_as_the_query_spells_columns_and_missing_columns_are_a_warning() -> None:
     warned: list[str] = []
-    wanted = ModelWrite({}, column_comments={"A": "one", "b": "two", "gone": "x"})
+    wanted = ModelWrite(column_comments={"A": "one", "b": "two", "gone": "x"})
     found = model_write._in_case_of(["a", "B"], wanted, "s.t", warned.append)
     assert found == {"a": "one", "B": "two"}
     (told,) = warned
@@ -164,48 +162,47 @@ def test_comments_are_keyed_as_the_query_spells_columns_and_missing_columns_are_
 
 def test_a_quoted_column_does_not_match_another_case() -> None:
     warned: list[str] = []
-    wanted = ModelWrite({}, column_comments={"A": "one"}, exact_names=frozenset({"A"}))
+    wanted = ModelWrite(column_comments={"A": "one"}, exact_names=frozenset({"A"}))
     assert model_write._in_case_of(["a"], wanted, "s.t", warned.append) == {}
     assert len(warned) == 1
 
 
 def test_an_exact_match_of_a_column_name_comes_before_another_case() -> None:
-    wanted = ModelWrite({}, column_comments={"A": "one"})
+    wanted = ModelWrite(column_comments={"A": "one"})
     assert model_write._in_case_of(["a", "A"], wanted, "s.t", print) == {"A": "one"}
 
 
-def test_settings_and_extras_reach_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[dict[str, Any]] = []
+@pytest.fixture
+def replaced(monkeypatch: pytest.MonkeyPatch) -> list[Replacement]:
+    """What was to be written, in place of the write."""
+    wanted: list[Replacement] = []
 
-    class Table:
-        last_commit = "the commit"
+    class Named:
+        def __init__(self, _: object) -> None:
+            pass
 
-        @classmethod
-        def write(cls, spark: str, name: str, dataframe: object, **settings: Any) -> type[Table]:
-            calls.append({"spark": spark, "name": name, **settings})
-            return cls
+        def name(self, text: str) -> str:
+            return text
 
-    class Frame:
-        sparkSession = "the session"  # noqa: N815 # pyspark's name
-        columns = ("a",)
+    monkeypatch.setattr(model_write, "Catalog", Named)
+    monkeypatch.setattr(model_write, "replace_table", lambda _, given: (wanted.append(given), "the commit"))
+    return wanted
 
-    monkeypatch.setattr(model_write, "ZTable", Table)
-    wanted = ModelWrite({"zorder": ["a"]}, "/lake/s", "text", {"A": "one"}, {"team": "x"}, ("a",))
-    done: Any = model_write.write_model("`s`.`t`", Frame(), wanted, warn=print, progress=print)  # type: ignore[arg-type] # a stub
+
+class Frame:
+    sparkSession = "the session"  # noqa: N815 # pyspark's name
+    columns = ("a",)
+
+
+def test_settings_and_extras_reach_the_table(replaced: list[Replacement]) -> None:
+    config = TableConfig(clustering=ClusteringConfig((("a",),)))
+    wanted = ModelWrite("text", {"A": "one"}, {"team": "x"}, ("a",), table_config=config)
+    frame: Any = Frame()
+    done: Any = model_write.write_model("`s`.`t`", frame, wanted, warn=print, progress=print)
     assert done == "the commit"
-    assert calls == [
-        {
-            "spark": "the session",
-            "name": "`s`.`t`",
-            "zorder": ["a"],
-            "location_root": "/lake/s",
-            "comment": "text",
-            "column_comments": {"a": "one"},
-            "properties": {"team": "x"},
-            "not_null": ("a",),
-            "progress": print,
-        }
-    ]
+    name: Any = "`s`.`t`"
+    description = Description("text", {"team": "x"})
+    assert replaced == [Replacement(name, frame, config, description, {"a": "one"}, ("a",), None, print)]
 
 
 def test_deleted_when_on_a_model_that_keeps_no_rows_is_an_error() -> None:
@@ -213,24 +210,9 @@ def test_deleted_when_on_a_model_that_keeps_no_rows_is_an_error() -> None:
         read_model(node(materialized="table", deleted_when="op = 'D'"), None)
 
 
-def test_a_first_run_passes_the_condition_and_key_of_a_change_feed(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {}
-
-    class Table:
-        last_commit = "the commit"
-
-        @classmethod
-        def write(cls, *_: object, **settings: Any) -> type[Table]:
-            given.update(settings)
-            return cls
-
-    class Frame:
-        sparkSession = "the session"  # noqa: N815 # pyspark's name
-        columns = ("a",)
-
-    monkeypatch.setattr(model_write, "ZTable", Table)
+def test_a_first_run_passes_the_condition_and_key_of_a_change_feed(replaced: list[Replacement]) -> None:
     config = {"materialized": "incremental", "incremental_strategy": "merge", "unique_key": ["a", "`b.c`"]}
     wanted = read_model(node(**config, deleted_when="op = 'D'"), None)
-    model_write.write_model("s.t", Frame(), wanted, warn=print, progress=print)  # type: ignore[arg-type] # a stub
-    assert (given["deleted_when"], given["unique_key"]) == ("op = 'D'", ["a", "`b.c`"])
-    assert given["stored_columns"] == ("A", "b")
+    frame: Any = Frame()
+    model_write.write_model("s.t", frame, wanted, warn=print, progress=print)
+    assert replaced[0].feed == ChangeFeed("op = 'D'", ("a", "b.c"), ("A", "b"))

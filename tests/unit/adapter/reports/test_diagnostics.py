@@ -20,8 +20,8 @@ from dbt.adapters.zlayout.adapter.reports.diagnostics import (
     problem_line,
     pruning_problem,
 )
-from dbt.adapters.zlayout.layout.measures.depth import Overlap, depth_histogram
-from dbt.adapters.zlayout.layout.measures.measures import ColumnClustering
+from dbt.adapters.zlayout.layout.depth import Overlap, depth_histogram
+from dbt.adapters.zlayout.layout.measures import ColumnClustering
 from dbt.adapters.zlayout.table.explanation import Explanation, PruningStage
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
@@ -66,7 +66,6 @@ def _information(**changes: Any) -> ClusteringInformation:
         overlap=_overlap(1, 1, 1, 33),
         expected_files=_EXPECTED,
         by_column=columns,
-        curve_intervals=_overlap(2, 2, 2, 2),
         table="s.t",
         version=3,
         managed=True,
@@ -85,7 +84,6 @@ def test_the_page_has_a_line_for_each_column_and_the_files_by_depth() -> None:
         "  day           11.75     10.75         3        0   1.50  2.25  1,234.50",
         "  city          11.75     10.75         3        0   1.50  2.25  1,234.50",
         "  all together   9.00      8.00         1            1.50  2.25  1,234.50",
-        "  on the curve   2.00      1.00",
         "  point, 1 %, 10 %: expected files read for one value, and for ranges of 1 % and 10 % of the rows",
         "",
         "  depth of 4 of 4 files",
@@ -103,9 +101,8 @@ def test_the_page_says_that_depths_are_sampled_and_lists_problems() -> None:
 
 def test_one_column_has_no_line_for_all_columns_and_no_files_have_no_histogram() -> None:
     found = _information()
-    text = clustering_text(replace(found, columns=("day",), by_column=found.by_column[:1], curve_intervals=None))
+    text = clustering_text(replace(found, columns=("day",), by_column=found.by_column[:1]))
     assert "all together" not in text
-    assert "on the curve" not in text
     empty = replace(found, overlap=Overlap(0.0, 0.0, depth_histogram(pa.array([], pa.int64()).to_numpy()), 0), files=0)
     assert "depth of" not in clustering_text(empty)
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line, cluster_report, compaction_report
-from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 

@@ -7,13 +7,14 @@ from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import pytest
 
 from dbt.adapters.zlayout.adapter.session import connections
 from dbt.adapters.zlayout.adapter.session import launch as session_launch
 from dbt.adapters.zlayout.adapter.session.connections import SessionHandle, literal
-from dbt.adapters.zlayout.adapter.session.launch import launch_defaults
+from dbt.adapters.zlayout.adapter.session.launch import with_launch_defaults
 from dbt.adapters.zlayout.errors import UnsupportedError
 
 
@@ -115,16 +116,28 @@ def test_cancelling_stops_the_jobs_of_this_connection(session: Session) -> None:
     assert session.events == [("tag", tag), ("cancel", tag), ("untag", tag)]
 
 
-def test_spark_is_quiet_unless_the_user_configured_its_logging(tmp_path: Path) -> None:
-    assert launch_defaults({})["spark.log.level"] == "ERROR"
-    assert launch_defaults({})["spark.ui.showConsoleProgress"] == "false"
+OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def test_spark_logs_errors_only_unless_the_user_configures_its_log(tmp_path: Path) -> None:
+    (option,) = with_launch_defaults({}, {})[OPTIONS].split()
+    name, place = option.split("=")
+    assert name == "-Dlog4j2.configurationFile"
+    assert "rootLogger.level = error" in Path(unquote(urlparse(place).path)).read_text()
+    assert with_launch_defaults({OPTIONS: "-Xss4m"}, {})[OPTIONS] == f"-Xss4m {option}"
+    own = {OPTIONS: "-Dlog4j2.configurationFile=mine"}
+    assert with_launch_defaults(own, {})[OPTIONS] == own[OPTIONS]
     (tmp_path / "log4j2.properties").touch()
-    assert "spark.log.level" not in launch_defaults({"SPARK_CONF_DIR": str(tmp_path)})
+    assert OPTIONS not in with_launch_defaults({}, {"SPARK_CONF_DIR": str(tmp_path)})
 
 
-def test_tables_without_a_format_are_parquet_on_every_spark() -> None:
-    assert launch_defaults({})["spark.sql.legacy.createHiveTableByDefault"] == "false"
-    assert launch_defaults({})["spark.sql.variable.substitute"] == "false"
+@pytest.mark.parametrize(
+    "key",
+    ["spark.ui.showConsoleProgress", "spark.sql.legacy.createHiveTableByDefault", "spark.sql.variable.substitute"],
+)
+def test_the_profile_overrides_the_defaults_of_a_session(key: str) -> None:
+    assert with_launch_defaults({}, {})[key] == "false"
+    assert with_launch_defaults({key: "true"}, {})[key] == "true"
 
 
 class _Starting:

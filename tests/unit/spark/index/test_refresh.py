@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 A = TrackedColumn(("a",), pa.int64())
-SURROUNDINGS = Runtime(sleep=lambda _: None, heartbeat_seconds=None)
+RUNTIME = Runtime(sleep=lambda _: None, heartbeat_seconds=None)
 
 
 class Killed(BaseException):
@@ -88,7 +88,7 @@ def load(folder: Path, number: int, **options: Any) -> None:
 
 
 def timeline_of(store: Any) -> Timeline:
-    return Timeline(store, SURROUNDINGS)
+    return Timeline(store, RUNTIME)
 
 
 def refresh(store: Any, examine: Any = None) -> Refreshed:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, StoreError
-from dbt.adapters.zlayout.layout.plans.cluster_plan import scheduled_groups
-from dbt.adapters.zlayout.layout.plans.compaction_plan import groups_of, operations_of
+from dbt.adapters.zlayout.layout.cluster_plan import scheduled_groups
+from dbt.adapters.zlayout.layout.compaction_plan import groups_of, operations_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE, log_path, may_be_cleaned
 from dbt.adapters.zlayout.timeline.log.checkpoint import checkpoint_bytes, snapshot_from_checkpoint

@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
 )
 from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
-from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files, orphans, spark_has_written
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import Pending, Plan
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -194,3 +194,26 @@ def test_files_that_a_rollback_takes_in_while_a_clean_looks_at_it_stay(table, mo
     assert table.timeline().latest_version() == 2
     assert len(table.live()) == 2
     assert table.live() <= table.on_disk()
+
+
+def test_an_insert_of_spark_since_the_version_before_is_noticed_once(table) -> None:
+    table.overwrite()
+    table.store.put("_SUCCESS", b"")  # of whoever wrote an adopted folder
+    assert not spark_has_written(table.timeline(), 0)
+    table.now_ms += 10 * 365 * 24 * HOUR_MS  # after the mark
+    table.overwrite()
+    assert spark_has_written(table.timeline(), 1)
+    table.overwrite()
+    assert not spark_has_written(table.timeline(), 2)
+    table.store.delete(["_SUCCESS"])
+    assert not spark_has_written(table.timeline(), 1)
+
+
+def test_only_files_of_other_tools_are_foreign(table) -> None:
+    table.overwrite()
+    table.store.put("part-00000-c000.snappy.parquet", b"x")
+    table.store.put(data_file_path("", "0123456789abcdef", "20240101000000000"), b"x")
+    table.store.put("_SUCCESS", b"")
+    table.store.put("README.zlayout.txt", b"x")
+    assert [each.path for each in foreign_files(table.timeline())] == ["part-00000-c000.snappy.parquet"]
+    assert len(orphans(table.timeline())) == 2

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
+from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
@@ -35,8 +36,10 @@ def managed_table(session: SparkSession, name: str, wanted: ModelWrite, progress
         if table.is_managed:
             return table
     progress("the plain Parquet table is now managed; other tools must no longer write to it")
-    taken_over = {key: wanted.settings[key] for key in ("zorder", "stats_columns") if key in wanted.settings}
-    return ZTable.adopt(session, name, managed=True, **taken_over)
+    zorder = list(map(format_column_path, wanted.table_config.clustering.columns))
+    columns = wanted.table_config.statistics.columns
+    stats_columns = columns if isinstance(columns, int) else list(map(format_column_path, columns))
+    return ZTable.adopt(session, name, managed=True, zorder=zorder, stats_columns=stats_columns)
 
 
 def write_increment(
@@ -78,7 +81,7 @@ def write_increment(
 
 
 def kept_settings(wanted: ModelWrite) -> dict[str, Any]:
-    """The settings that each run applies to an existing table again: layout, descriptions and not-null columns."""
+    """Returns the settings that each run applies again to an existing table: layout, descriptions, not-null columns."""
     described = wanted.comment is not None or wanted.properties
     return {
         "settings": wanted.table_config,
@@ -89,7 +92,7 @@ def kept_settings(wanted: ModelWrite) -> dict[str, Any]:
 
 
 def batch_predicate(event_time: str, batch: Mapping[str, Any] | None) -> str:
-    """The condition for the rows of a microbatch. It equals the filter that dbt puts on the model's inputs.
+    """Returns the condition for the rows of a microbatch. It equals the filter that dbt puts on the model's inputs.
 
     Raises:
         WriteError: dbt ran the model without batches.

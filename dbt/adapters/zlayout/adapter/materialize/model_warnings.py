@@ -8,7 +8,9 @@ from typing import Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, subject_of
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
+from dbt.adapters.zlayout.config.meta_settings import with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 
@@ -44,7 +46,7 @@ def unused_settings(model: Mapping[str, Any]) -> list[str]:
     Raises:
         ConfigError: A key looks like a misspelling of one of this adapter's keys.
     """
-    config: Mapping[str, Any] = model["config"]
+    config = with_meta_settings(model["config"])
     if problems := near_misses((key for key in config if config[key] is not None), DBT_KEYS):
         raise ConfigError(problems, subject_of(model))
     is_view = config.get("materialized") == "view"
@@ -59,7 +61,7 @@ def unused_settings(model: Mapping[str, Any]) -> list[str]:
 
 
 def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
-    """A warning if the query lacks a column of ``unique_key``, because later runs would fail; otherwise None.
+    """Returns a warning if the query lacks a column of ``unique_key``, because later runs would fail; otherwise None.
 
     Args:
         wanted: What the model asks for.
@@ -80,7 +82,7 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
 
 
 def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
-    """A warning if partitioning leaves very few rows in each file; otherwise None.
+    """Returns a warning if partitioning leaves very few rows in each file; otherwise None.
 
     Args:
         wanted: What the model asks for.
@@ -98,7 +100,7 @@ def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
 
 
 def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> str | None:
-    """A warning if partition folders contain timestamps in local time; otherwise None.
+    """Returns a warning if partition folders contain timestamps in local time; otherwise None.
 
     Args:
         schema_json: The table's columns as Spark's JSON.
@@ -106,7 +108,7 @@ def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> st
         zone: The session's time zone.
     """
     instants = [
-        f"`{each.name}`"
+        backquoted(each.name)
         for each in fields_of(schema_json)
         if each.name in partition_by and each.spark_type == "timestamp"
     ]

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
-from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
-from dbt.adapters.zlayout.config.settings import LOCATION_ROOT, Scope, keys_of
+from dbt.adapters.zlayout.config.meta_settings import meta_problems, with_meta_settings
 from dbt.adapters.zlayout.config.table_config import read_table_config
 from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
-from dbt.adapters.zlayout.errors import ConfigError, WriteError
-from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.commit.publish import Description
+from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
+from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 
-# The profile may give the location_root, so ModelWrite has it apart.
-_WRITE_KEYS = tuple(key for key in keys_of(Scope.TABLE, Scope.MERGE_ON_READ) if key != LOCATION_ROOT.key)
 _UNSUPPORTED = {
     "clustered_by": "tables have no buckets; use zorder instead",
     "buckets": "tables have no buckets; use zorder instead",
@@ -37,8 +37,6 @@ class ModelWrite:
     """How to write the rows of a model: its settings, parsed.
 
     Attributes:
-        settings: The config keys that shape the table, with the values that the model gives, for ``ZTable.write``.
-        location_root: The parent of the table's folder; None for the schema's own folder.
         comment: The table's comment; None unless ``persist_docs`` asks for it.
         column_comments: Comments by the column name in the model's properties.
         properties: ``tblproperties``.
@@ -46,12 +44,10 @@ class ModelWrite:
         incremental: How new rows are written, for a model that keeps its rows from run to run.
         column_names: The columns in the model's properties.
         exact_names: The columns in the properties whose names are case-sensitive: those with ``quote: true``.
-        table_config: The parsed settings.
+        table_config: The settings of the table. The profile gives the ``location_root`` if the model does not.
         cluster_settings: How the table is clustered after a write, as keywords of ``ZTable.cluster``.
     """
 
-    settings: Mapping[str, Any]
-    location_root: str | None = None
     comment: str | None = None
     column_comments: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +82,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
     Raises:
         ConfigError: A setting is wrong. The message names every wrong one.
     """
-    config: Mapping[str, Any] = model["config"]
+    config = with_meta_settings(model["config"])
     table_config, incremental, problems = _parsed(_ModelConfig(repr(config), config))
     if problems:
         raise ConfigError(problems, subject_of(model))
@@ -94,8 +90,6 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
     columns: Mapping[str, Any] = model.get("columns") or {}
     persisted: Mapping[str, Any] = config.get("persist_docs") or {}
     return ModelWrite(
-        settings=_settings(config),
-        location_root=config.get("location_root") or schema_root,
         comment=(model.get("description") or None) if persisted.get("relation") else None,
         column_comments=_descriptions(columns) if persisted.get("columns") else {},
         column_names=tuple(columns),
@@ -109,8 +103,14 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
 
 
 def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The keywords of ``ZTable.cluster`` from a model's config. Keywords in ``given`` override them."""
-    found = {key: config[key] for key in CLUSTER_SETTINGS if config.get(key) is not None}
+    """Returns the keywords of ``ZTable.cluster`` from a model's config. Keywords in ``given`` override them.
+
+    Args:
+        config: A mapping, or the object that dbt passes to hooks, which only has ``get``.
+        given: Keywords of the call.
+    """
+    found = with_meta_settings({key: config.get(key) for key in (*CLUSTER_SETTINGS, "meta")})
+    found = {key: value for key, value in found.items() if key in CLUSTER_SETTINGS}
     found |= {key: value for key, value in (given or {}).items() if value is not None}
     if "cluster_max_bytes" in found:
         found.setdefault("max_bytes", found["cluster_max_bytes"])
@@ -119,7 +119,7 @@ def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None 
 
 
 def subject_of(model: Mapping[str, Any]) -> str:
-    """The name of a node in errors and warnings, such as 'model orders'."""
+    """Returns the name of a node in errors and warnings, such as 'model orders'."""
     return f"{model.get('resource_type', 'model')} {model['name']}"
 
 
@@ -140,32 +140,20 @@ def write_model(
         warn: Receives a sentence about documented columns that the query does not have.
         progress: Receives a sentence now and then during the write.
     """
-    settings = dict(wanted.settings)
-    if wanted.incremental.deleted_when is not None:
-        settings["deleted_when"] = wanted.incremental.deleted_when
-        settings["unique_key"] = [format_column_path((key,)) for key in wanted.incremental.unique_key]
-    table = ZTable.write(
-        dataframe.sparkSession,
-        name,
-        dataframe,
-        **settings,
-        **wanted.feed_settings,
-        location_root=wanted.location_root,
-        comment=wanted.comment,
+    spark, how = dataframe.sparkSession, wanted.incremental
+    feed = None if how.deleted_when is None else ChangeFeed(how.deleted_when, how.unique_key, wanted.column_names)
+    replacement = Replacement(
+        name=Catalog(spark).name(name),
+        frame=dataframe,
+        config=wanted.table_config,
+        description=Description(wanted.comment, wanted.properties),
         column_comments=_in_case_of(dataframe.columns, wanted, name, warn),
-        properties=wanted.properties,
         not_null=wanted.not_null,
+        feed=feed,
         progress=progress,
     )
-    if table.last_commit is None:
-        raise WriteError(f"{name} was written, but its commit is unknown; see zlayout_history")
-    return table.last_commit
-
-
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    # Only merge-on-read tables store their key. For other models the key belongs to the strategy.
-    keys = (*_WRITE_KEYS, "unique_key") if asks_for_merge_on_read(config) else _WRITE_KEYS
-    return {key: config[key] for key in keys if config.get(key) is not None}
+    _, done = replace_table(spark, replacement)
+    return done
 
 
 # dbt checks a model and later writes it, in two calls that pass nothing on. Both need the parsed settings.
@@ -173,7 +161,7 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
 def _parsed(config: _ModelConfig) -> tuple[TableConfig, IncrementalConfig, Sequence[str]]:
     problems: list[str] = []
     table_config, incremental = read_table_config(config.values, problems), IncrementalConfig()
-    problems += _dbt_problems(config.values)
+    problems += [*meta_problems(config.values), *_dbt_problems(config.values)]
     if config.values.get("materialized") in _INCREMENTAL:
         incremental = parse_incremental(config.values, problems)
     return table_config, incremental, tuple(problems)
@@ -205,7 +193,7 @@ def _dbt_problems(config: Mapping[str, Any]) -> list[str]:
 
 
 def contract_is_enforced(config: Mapping[str, Any]) -> bool:
-    """Whether dbt enforces the contract of a node."""
+    """Returns whether dbt enforces the contract of a node."""
     contract = config.get("contract") or {}
     return bool(contract.get("enforced"))
 
@@ -227,7 +215,7 @@ def _has_not_null(constraints: Sequence[Mapping[str, Any]] | None) -> bool:
 
 
 def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str, warn: Callable[[str], None]) -> dict[str, str]:
-    """The comments, keyed by the column names as the query spells them."""
+    """Returns the comments, keyed by the column names as the query spells them."""
     any_case = {name.lower(): name for name in names}
     found = {
         name: name if name in names else None if name in wanted.exact_names else any_case.get(name.lower())

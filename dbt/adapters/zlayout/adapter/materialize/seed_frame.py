@@ -23,7 +23,7 @@ _BINARY_TYPES: Mapping[str, tuple[pa.DataType, Callable[[Any], Any]]] = {
 def seed_frame(
     session: SparkSession, rows: Any, found_types: Sequence[str], types: Sequence[str], names: Sequence[str]
 ) -> DataFrame:
-    """The rows of a seed as one Spark DataFrame.
+    """Returns the rows of a seed as one Spark DataFrame.
 
     Args:
         session: The session.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import kept_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
-from dbt.adapters.zlayout.config.merge_rules import SOURCE_ALIAS, TARGET_ALIAS
+from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -21,7 +21,7 @@ _UNIQUE_KEY = "dbt_unique_key"
 
 
 def rows_to_merge(staged: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    """The rows of the staging query to merge, without dbt's working columns.
+    """Returns the rows of the staging query to merge, without dbt's working columns.
 
     A new row with the same id as the row it replaces is left out, as in dbt's merge: an id stands for one state of a
     key.

@@ -20,7 +20,7 @@ _WORDS = (*_SWITCHES[:2], "plan", *_OF_A_NEW_PLAN)
 
 
 def whole_number(name: str, value: object, least: int) -> int:
-    """The whole number that an argument gives.
+    """Returns the whole number that an argument gives.
 
     Raises:
         CompilationError: The value is not a whole number, or it is too small.
@@ -31,7 +31,7 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 
 def number_between(value: object, least: float, most: float | None, name: str) -> float:
-    """The number that a test was given. Jinja may have turned it into text.
+    """Returns the number that a test was given. Jinja may have turned it into text.
 
     Raises:
         CompilationError: The value is not a number, or it is out of bounds.
@@ -44,7 +44,7 @@ def number_between(value: object, least: float, most: float | None, name: str) -
 
 
 def past_version(version: object, instant: object, timestamp: object) -> dict[str, Any]:
-    """The version that an operation names, as keywords of ``ZTable.read``. Empty if it names none.
+    """Returns the version that an operation names, as keywords of ``ZTable.read``. Empty if it names none.
 
     Raises:
         CompilationError: The version is not a whole number.
@@ -59,7 +59,7 @@ def past_version(version: object, instant: object, timestamp: object) -> dict[st
 
 
 def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, Any]:
-    """The keywords of ``ZTable.compact`` for the arguments of zlayout_compact.
+    """Returns the keywords of ``ZTable.compact`` for the arguments of zlayout_compact.
 
     Args:
         given: The arguments by their names in the operation. None means not given.
@@ -92,7 +92,7 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
 
 
 def lag_limits(commits: object = None, log_bytes: object = None, hours: object = None) -> dict[str, float]:
-    """The limits for a table's logs, by measure.
+    """Returns the limits for a table's logs, by measure.
 
     Args:
         commits: The most delta commits.

@@ -29,7 +29,7 @@ _USAGE = "zlayout_explain needs {sql: '…'} or {model: …, predicate: '…'}"
 def depth_problems(
     session: SparkSession, relation: ZlayoutRelation | str, most: object, columns: Columns
 ) -> list[Problem]:
-    """The rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, otherwise none."""
+    """Returns the rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, else none."""
     limit = number_between(most, 1.0, None, "zlayout_depth_at_most: max")
     table = opened_table(session, whole_table(relation, "zlayout_depth_at_most"))
     return _problem_rows(table, diagnostics.depth_problem(table.clustering_information(columns), limit))
@@ -38,7 +38,7 @@ def depth_problems(
 def pruning_problems(
     session: SparkSession, relation: ZlayoutRelation | str, predicate: str, percent: object
 ) -> list[Problem]:
-    """The rows of the test zlayout_prunes_at_least: one if a condition skips fewer files, otherwise none."""
+    """Returns the rows of the test zlayout_prunes_at_least: one if a condition skips too few files, else none."""
     least = number_between(percent, 0.0, 100.0, "zlayout_prunes_at_least: percent")
     table = opened_table(session, whole_table(relation, "zlayout_prunes_at_least"))
     return _problem_rows(table, diagnostics.pruning_problem(table.explain(predicate), predicate, least))
@@ -73,7 +73,7 @@ def _layout(table: ZTable, columns: Columns) -> ClusteringInformation | None:
 
 
 def _problem_rows(table: ZTable, problem: Problem | None) -> list[Problem]:
-    """The rows of a test: its problem, which is also logged, or none."""
+    """Returns the rows of a test: its problem, which is also logged, or none."""
     if problem is None:
         return []
     _LOG.info(diagnostics.problem_line(table.name, problem))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of, tables_of, tables_with_index
+from dbt.adapters.zlayout.adapter.node_lookup import (
+    Nodes,
+    is_path,
+    opened_table,
+    table_of,
+    tables_of,
+    tables_with_index,
+)
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
 from dbt.adapters.zlayout.errors import TableNotFoundError
@@ -51,17 +59,22 @@ def verify_report(
     session: SparkSession, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool
 ) -> str:
     """Verifies one index, or all in the project."""
-    if model is not None:
-        tables = [ZTable.for_name(session, table_of(model, nodes))]
-    else:
-        tables = _indexed(session, nodes, sources)
-    return indexes.verify_report({table.name: table.verify(data).to_pylist() for table in tables}, as_json=as_json)
+    one = model is not None
+    tables = [opened_table(session, table_of(str(model), nodes))] if one else _indexed(session, nodes, sources)
+    return indexes.verify_report(verified(tables, data), as_json=as_json)
+
+
+def verified(tables: Sequence[ZTable], data: bool) -> dict[str, list[dict[str, Any]]]:
+    """Returns the wrong cells of some tables' indexes, by table."""
+    return {table.name: table.verify(data).to_pylist() for table in tables}
 
 
 def _refreshed(session: SparkSession, name: str, take_orphans: bool, drop_missing: bool) -> tuple[str, Refreshed]:
     try:
-        table = ZTable.for_name(session, name)
+        table = opened_table(session, name)
     except TableNotFoundError:
+        if is_path(name):
+            raise
         # A Parquet table gets an index. For anything else `adopt` raises an error that says why it cannot.
         table = ZTable.adopt(session, name)
         return table.name, Refreshed(table.version, files_added=len(table.snapshot().files))

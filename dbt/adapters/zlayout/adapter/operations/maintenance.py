@@ -60,7 +60,7 @@ def compaction_report(
 def compaction_problems(
     session: SparkSession, relation: ZlayoutRelation | str, commits: object, log_bytes: object, hours: object
 ) -> list[dict[str, Any]]:
-    """The rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
+    """Returns the rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
     limits = lag_limits(commits, log_bytes, hours)
     table = opened_table(session, whole_table(relation, LAG_TEST))
     found = maintenance.compaction_problems(table.information(), limits, time.time_ns() // 1_000_000)

@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 
 
 def publish_report(
-    session: SparkSession, model: str | None, nodes: Nodes, formats: Sequence[str] | None, as_json: bool
+    session: SparkSession,
+    model: str | None,
+    nodes: Nodes,
+    formats: Sequence[str] | None,
+    publish_catalog: str | None,
+    as_json: bool,
 ) -> str:
-    """Publishes one table, or all managed tables of the project in the formats that they have.
+    """Publishes one table, or all managed tables of the project in the formats and catalogs that they have.
 
     Raises:
-        CompilationError: Formats are given, but no model.
+        CompilationError: Formats or a catalog are given, but no model.
     """
-    if formats is not None and model is None:
-        raise CompilationError("zlayout_publish switches formats of one table only; say {model: …}")
+    if (formats is not None or publish_catalog is not None) and model is None:
+        raise CompilationError("zlayout_publish switches formats and catalog of one table only; say {model: …}")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
-    return published.publish_report({table.name: table.publish(formats) for table in tables}, as_json=as_json)
+    return published.publish_report(
+        {table.name: table.publish(formats, publish_catalog=publish_catalog) for table in tables}, as_json=as_json
+    )

@@ -30,7 +30,7 @@ def relation_at(
     instant: object,
     timestamp: object,
 ) -> ZlayoutRelation:
-    """A version of a table as a temporary view.
+    """Returns a version of a table as a temporary view.
 
     Raises:
         CompilationError: The calling node is itself a view, or not exactly one of the three arguments is given.

@@ -7,5 +7,5 @@ from typing import Any
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON. Values that JSON cannot express become text."""
+    """Returns a value as JSON. Values that JSON cannot express become text."""
     return json.dumps(value, default=str, ensure_ascii=False, indent=2)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.layout.measures.depth import LAST_SINGLE_BUCKET
+from dbt.adapters.zlayout.layout.depth import LAST_SINGLE_BUCKET
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
 
 if TYPE_CHECKING:
-    from dbt.adapters.zlayout.layout.measures.depth import Overlap
+    from dbt.adapters.zlayout.layout.depth import Overlap
     from dbt.adapters.zlayout.table.explanation import Explanation
     from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
@@ -22,7 +22,7 @@ _NUMBERS = range(1, len(_HEAD))
 
 
 def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, verbose: bool = False) -> str:
-    """The explanations of a query's scans: a page for each, in full with ``verbose``, or JSON."""
+    """Returns the explanations of a query's scans: a page for each, in full with ``verbose``, or JSON."""
     if as_json:
         return json_text([explanation.to_dict() for explanation in explanations])
     if not explanations:
@@ -33,7 +33,7 @@ def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, ve
 def information_report(
     information: Mapping[str, Any], layout: ClusteringInformation | None = None, *, as_json: bool
 ) -> str:
-    """The state of one table, and the layout of its files."""
+    """Returns the state of one table, and the layout of its files."""
     if as_json:
         return json_text({**information, "clustering": None if layout is None else layout.to_dict()})
     width = max(map(len, information), default=0)
@@ -42,12 +42,12 @@ def information_report(
 
 
 def clustering_text(found: ClusteringInformation) -> str:
-    """A page with figures for each column and for all columns together, then the number of files by depth."""
+    """Returns a page with figures for each column and for all columns together, then the number of files by depth."""
     return "\n".join(_lines(found))
 
 
 def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] | None:
-    """The row of the test zlayout_depth_at_most, or None if the test passes.
+    """Returns the row of the test zlayout_depth_at_most, or None if the test passes.
 
     Args:
         found: The layout for the test's columns.
@@ -66,7 +66,7 @@ def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] |
 
 
 def pruning_problem(explained: Explanation, predicate: str, percent: float) -> dict[str, Any] | None:
-    """The row of the test zlayout_prunes_at_least, or None if the test passes.
+    """Returns the row of the test zlayout_prunes_at_least, or None if the test passes.
 
     Args:
         explained: The explanation of the condition.
@@ -100,7 +100,7 @@ def _pruning_advice(files: int, percent: float) -> str:
 
 
 def problem_line(table: str, problem: Mapping[str, Any]) -> str:
-    """The row of a failing test, in one line."""
+    """Returns the row of a failing test, in one line."""
     return f"{table}: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in problem.items())
 
 
@@ -110,7 +110,9 @@ def _readable(value: object) -> str:
     if isinstance(value, int | float):
         return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
     if isinstance(value, Mapping):
-        return _readable([f"{key}={_readable(each)}" for key, each in value.items()])
+        nested = any(isinstance(each, Mapping) for each in value.values())
+        parts = [f"{key}{': ' if nested else '='}{_readable(each)}" for key, each in value.items()]
+        return ("; " if nested else ", ").join(parts) or "-"
     if isinstance(value, Iterable) and not isinstance(value, str):
         return ", ".join(map(_readable, value)) or "-"
     return "-" if value is None else str(value)
@@ -124,8 +126,6 @@ def _lines(found: ClusteringInformation) -> Iterator[str]:
     ]
     if len(found.columns) > 1:
         rows.append(_row("all together", found.overlap, found.constant_files, None, found.expected_files))
-    if found.curve_intervals is not None:
-        rows.append(_row("on the curve", found.curve_intervals, None, None, {}))
     yield from (f"  {line}" for line in ruled_lines(_HEAD, rows, right=_NUMBERS))
     if len(found.by_column) > len(shown):
         yield f"  … and {counted(len(found.by_column) - len(shown), 'more column')} (json: true shows all)"

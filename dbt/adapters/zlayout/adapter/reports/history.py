@@ -31,7 +31,7 @@ _FIGURES = ("rows", "rows_inserted", "rows_updated", "rows_deleted", "files_adde
 
 
 def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
-    """The versions of a table, with times in UTC."""
+    """Returns the versions of a table, with times in UTC."""
     if as_json:
         return json_text([{**row, "committed_at": _utc(row["committed_at"])} for row in rows])
     cells = [
@@ -47,7 +47,7 @@ def history_report(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bo
 
 
 def rollback_report(table: str, to_version: int, done: CommitSummary, *, as_json: bool) -> str:
-    """What a rollback did."""
+    """Returns what a rollback did."""
     if as_json:
         return json_text({"table": table, "to_version": to_version, **done.to_dict()})
     return (
@@ -57,7 +57,7 @@ def rollback_report(table: str, to_version: int, done: CommitSummary, *, as_json
 
 
 def clean_report(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: bool) -> str:
-    """What a clean of some tables deleted or would delete."""
+    """Returns what a clean of some tables deleted or would delete."""
     if as_json:
         return json_text([{"table": table, "dry_run": dry_run, **vars(result)} for table, result in cleaned.items()])
     if not cleaned:
@@ -78,5 +78,5 @@ def _number(value: int | None) -> str:
 
 
 def _utc(moment: dt.datetime) -> str:
-    """The time to the millisecond, in the form that ``zlayout_at(timestamp=…)`` accepts."""
+    """Returns the time to the millisecond, in the form that ``zlayout_at(timestamp=…)`` accepts."""
     return f"{moment.astimezone(dt.timezone.utc):%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"

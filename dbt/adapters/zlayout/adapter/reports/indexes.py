@@ -16,7 +16,7 @@ _MOST_CELLS = 50
 
 
 def refresh_line(table: str, done: Refreshed) -> str:
-    """What a refresh did, in one line."""
+    """Returns what a refresh did, in one line."""
     counts = {
         "added": done.files_added,
         "removed": done.files_removed,
@@ -33,7 +33,7 @@ def refresh_line(table: str, done: Refreshed) -> str:
 
 
 def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:
-    """What a refresh of some tables did, one line each."""
+    """Returns what a refresh of some tables did, one line each."""
     if as_json:
         return json_text([{"table": table, **vars(done)} for table, done in refreshed.items()])
     lines = [refresh_line(table, done) for table, done in refreshed.items()]
@@ -41,7 +41,7 @@ def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:
 
 
 def verify_report(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bool) -> str:
-    """The wrong cells of some tables' indexes."""
+    """Returns the wrong cells of some tables' indexes."""
     if as_json:
         return json_text([{"table": table, "wrong": list(cells)} for table, cells in found.items()])
     lines = []
@@ -54,7 +54,7 @@ def verify_report(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: 
 
 
 def _files(paths: Sequence[str]) -> str:
-    """The number of some files, with the first one as an example."""
+    """Returns the number of some files, with the first one as an example."""
     return f"{counted(len(paths), 'file')} ({paths[0]}{' …' if len(paths) > 1 else ''})"
 
 

@@ -10,7 +10,7 @@ from dbt.adapters.zlayout.quantities import counted, number_text, size_text
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms
 
 if TYPE_CHECKING:
-    from dbt.adapters.zlayout.layout.plans.cluster_plan import LeftGroup
+    from dbt.adapters.zlayout.layout.cluster_plan import LeftGroup
     from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
     from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 
@@ -19,7 +19,7 @@ _MS_PER_HOUR = 3_600_000
 
 
 def cluster_line(table: str, done: ClusterSummary) -> str:
-    """What a clustering did or would do, in one line, plus a line for each group that was not rewritten.
+    """Returns what a clustering did or would do, in one line, plus a line for each group that was not rewritten.
 
     A pending plan that could not be read also gets a line.
     """
@@ -40,12 +40,12 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
 
 
 def failed_lines(done: ClusterSummary) -> list[str]:
-    """One line for each group that could not be read or written."""
+    """Returns one line for each group that could not be read or written."""
     return _left_lines("failed on", done.groups_failed)
 
 
 def cluster_report(done: Mapping[str, ClusterSummary], *, as_json: bool, scheduled: bool = False) -> str:
-    """What a clustering of some tables did or would do. A dry run also lists the groups of its plan."""
+    """Returns what a clustering of some tables did or would do. A dry run also lists the groups of its plan."""
     if as_json:
         return json_text([{"table": table, "scheduled": scheduled, **each.to_dict()} for table, each in done.items()])
     lines = []
@@ -97,7 +97,7 @@ def _groups(plan: ClusterSummary) -> list[str]:
 
 
 def compaction_report(done: Mapping[str, CompactionSummary], *, scheduled: bool, as_json: bool) -> str:
-    """What a compaction of some tables did or planned.
+    """Returns what a compaction of some tables did or planned.
 
     Args:
         done: The summaries by table.
@@ -113,7 +113,7 @@ def compaction_report(done: Mapping[str, CompactionSummary], *, scheduled: bool,
 def compaction_problems(
     information: Mapping[str, Any], limits: Mapping[str, float], now_ms: int
 ) -> list[dict[str, Any]]:
-    """The rows of the test zlayout_compaction_lag_at_most: one for each limit that is exceeded.
+    """Returns the rows of the test zlayout_compaction_lag_at_most: one for each limit that is exceeded.
 
     Args:
         information: From ``ZTable.information()``. A table without logs has no rows.

@@ -8,7 +8,7 @@ from dbt.adapters.zlayout.adapter.reports import json_text
 
 
 def publish_report(seen: Mapping[str, Mapping[str, int | None]], *, as_json: bool) -> str:
-    """The version of each table that readers of each format see.
+    """Returns the version of each table that readers of each format see.
 
     >>> print(publish_report({"shop.orders": {"delta": 7}, "shop.items": {}}, as_json=False))
     shop.orders: delta readers see version 7
@@ -20,6 +20,8 @@ def publish_report(seen: Mapping[str, Mapping[str, int | None]], *, as_json: boo
         return "No dbt-zlayout table to publish."
     lines = []
     for table, formats in seen.items():
-        lines += [f"{table}: {name} readers see version {version}" for name, version in formats.items()]
-        lines += [] if formats else [f"{table}: not published"]
+        for name, version in formats.items():
+            lines.append(f"{table}: {name} readers see {'no version' if version is None else f'version {version}'}")
+        if not formats:
+            lines.append(f"{table}: not published")
     return "\n".join(lines)

@@ -65,7 +65,7 @@ class ZlayoutConnectionManager(SparkConnectionManager):
 
     @classmethod
     def get_response(cls, cursor: Any) -> ZlayoutAdapterResponse:  # noqa: ARG003 # Spark reports nothing about a statement
-        """The response of a plain statement."""
+        """Returns the response of a plain statement."""
         return ZlayoutAdapterResponse(_message="OK")
 
 
@@ -77,7 +77,7 @@ class SessionHandle:
         self._job_tag = f"dbt-{uuid.uuid4()}"
 
     def cursor(self) -> SessionCursor:
-        """A cursor. Its Spark jobs stop when the connection is cancelled."""
+        """Returns a cursor. Its Spark jobs stop when the connection is cancelled."""
         # A tag, not a job group: the writer sets its own job groups, and a job can have both.
         self.session.sparkContext.addJobTag(self._job_tag)
         return SessionCursor(self.session)
@@ -134,19 +134,19 @@ class SessionCursor:
         self._frame = self._session.sql(statement)
 
     def fetchall(self) -> list[Row]:
-        """All rows."""
+        """Returns all rows."""
         if self._rows is None:
             self._rows = [] if self._frame is None else list(self._frame.collect())
         return self._rows
 
     def fetchmany(self, size: int) -> list[Row]:
-        """The first rows."""
+        """Returns the first rows."""
         if self._rows is None and self._frame is not None:
             return list(self._frame.take(size))
         return self.fetchall()[:size]
 
     def fetchone(self) -> Any:
-        """The first row, or None."""
+        """Returns the first row, or None."""
         return next(iter(self.fetchmany(1)), None)
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class SessionCursor:
 
 
 def literal(value: object) -> str:
-    """The SQL literal of a seed's value. Numbers keep all their digits."""
+    """Returns the SQL literal of a seed's value. Numbers keep all their digits."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, int):

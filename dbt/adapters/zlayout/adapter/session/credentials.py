@@ -72,7 +72,7 @@ class ZlayoutCredentials(SparkCredentials):
         return "session"
 
     def schema_root(self, schema: str) -> str | None:
-        """The folder for the tables of a schema; None if the profile leaves it to Spark."""
+        """Returns the folder for the tables of a schema; None if the profile leaves it to Spark."""
         return None if self.location_root is None else f"{self.location_root.rstrip('/')}/{schema}"
 
     def _connection_keys(self) -> tuple[str, ...]:
@@ -81,12 +81,12 @@ class ZlayoutCredentials(SparkCredentials):
 
 
 def _absolute(root: str) -> str:
-    """The full path of a local folder. Spark would resolve a schema's relative path against its warehouse."""
+    """Returns the full path of a local folder. Spark would resolve a schema's relative path against its warehouse."""
     return root if ":" in root.split("/", 1)[0] else str(Path(root).expanduser().absolute())
 
 
 def _with_text_parameters(data: dict[str, Any]) -> dict[str, Any]:
-    """The profile with its Spark configuration as text. YAML parses some values as numbers and booleans."""
+    """Returns the profile with its Spark configuration as text. YAML parses some values as numbers and booleans."""
     parameters = data.get("server_side_parameters")
     if not isinstance(parameters, dict):
         return data

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def session_report(session: SparkSession, location_root: str | None) -> list[str]:
-    """The versions, folders and capabilities of a session, one line each.
+    """Returns the versions, folders and capabilities of a session, one line each.
 
     Args:
         session: The session that models run in.

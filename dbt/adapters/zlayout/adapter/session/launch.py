@@ -17,9 +17,12 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.jobs.jobs import every_text
+from dbt.include.zlayout import PACKAGE_PATH
 
 _LOCK = threading.Lock()
 _APPLIED: list[tuple[str, dict[str, str]]] = []
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_LOG_CONFIGURATION = Path(PACKAGE_PATH) / "log4j2.properties"
 _IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
 OLDEST_JAVA = 17
@@ -52,7 +55,7 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         running = SparkContext._active_spark_context
         if running is not None and (running.applicationId, parameters) in _APPLIED:
             return SparkSession.builder.getOrCreate()
-        wanted = dict(parameters) if running is not None else {**launch_defaults(os.environ), **parameters}
+        wanted = dict(parameters) if running is not None else with_launch_defaults(parameters, os.environ)
         with_hive = not wanted.items() >= _IN_MEMORY.items()
         # A hive-site.xml names the metastore, which then may not be a Derby database.
         named_elsewhere = not with_hive or _is_in_configuration("hive-site.xml", os.environ)
@@ -69,30 +72,35 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         if with_hive and running is None:
-            _open_catalog(session, wanted.get("spark.log.level"), database)
+            own_log = _LOG_CONFIGURATION.as_uri() in wanted.get(_JAVA_OPTIONS, "")
+            _open_catalog(session, wanted.get("spark.log.level", "ERROR" if own_log else None), database)
         # Settings are applied once: each further time, Spark would warn about those that can no longer change.
         _APPLIED[:] = [(session.sparkContext.applicationId, dict(parameters))]
         return session
 
 
-def launch_defaults(environment: Mapping[str, str]) -> dict[str, str]:
-    """The default configuration of a session that dbt starts. The profile overrides it.
+def with_launch_defaults(parameters: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns the configuration of a session that dbt starts.
 
     Args:
-        environment: The variables of the process. If Spark's configuration folder has a log4j2.properties, the log
-            level is left to it.
+        parameters: The configuration of the profile, which takes precedence.
+        environment: The variables of the process. If Spark's configuration folder has a log4j2.properties, the log is
+            left to it.
     """
-    defaults = {
+    wanted = {
         # Without this, Spark 3.5 creates a Hive text table if a statement names no format. Spark 4 does not.
         "spark.sql.legacy.createHiveTableByDefault": "false",
         # Spark's progress bar would overwrite dbt's lines.
         "spark.ui.showConsoleProgress": "false",
         # Text such as "${env:NAME}" in a model or comment stays as it is. Substitution could put a secret into a table.
         "spark.sql.variable.substitute": "false",
+        **parameters,
     }
-    if not _is_in_configuration("log4j2.properties", environment):
-        defaults["spark.log.level"] = "ERROR"
-    return defaults
+    options = wanted.get(_JAVA_OPTIONS, "")
+    if "log4j" not in options and not _is_in_configuration("log4j2.properties", environment):
+        # A level set after the start would come too late for the lines of the start.
+        wanted[_JAVA_OPTIONS] = f"{options} -Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}".strip()
+    return wanted
 
 
 def _open_catalog(session: SparkSession, log_level: str | None, database: Path | None) -> None:
@@ -161,7 +169,7 @@ def require_java() -> None:
 
 
 def feature_version(banner: str) -> int | None:
-    """The 17 of ``openjdk version "17.0.15"`` and the 8 of ``java version "1.8.0_392"``; None without a version."""
+    """Returns 17 for ``openjdk version "17.0.15"`` and 8 for ``java version "1.8.0_392"``; None without a version."""
     match = _VERSION.search(banner)
     if match is None:
         return None
@@ -170,7 +178,7 @@ def feature_version(banner: str) -> int | None:
 
 
 def derby_folder(parameters: Mapping[str, str], working_directory: Path) -> Path | None:
-    """The folder of the Derby database that a session will open, or None if it opens none.
+    """Returns the folder of the Derby database that a session will open, or None if it opens none.
 
     Args:
         parameters: Spark's configuration.
@@ -203,13 +211,13 @@ def require_free(folder: Path) -> None:
 
 
 def taken_database(text: str) -> str | None:
-    """The message if Derby's error says that another process has the database open; otherwise None."""
+    """Returns the message if Derby's error says that another process has the database open; otherwise None."""
     match = _TAKEN.search(text)
     return None if match is None else taken(match["folder"])
 
 
 def taken(folder: str) -> str:
-    """The message for a database that another process has open."""
+    """Returns the message for a database that another process has open."""
     return (
         f"the metastore {folder} is open in another process, such as a dbt run, and only one process at a time can open"
         " a Derby database; wait until that process ends, start dbt in another folder, or set"

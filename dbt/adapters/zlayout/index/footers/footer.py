@@ -111,7 +111,7 @@ def _leaves(fields: Iterable[pa.Field], prefix: ColumnPath, *, inside_list: bool
 
 
 def _resembles(path: ColumnPath, folded_paths: Iterable[ColumnPath]) -> bool:
-    """Whether the file has this name in another case or shape, so that a reader may find values there."""
+    """Returns whether the file has this name in another case or shape, so that a reader may find values there."""
     folded = tuple(name.lower() for name in path)
     return any(folded[: len(each)] == each[: len(folded)] for each in folded_paths)
 

@@ -59,7 +59,7 @@ def readable_columns(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]
 
 
 def _is_complete(entry: ColumnFooter) -> bool:
-    """Whether the statistics of a column are complete: counts are known, and so are bounds if there is a value."""
+    """Returns whether a column's statistics are complete: counts are known, and so are bounds if there is a value."""
     if entry.null_count is None or entry.nan_count is None or entry.value_count is None:
         return False
     return entry.bounds is not None or entry.null_count + entry.nan_count == entry.value_count

@@ -40,6 +40,9 @@ def group_rows(columns: Sequence[pa.Array], row_count: int) -> RowGroups:
     Args:
         columns: Partition columns as text; without columns all rows form one group.
         row_count: Length of each.
+
+    >>> group_rows([pa.array(["ch", "de", "ch", None])], 4).group_of_row.tolist()
+    [0, 1, 0, 2]
     """
     codes = np.zeros(row_count, np.int64)
     for column in columns:

@@ -63,6 +63,10 @@ def tracked_columns(
 
     Returns:
         The keys first, then the others in the order of the schema.
+
+    >>> schema = pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.string())), ("day", pa.date32())])
+    >>> [column.path for column in tracked_columns(schema, 1, keys=[("day",)])]
+    [('day',), ('id',)]
     """
     usable = {
         path: canonical_type(leaf_type)

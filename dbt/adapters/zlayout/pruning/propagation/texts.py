@@ -13,8 +13,8 @@ from dbt.adapters.zlayout.pruning.propagation.monotone import kept, monotone
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
-_LOOKED_AT = 16
-_DELETE = 0x7F
+_PREFIX_BYTES = 16
+_ASCII_DELETE = 0x7F
 
 
 def prefix(function: Prefix, facts: Facts) -> Facts | None:
@@ -50,7 +50,7 @@ def folded_case(function: FoldedCase, facts: Facts) -> Facts | None:
         return None
     # An unknown bound has zeros for bytes, which are not letters, so it has no common prefix.
     low, high = (_first_bytes(side) for side in (facts.minimum, facts.maximum))
-    plain = (low == high) & (low > 0) & (low < _DELETE) & ~np.isin(low, np.frombuffer(b"iIjJ", np.uint8))
+    plain = (low == high) & (low > 0) & (low < _ASCII_DELETE) & ~np.isin(low, np.frombuffer(b"iIjJ", np.uint8))
     common: Flags = np.logical_and.accumulate(plain, axis=1)
     first, last = (b"a", b"z") if function.upper else (b"A", b"Z")
     letters = (low >= first[0]) & (low <= last[0])
@@ -73,11 +73,11 @@ def folded_case(function: FoldedCase, facts: Facts) -> Facts | None:
 def _first_bytes(side: pa.Array) -> np.ndarray:
     """Returns uint8[n, 16]: the first bytes of each string, padded with zeros."""
     # Without this cast, a string that is not UTF-8 would make the slicing fail.
-    cut = pc.fill_null(pc.binary_slice(side.cast(pa.binary()), 0, _LOOKED_AT), b"")
-    padded = np.array(cut.to_numpy(zero_copy_only=False), dtype=f"S{_LOOKED_AT}")
-    return padded.view(np.uint8).reshape(len(side), _LOOKED_AT)
+    cut = pc.fill_null(pc.binary_slice(side.cast(pa.binary()), 0, _PREFIX_BYTES), b"")
+    padded = np.array(cut.to_numpy(zero_copy_only=False), dtype=f"S{_PREFIX_BYTES}")
+    return padded.view(np.uint8).reshape(len(side), _PREFIX_BYTES)
 
 
 def _texts(characters: np.ndarray, length: np.ndarray) -> pa.Array:
-    texts = pa.array(np.ascontiguousarray(characters).view(f"S{_LOOKED_AT}").ravel(), pa.binary()).cast(pa.string())
+    texts = pa.array(np.ascontiguousarray(characters).view(f"S{_PREFIX_BYTES}").ravel(), pa.binary()).cast(pa.string())
     return pc.if_else(pa.array(length > 0), texts, pa.scalar(None, pa.string()))

@@ -22,7 +22,7 @@ _FLOAT_HOLDS = {32: 16, 64: 32}
 
 
 def is_ordered(kind: pa.DataType) -> bool:
-    """Whether Arrow compares values of the type in Spark's order."""
+    """Returns whether Arrow compares values of the type in Spark's order."""
     return bool(
         pa.types.is_boolean(kind)
         or pa.types.is_integer(kind)
@@ -37,7 +37,7 @@ def is_ordered(kind: pa.DataType) -> bool:
 
 
 def widens(source: pa.DataType, target: pa.DataType) -> bool:  # noqa: PLR0911 - one return per family of types
-    """Whether every value of ``source`` is a value of ``target``, in the same order and with the same meaning."""
+    """Returns whether every value of ``source`` is a value of ``target``, in the same order with the same meaning."""
     if source == target:
         return True
     if pa.types.is_signed_integer(source):

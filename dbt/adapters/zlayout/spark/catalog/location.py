@@ -37,16 +37,21 @@ class Place:
 
     Attributes:
         location: URI of the folder, as the catalog has it.
-        store: The store of the location.
+        timeline: The timeline in that folder.
         table_file: The table's identity.
         set_aside: Why the present content of the table's folder stays and the table goes elsewhere; None if the table
             stays.
     """
 
     location: str
-    store: Store
+    timeline: Timeline
     table_file: TableFile
     set_aside: str | None = None
+
+    @property
+    def store(self) -> Store:
+        """The store of the location."""
+        return self.timeline.store
 
 
 def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, location_root: str | None) -> Place:
@@ -67,14 +72,15 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
     wanted = _wanted(catalog, name, location_root)
     if entry is not None and entry.table_id is not None and entry.location is not None:
         moved = location_root is not None and not _below(entry.location, wanted)
-        store = open_store(entry.location)
-        table_file, set_aside = _sound_table_file(store)
+        timeline = Timeline(open_store(entry.location))
+        table_file, set_aside = _sound_table_file(timeline)
         # An indexed folder belongs to others: the table goes elsewhere and their files stay.
         if table_file is not None and table_file.level is Level.MANAGED and not moved and set_aside is None:
-            return Place(entry.location, store, table_file)
+            return Place(entry.location, timeline, table_file)
     for location in (wanted, f"{wanted}__{uuid.uuid4().hex[:8]}"):
-        store = open_store(location)
-        table_file, damage = _sound_table_file(store)
+        timeline = Timeline(open_store(location))
+        store = timeline.store
+        table_file, damage = _sound_table_file(timeline)
         if damage is not None:
             set_aside = set_aside or damage
             continue
@@ -87,11 +93,11 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
                 # Another session is creating the same table; the log decides who is first.
                 table_file = read_table_file(store)
         if table_file is not None and table_file.level is Level.MANAGED and _is_ours(table_file, name):
-            return Place(location, store, table_file, set_aside)
+            return Place(location, timeline, table_file, set_aside)
     raise TableNotFoundError(f"no free folder for {name} at {wanted}; set another location_root")
 
 
-def _sound_table_file(store: Store) -> tuple[TableFile | None, str | None]:
+def _sound_table_file(timeline: Timeline) -> tuple[TableFile | None, str | None]:
     """Returns the identity of the table in a folder, or None, and the damage to its metadata, or None.
 
     Raises:
@@ -99,12 +105,12 @@ def _sound_table_file(store: Store) -> tuple[TableFile | None, str | None]:
     """
     table_file = None
     try:
-        table_file = read_table_file(store)
-        timeline = Timeline(store)
-        if table_file is None or timeline.latest_version() is None:
-            check_log_not_lost(store)
+        table_file = read_table_file(timeline.store)
+        newest = timeline.newest() if table_file is not None else None
+        if newest is None:
+            check_log_not_lost(timeline.store)
         else:
-            config_of(timeline.snapshot())
+            config_of(newest)
     except NewerFormatError:
         raise
     except CorruptError as error:

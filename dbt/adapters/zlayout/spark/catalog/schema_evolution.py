@@ -186,7 +186,7 @@ def _columns(
 
 
 def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
-    """Whether a type can hold every value of another type, by Spark's own rules for up-casts."""
+    """Returns whether a type can hold every value of another type, by Spark's own rules for up-casts."""
     if narrow == wide:
         return True
     cast = catalog.jvm.companion("org.apache.spark.sql.catalyst.expressions.Cast")
@@ -203,11 +203,11 @@ def _type_problem(catalog: Catalog, name: str, table: Mapping[str, Any], frame: 
 
 def _types(name: str, table: Mapping[str, Any], frame: Mapping[str, Any]) -> str:
     then, now = table[name.lower()]["type"], frame[name.lower()]["type"]
-    return f"column `{name}` is {type_word(then)} in the table and {type_word(now)} in the query"
+    return f"column {backquoted(name)} is {type_word(then)} in the table and {type_word(now)} in the query"
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return ", ".join(map(backquoted, names))
 
 
 def _by_name(schema_json: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ manifest, the statement would drop the schema and partition columns and infer bo
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,12 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
 
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, descriptor, members
+from dbt.adapters.zlayout.store.opening import has_scheme, place_problem
+from dbt.adapters.zlayout.store.uri import without_login
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,6 +54,43 @@ class TableName:
     def sql(self) -> str:
         """The name quoted for an SQL statement."""
         return ".".join(map(backquoted, (self.schema, self.identifier)))
+
+
+@dataclass(frozen=True)
+class TablePath:
+    """A table's folder in place of its name: the table is opened without its catalog entry.
+
+    Attributes:
+        location: Absolute escaped URI of the folder, as a catalog entry would have it.
+    """
+
+    location: str
+
+    def __str__(self) -> str:
+        # As a user types it: `Catalog.folder` can parse it.
+        local = self.location.startswith("file:///")
+        return unquote(self.location.removeprefix("file://")) if local else without_login(self.location)
+
+
+TableRef = TableName | TablePath
+
+
+def named(table: TableRef, action: str) -> TableName:
+    """Returns the name of a table for an action that changes its catalog entry too.
+
+    Args:
+        table: The table.
+        action: What needs the entry, as the subject of a sentence.
+
+    Raises:
+        UnsupportedError: The table was opened by its folder.
+    """
+    if isinstance(table, TableName):
+        return table
+    raise UnsupportedError(
+        f"{table}: {action} needs the table's catalog entry, and the table was opened by its folder; make the entry "
+        f"with ZTable.register(spark, 'schema.table', '{table}'), and use the table that it returns"
+    )
 
 
 @dataclass(frozen=True)
@@ -89,7 +129,7 @@ class Entry:
 
     @property
     def table_id(self) -> str | None:
-        """The id of the z-table that the entry shows; None for other tables."""
+        """The id of the managed or indexed table that the entry shows; None for other tables."""
         return self.properties.get(TABLE_ID_PROPERTY)
 
 
@@ -161,14 +201,30 @@ class Catalog:
         native = self._catalog_table(definition)
         if old is not None:
             if old.kind == "MANAGED" and old.location == canonical(definition.location):
-                # Dropping a table that the catalog owns would delete its folder, but this table still needs its files.
-                external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
-                self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, old.native, 2, external))
+                self.disown(old)
             self._native.dropTable(self._identifier(old.name), True, False)
         self._native.createTable(native, False, False)
         found = self.find(definition.name)
         if found is None:
             raise RuntimeError(f"the catalog lost {definition.name} right after it was created")
+        return found
+
+    def disown(self, entry: Entry) -> None:
+        """Makes a table that the catalog owns an external one: dropping its entry keeps its folder from then on."""
+        external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
+        self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 2, external))
+
+    def entries_of(self, table_id: str) -> list[Entry]:
+        """Returns every entry of a table, in all schemas. Takes two metastore calls for each schema."""
+        found = []
+        for schema in map(str, members(self._native.listDatabases())):
+            # Temporary views are in no schema, and Spark refuses to look up names of two schemas at once.
+            names = self._native.listTables(schema, "*", False)
+            for native in members(self._native.getTablesByName(names)):
+                properties = native.properties()
+                if properties.contains(TABLE_ID_PROPERTY) and str(properties.apply(TABLE_ID_PROPERTY)) == table_id:
+                    entry = self.find(TableName(schema, str(native.identifier().table())))
+                    found += [entry] if entry is not None else []
         return found
 
     def set_property(self, entry: Entry, key: str, value: str) -> None:
@@ -199,6 +255,25 @@ class Catalog:
         hadoop_path = self.jvm.root.org.apache.hadoop.fs.Path(path)
         conf = self._session.sessionState().newHadoopConf()
         return canonical(str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString()))
+
+    def folder(self, path: str | os.PathLike[str]) -> TablePath:
+        """Returns the folder that a user names.
+
+        Args:
+            path: A local path, taken literally, absolute or relative to the working directory; or a URI, whose percent
+                escapes are decoded.
+
+        Raises:
+            UnsupportedError: No table can be there.
+        """
+        text = os.fspath(path)
+        if not text:
+            raise UnsupportedError("the path is empty; give the folder of a table")
+        # Hadoop takes a path literally, with or without a scheme.
+        plain = unquote(text) if has_scheme(text) else os.path.abspath(text)  # noqa: PTH100 # "~" stays a name
+        if (problem := place_problem(text if has_scheme(text) else plain)) is not None:
+            raise UnsupportedError(f"{without_login(text)!r} {problem}")
+        return TablePath(self.qualified(plain))
 
     def with_statistics(
         self, entry: Entry, size_bytes: int, row_count: int, columns: Mapping[str, ColumnFacts]
@@ -327,7 +402,7 @@ def unescaped(uri: str) -> str:
 
 
 def _is_already(definition: Definition, entry: Entry) -> bool:
-    """Whether an entry says what the definition wants. The entry may have further properties."""
+    """Returns whether an entry says what the definition wants. The entry may have further properties."""
     return (
         (entry.kind, entry.provider, entry.location) == ("EXTERNAL", "parquet", canonical(definition.location))
         and json.loads(entry.schema_json) == json.loads(definition.schema_json)

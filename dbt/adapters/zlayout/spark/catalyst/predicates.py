@@ -325,7 +325,7 @@ class _TermReader:
         """Returns the values that a node may have; the last one has no guard.
 
         Raises:
-            NotUnderstoodError: None of them is understood.
+            NotUnderstoodError: The node is not understood.
         """
         self._level += 1
         try:
@@ -360,7 +360,7 @@ class _TermReader:
         """
         branches = self.branches(node)
         if len(branches) > 1:
-            raise NotUnderstoodError("branches within branches")
+            raise NotUnderstoodError("it has branches within branches")
         if isinstance(branches[0].term, NotUnderstoodError):
             raise branches[0].term
         return branches[0].term
@@ -427,7 +427,7 @@ class _TermReader:
     def _extreme(self, node: Node, op: Op) -> list[_Branch]:
         """Reads greatest and least, which ignore nulls: where the column is null, the value is the constant."""
         if len(node.children) != 2 or sum(child.is_literal for child in node.children) != 1:
-            raise NotUnderstoodError("more than a column and a constant")
+            raise NotUnderstoodError("it has other arguments than one column and one constant")
         constant, other = sorted(node.children, key=lambda child: not child.is_literal)
         term, value = self.only(other), scalar_of(constant, constant.type())
         return [_Branch(Compare(op, term, value), term), _Branch(None, Value(value))]

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError, StoreError, WriteError, ZlayoutError
-from dbt.adapters.zlayout.layout.plans.chosen_groups import ChosenGroup
-from dbt.adapters.zlayout.layout.plans.cluster_plan import (
+from dbt.adapters.zlayout.layout.chosen_groups import ChosenGroup
+from dbt.adapters.zlayout.layout.cluster_plan import (
     ClusterPlan,
     LayoutState,
     LeftGroup,
@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.layout.plans.cluster_plan import (
     scheduled_groups,
 )
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.group_writer import Batch, GroupWriter, WrittenGroup, ended_batches
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Planner
 from dbt.adapters.zlayout.spark.cluster.survey import Survey
@@ -33,7 +33,7 @@ from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_file
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
-from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.read.session import newest_managed, open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.replace import rewrite_table
@@ -184,14 +184,14 @@ class Clustering:
 
     Attributes:
         spark: The session.
-        name: Name of the table.
+        name: The table.
         config: When a rewrite pays off, and how to run it.
         where: SQL condition. Only files that may hold a matching row are rewritten.
         progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
-    name: TableName
+    name: TableRef
     config: ReclusteringConfig
     where: str | None = None
     progress: Progress | None = None
@@ -267,7 +267,8 @@ class Clustering:
             WriteError: Rows could not be read or written. The table is unchanged.
         """
         started = time.perf_counter()
-        entry, opened = open_managed(self.spark, self.name)
+        name = named(self.name, "a clustering with other partition columns")
+        entry, opened = open_managed(self.spark, name)
         files, planner = opened.files, self._planner(opened)
         group = PlannedGroup(
             partition="",
@@ -286,7 +287,7 @@ class Clustering:
         try:
             opened, done = rewrite_table(
                 self.spark,
-                self.name,
+                name,
                 entry,
                 opened,
                 schema_json=opened.row_schema_json,
@@ -326,7 +327,7 @@ class Clustering:
         return found
 
     def _open(self) -> TableSnapshot:
-        return open_managed(self.spark, self.name)[1]
+        return newest_managed(self.spark, self.name)
 
     def _planner(self, opened: TableSnapshot) -> Planner:
         # Files with log files are left out: the rows of a key stay in their file group as long as it has log files.
@@ -340,7 +341,7 @@ class Clustering:
     def _eligible(self, opened: TableSnapshot) -> npt.NDArray[np.bool_]:
         if self.where is None:
             return opened.all_files()
-        kept = files_that_may_match(self.spark, self.name, self.where)
+        kept = files_that_may_match(self.spark, self.name, opened, self.where)
         chosen: npt.NDArray[np.bool_] = pc.is_in(opened.files["path"].combine_chunks(), value_set=kept).to_numpy(False)
         return chosen
 

@@ -13,9 +13,9 @@ from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
-from dbt.adapters.zlayout.layout.measures.key_space import boxes_of
-from dbt.adapters.zlayout.layout.plans.chosen_groups import Candidates, ChosenGroup, plan_groups
-from dbt.adapters.zlayout.layout.plans.cluster_plan import ClusterPlan, Forecast, LeftGroup, PlannedGroup, forecast
+from dbt.adapters.zlayout.layout.chosen_groups import Candidates, ChosenGroup, plan_groups
+from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, Forecast, LeftGroup, PlannedGroup, forecast
+from dbt.adapters.zlayout.layout.key_space import boxes_of
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.cluster.survey import Survey

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.measures.cost import CostModel
-from dbt.adapters.zlayout.layout.measures.key_space import Boxes, Floats, KeyBounds, boxes_of, fullest_bucket
-from dbt.adapters.zlayout.layout.plans.cluster_plan import LayoutState, deepens, layout_state
+from dbt.adapters.zlayout.layout.cluster_plan import LayoutState, deepens, layout_state
+from dbt.adapters.zlayout.layout.cost import CostModel
+from dbt.adapters.zlayout.layout.key_space import Boxes, Floats, KeyBounds, boxes_of, fullest_bucket
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt.adapters.zlayout.errors import CommittedError, CorruptError
-from dbt.adapters.zlayout.publish.formats import versions_shown, what_lags
+from dbt.adapters.zlayout.publish.formats import oldest_version_shown, what_lags
 from dbt.adapters.zlayout.publish.spark_manifest import published_version, shows
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
@@ -16,8 +17,10 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import log_path
 from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
+from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files, foreign_text, spark_has_written
 
 _LOG = logging.getLogger(__name__)
+_HOUR_MS = 3_600_000
 _NEXT_STEP = (
     "its rows are in the table: do not write them again; the next writer repeats what is missing, and so does "
     "zlayout_refresh_index"
@@ -81,7 +84,7 @@ class AfterCommit:
         self._tell(f"version {self.version} is committed; {problem}; the next writer tries again")
 
     def clean(self, opened: TableSnapshot) -> None:
-        """Deletes the files that no retained version needs. Never raises.
+        """Deletes the files that no retained version needs, and tells of files of an `INSERT`. Never raises.
 
         Args:
             opened: The table at its newest version.
@@ -90,21 +93,33 @@ class AfterCommit:
             retention = config_of(opened.snapshot).retention
             # The version was written just now, so its time in the store is the current time of the store's clock.
             now_ms = opened.store.stat(log_path(opened.version)).modified_ms
-            needed_from = oldest_shown(opened)
+            needed_from = oldest_shown(opened, retention.hours, now_ms)
             done = clean(opened.timeline, retention.versions, retention.hours, now_ms, needed_from=needed_from)
             if done.failed:
                 self.leave(f"{counted(len(done.failed), 'file')} of old versions cannot be deleted: {done.failed[0]}")
+        with self.useful("it is unknown whether other tools wrote into the folder"):
+            # A listing of a large folder is too expensive for each commit.
+            written = spark_has_written(opened.timeline, opened.version)
+            if written and (found := foreign_files(opened.timeline)):
+                self._tell(foreign_text(len(found), merges_on_read=opened.merges_on_read))
 
 
-def oldest_shown(opened: TableSnapshot) -> int | None:
-    """Returns the oldest version that readers of a published format see; None if the table is not published.
+def oldest_shown(opened: TableSnapshot, hours: float, now_ms: int) -> int | None:
+    """Returns the oldest version that readers of a published format may be reading; None if there is none.
+
+    A version that was published late was seen by readers for longer than it was the table's newest.
+
+    Args:
+        opened: The table.
+        hours: How long a reader may take.
+        now_ms: The time by the clock of the store, milliseconds since the epoch.
 
     Raises:
         StoreError, CorruptError, UnsupportedError: It is unknown what they see.
     """
     formats = config_of(opened.snapshot).publishing.formats or ()
-    found = versions_shown(opened.store, opened.table_id, formats)
-    return min((version for version in found.values() if version is not None), default=None)
+    since_ms = now_ms - hours * _HOUR_MS if hours else math.inf
+    return oldest_version_shown(opened.store, opened.table_id, formats, since_ms)
 
 
 def unfinished_work(opened: TableSnapshot) -> list[str]:
@@ -117,8 +132,7 @@ def unfinished_work(opened: TableSnapshot) -> list[str]:
             found.append(f"sessions that do not skip files see {seen} and not version {newest.version}")
         elif not shows(store, newest):
             found.append(f"the manifest of version {newest.version} lists other files than its log entry")
-        formats = config_of(newest).publishing.formats or ()
-        found += what_lags(store, opened.table_id, formats, newest.version)
+        found += what_lags(store, opened.table_id, config_of(newest).publishing, newest.version)
     try:
         cleaned = newest_state(list(read_records(store).values()))
     except CorruptError as error:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.index.slice_cache import SHARED
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
     IDENTITY,
@@ -130,18 +131,21 @@ class IndexUpdate:
         touched = kept.filter(pc.is_in(pa.array(partition[len(gone) :]), value_set=pa.array(partition[: len(gone)])))
         if len(touched) > _MOST_RESTATED_FILES:
             return partition_slice(self.adds, self.column_stats, gone[:0])
-        known = TableIndex(self.store, head.index).stored(touched)
+        known = self._index(head).stored(touched)
         return partition_slice(touched.plus(self.adds), stacked([known, self.column_stats]), gone)
 
     def _base(self, head: Snapshot) -> IndexSlices:
         _, kept = self._split(head)
-        known = TableIndex(self.store, head.index).stored(kept)
+        known = self._index(head).stored(kept)
         if self.renewed is not None:
             known = self.renewed.over(known, kept)
         if self.new_columns:
             paths, rows = (kept.column(name).combine_chunks() for name in ("path", "row_count"))
             known = with_null_columns(known, paths, rows, self.new_columns)
         return put_slices(self.store, self.instant, kept.plus(self.adds), stacked([known, self.column_stats]))
+
+    def _index(self, head: Snapshot) -> TableIndex:
+        return TableIndex(self.store, head.index, read=partial(SHARED.read, self.store))
 
     def _split(self, head: Snapshot) -> tuple[DataFiles, DataFiles]:
         """Returns the files of a version that the commit removes, and those that stay."""

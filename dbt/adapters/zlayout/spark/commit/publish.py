@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
+from dbt.adapters.zlayout.publish.folder_note import FOLDER_NOTE, put_folder_note
 from dbt.adapters.zlayout.publish.formats import publish_formats
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
@@ -19,19 +20,20 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     Definition,
     Entry,
     TableName,
+    TablePath,
+    TableRef,
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.read.record_tables import physical_name, put_views, remove_views, table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
-from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MANIFESTS_KEPT = 3
 _CHANGED_PROPERTY = "transient_lastDdlTime"
 
 
@@ -43,8 +45,10 @@ class Description:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, entry: Entry) -> Description:
-        """Returns the current description in the catalog."""
+    def of(cls, entry: Entry | None) -> Description:
+        """Returns the current description in the catalog; an empty one without an entry."""
+        if entry is None:
+            return cls()
         hidden = {TABLE_ID_PROPERTY, _CHANGED_PROPERTY}
         properties = {key: value for key, value in entry.properties.items() if key not in hidden}
         return cls(entry.comment, properties)
@@ -52,7 +56,7 @@ class Description:
 
 def publish(
     catalog: Catalog,
-    name: TableName,
+    table: TableRef,
     entry: Entry | None,
     opened: TableSnapshot,
     description: Description,
@@ -65,7 +69,7 @@ def publish(
 
     Args:
         catalog: The session's catalog.
-        name: Name of the table.
+        table: The table. If it is given by its folder, the catalog stays as it is.
         entry: The table's current entry (for a merge-on-read table, the entry of its files). None for a new table.
         opened: The table at the version.
         description: Comment and properties of the table.
@@ -77,26 +81,29 @@ def publish(
     """
     with after.needed("readers may not see it yet"):
         catch_up(opened.store, opened.timeline)
-        _put_entry(catalog, name, entry, opened, description, column_stats, after)
+        if isinstance(table, TableName):
+            _put_entry(catalog, table, entry, opened, description, column_stats, after)
     publish_to_other_engines(opened, after)
     with after.useful("manifests of old versions were not deleted"):
-        retire(opened.store, keep=_MANIFESTS_KEPT)
+        retire(opened.store)
+    with after.useful(f"{FOLDER_NOTE} was not written"):
+        put_folder_note(opened.store)
 
 
 def publish_to_other_engines(opened: TableSnapshot, after: AfterCommit) -> None:
-    """Publishes the newest version in the formats that the table's settings name. A failure is reported."""
+    """Publishes the newest version in the formats and the catalog of the table's settings. A failure is reported."""
     config = config_of(opened.snapshot)
-    formats, hours = config.publishing.formats or (), config.retention.hours
-    for name, error in publish_formats(opened.store, opened.timeline, opened.table_id, formats, hours):
+    hours = config.retention.hours
+    for name, error in publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours):
         after.leave(f"readers of {name} do not see it yet: {short_message(error)}")
 
 
-def publish_committed(catalog: Catalog, name: TableName, opened: TableSnapshot, after: AfterCommit) -> None:
+def publish_committed(catalog: Catalog, table: TableRef, opened: TableSnapshot, after: AfterCommit) -> None:
     """Publishes a version that was committed just now, with the table's current description.
 
     Args:
         catalog: The session's catalog.
-        name: Name of the table. If it is no longer in the catalog, nothing happens.
+        table: The table. If its name is no longer in the catalog, nothing happens.
         opened: The table at any version.
         after: Runs the steps after that commit.
 
@@ -104,10 +111,10 @@ def publish_committed(catalog: Catalog, name: TableName, opened: TableSnapshot, 
         CommittedError: Readers may not see the version yet.
     """
     with after.needed("readers may not see it yet"):
-        entry = table_entry(catalog, name)
-        if entry is not None:
+        entry = table_entry(catalog, table) if isinstance(table, TableName) else None
+        if entry is not None or isinstance(table, TablePath):
             opened = opened.at_snapshot(opened.timeline.snapshot(after.version))
-            publish(catalog, name, entry, opened, Description.of(entry), None, after)
+            publish(catalog, table, entry, opened, Description.of(entry), None, after)
 
 
 def _put_entry(
@@ -149,12 +156,12 @@ def _put_entry(
         catalog.remove(former.name)
 
 
-def publish_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> TableSnapshot:
+def publish_newest(spark: SparkSession, table: TableRef, after: AfterCommit) -> TableSnapshot:
     """Publishes the newest version of a managed table with its current description, and cleans the table.
 
     Args:
         spark: The session.
-        name: Name of the table.
+        table: The table.
         after: Runs the steps.
 
     Returns:
@@ -164,9 +171,10 @@ def publish_newest(spark: SparkSession, name: TableName, after: AfterCommit) -> 
         CommittedError: Readers may not see the version yet.
     """
     with after.needed("it cannot be opened"):
-        entry, opened = open_managed(spark, name)
+        opened, catalog = newest_managed(spark, table), Catalog(spark)
+        entry = table_entry(catalog, table) if isinstance(table, TableName) else None
         description = Description.of(entry)
-    publish(Catalog(spark), name, entry, opened, description, None, after)
+    publish(catalog, table, entry, opened, description, None, after)
     after.clean(opened)
     return opened
 

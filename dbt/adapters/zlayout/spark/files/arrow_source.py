@@ -71,7 +71,7 @@ class ArrowSource:
         texts = {field.name for field in schema if pa.types.is_string(field.type)}
         dictionaries = texts.intersection(*(_small_dictionaries(footer) for footer in known))
         kinds = [_CODED_TEXT if field.name in dictionaries else short_decimal(field.type) for field in schema]
-        units = _units(paths, known, whole_files=store.local_path(paths[0]) is None)
+        units = _units(paths, known, together=store.local_path(paths[0]) is None)
         return cls(
             store.root_uri,
             units,
@@ -189,19 +189,19 @@ def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
     return bool(chunk.total_uncompressed_size <= most_bytes)
 
 
-def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, whole_files: bool) -> _Units:
+def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, together: bool) -> _Units:
     """Combines row groups into units that are large enough for a task.
 
     Args:
         paths: The files.
         footers: Footers of the files.
-        whole_files: Whether to keep the row groups of a file together, because reading any of them reads the file.
+        together: Whether the row groups of a file stay together, because reading any of them reads the whole file.
     """
     units: list[list[_Piece]] = []
     held = _UNIT_BYTES
     for path, footer in zip(paths, footers, strict=True):
         sizes = [footer.row_group(group).total_byte_size for group in range(footer.num_row_groups)]
-        steps = [tuple(range(len(sizes)))] if whole_files else [(group,) for group in range(len(sizes))]
+        steps = [tuple(range(len(sizes)))] if together else [(group,) for group in range(len(sizes))]
         for groups in steps:
             size = sum(sizes[group] for group in groups)
             if not units or held + size > _UNIT_BYTES:

@@ -16,8 +16,8 @@ from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, bounds_of_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.merge import fields_of
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.layout.measures.depth import box_overlap
-from dbt.adapters.zlayout.layout.measures.spans import spans_of, validated
+from dbt.adapters.zlayout.layout.depth import box_overlap
+from dbt.adapters.zlayout.layout.spans import spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.parquet_file import FloatFacts, WrittenFile
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.publish.field_ids import with_field_ids
 from dbt.adapters.zlayout.spark.schema.arrow_columns import DIGITS_OF_EIGHT_BYTES, at_path
 
 _FEWEST_ROWS = 1 << 14
@@ -149,7 +150,7 @@ class ParquetSettings:
             statistics = [name for path, name in leaves.items() if path not in special_floats.nan]
         writer = pq.ParquetWriter(
             sink,
-            schema,
+            with_field_ids(schema),
             **self.codec,
             version="2.6",
             store_decimal_as_integer=True,

@@ -172,7 +172,7 @@ def _net(rows: DataFrame, types: Sequence[DataType]) -> DataFrame:
 
 
 def groups_by_value(kind: DataType) -> bool:
-    """Whether Spark can group values of a type, and treats only identical values as equal.
+    """Returns whether Spark can group values of a type, and treats only identical values as equal.
 
     Raises:
         UnsupportedError: The type has no form that could be grouped.

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.config.table_config import PublishingConfig, published_as
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TableRef, named, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
@@ -103,7 +104,7 @@ def rows_at(catalog: Catalog, opened: TableSnapshot, name: str, spec: TimeTravel
 
 
 def roll_back(
-    catalog: Catalog, name: TableName, opened: TableSnapshot, spec: TimeTravelSpec
+    catalog: Catalog, name: TableRef, opened: TableSnapshot, spec: TimeTravelSpec
 ) -> tuple[TableSnapshot, CommitSummary]:
     """Commits a new version that equals an older one, and publishes it.
 
@@ -113,7 +114,8 @@ def roll_back(
         VersionNotFoundError: There is no such version, or some of its files are missing.
         ConfigError: No version is given.
         ConflictError: Another writer committed in the meantime.
-        UnsupportedError: The table is only indexed.
+        UnsupportedError: The table is only indexed. Or it was opened by its folder, and its catalog entry would have to
+            change.
     """
     started = time.perf_counter()
     subject = str(name)
@@ -134,6 +136,8 @@ def roll_back(
             raise VersionNotFoundError(
                 f"{subject}: version {version} cannot be restored: {lost[0]}{more} missing from the folder"
             )
+        if transaction.base is not None and _entry_of(target) != _entry_of(transaction.base):
+            named(name, f"a rollback to version {version}, which has other columns, partition columns or another type,")
         figures = _figures(timeline, transaction.base, target)
         change = Change(
             adds=target.files,
@@ -148,9 +152,8 @@ def roll_back(
     after = AfterCommit(commit.version)
     with after.needed("readers may not see it yet"):
         opened = opened.at_snapshot(timeline.snapshot(commit.version))
-        entry = table_entry(catalog, name)
-        description = Description.of(entry) if entry is not None else Description()
-        publish(catalog, name, entry, opened, description, None, after)
+        entry = table_entry(catalog, name) if isinstance(name, TableName) else None
+        publish(catalog, name, entry, opened, Description.of(entry), None, after)
     done = CommitSummary(
         version=commit.version,
         instant=commit.instant,
@@ -163,10 +166,14 @@ def roll_back(
     return opened, done
 
 
+def _entry_of(snapshot: Snapshot) -> tuple[Any, ...]:
+    """Returns what the catalog entry of a version says."""
+    return snapshot.schema_json, snapshot.partition_by, config_of(snapshot).table_type.kind
+
+
 def _published_as_now(target: Snapshot, now: Snapshot | None) -> Mapping[str, Any]:
     """Returns the layout of a version, but with the current formats: other engines' readers must not lose the table."""
-    formats = {"publish": now.layout["publish"]} if now is not None and "publish" in now.layout else {}
-    return {**{key: value for key, value in target.layout.items() if key != "publish"}, **formats}
+    return published_as(target.layout, PublishingConfig() if now is None else config_of(now).publishing)
 
 
 def _version(catalog: Catalog, opened: TableSnapshot, name: str, spec: TimeTravelSpec) -> int:

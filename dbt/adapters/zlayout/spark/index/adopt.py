@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     Catalog,
     Entry,
     TableName,
+    TablePath,
     session_zone,
     unescaped,
 )
@@ -86,6 +87,17 @@ def adopt_table(
         and timeline.latest_version() is not None
     ):
         raise UnsupportedError(f"{name} is already managed; there is nothing to adopt")
+    if (
+        not managed
+        and table_file is not None
+        and table_file.level is Level.MANAGED
+        and timeline.latest_version() is not None
+    ):
+        # Indexing would make the files of all versions live.
+        raise UnsupportedError(
+            f"the folder of {name} holds a managed table; give the table its entry with "
+            f"ZTable.register(spark, '{name}', '{TablePath(location)}')"
+        )
     check_not_inside_a_table(location)
     if managed:
         check_removable(location)

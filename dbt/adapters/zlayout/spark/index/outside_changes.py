@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError, Unsup
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
@@ -30,9 +30,8 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import is_own_name
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -52,7 +51,7 @@ def missing_files(store: Store, files: DataFiles) -> tuple[str, ...]:
     return tuple(files.filter(pc.invert(pc.is_in(files["path"], value_set=stored)))["path"].to_pylist())
 
 
-def drop_missing(spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None) -> int:
+def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, progress: Progress | None) -> int:
     """Commits a version without the missing files. Their rows are lost.
 
     Returns:
@@ -93,7 +92,7 @@ def drop_missing(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
     return len(missing)
 
 
-def _check_may_drop(name: TableName, files: DataFiles, missing: tuple[str, ...], *, merges: bool) -> None:
+def _check_may_drop(name: TableRef, files: DataFiles, missing: tuple[str, ...], *, merges: bool) -> None:
     if merges:
         raise UnsupportedError(
             f"{name} is merge_on_read, where other files depend on {missing[0]}: roll back to a version "
@@ -107,7 +106,7 @@ def _check_may_drop(name: TableName, files: DataFiles, missing: tuple[str, ...],
         )
 
 
-def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None) -> int:
+def take_orphans(spark: SparkSession, name: TableRef, opened: TableSnapshot, progress: Progress | None) -> int:
     """Appends the files of other tools in a managed table's folder, all of them or none.
 
     Files with this package's names that no version lists are left over from failed writers. They are never taken.
@@ -124,7 +123,7 @@ def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
             f"{name} is only indexed: every file in its folder already belongs to it; refresh it without take_orphans"
         )
     timeline = opened.timeline
-    if not _foreign_orphans(timeline):
+    if not foreign_files(timeline):
         return 0
     catalog = Catalog(spark)
     with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
@@ -153,15 +152,11 @@ def take_orphans(spark: SparkSession, name: TableName, opened: TableSnapshot, pr
     return len(files)
 
 
-def _foreign_orphans(timeline: Timeline) -> list[str]:
-    return [file.path for file in orphans(timeline) if not is_own_name(file.path)]
-
-
 def _collected_orphans(
-    spark: SparkSession, name: TableName, timeline: Timeline, base: Snapshot, progress: Progress | None
+    spark: SparkSession, name: TableRef, timeline: Timeline, base: Snapshot, progress: Progress | None
 ) -> Collected:
     store = timeline.store
-    paths = pa.array(_foreign_orphans(timeline), pa.string())
+    paths = pa.array([each.path for each in foreign_files(timeline)], pa.string())
     listed = listed_files(store, base.partition_by)
     files = listed.filter(pc.is_in(listed["path"], value_set=paths))
     if misplaced := sorted(set(paths.to_pylist()) - set(files["path"].to_pylist())):
@@ -181,7 +176,7 @@ def _collected_orphans(
     return collected
 
 
-def _check_partitions(name: TableName, files: DataFiles, base: Snapshot) -> None:
+def _check_partitions(name: TableRef, files: DataFiles, base: Snapshot) -> None:
     types = {each.name: each.arrow_type for each in fields_of(base.schema_json)}
     for column in base.partition_by:
         texts = files.partition_values(column)
@@ -196,7 +191,7 @@ def _check_partitions(name: TableName, files: DataFiles, base: Snapshot) -> None
             )
 
 
-def _check_columns(spark: SparkSession, name: TableName, path: str, uri: str, base: Snapshot) -> None:
+def _check_columns(spark: SparkSession, name: TableRef, path: str, uri: str, base: Snapshot) -> None:
     """Checks that a file has the table's columns, by name and type, in any order."""
     try:
         # Otherwise Spark would read folders as partition columns.

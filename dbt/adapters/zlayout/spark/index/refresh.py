@@ -20,9 +20,10 @@ from dbt.adapters.zlayout.index.gaps import Gaps, gaps_of, news_in
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
+from dbt.adapters.zlayout.spark.commit.publish import publish_to_other_engines
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
@@ -52,7 +53,7 @@ _ROUNDS = 3
 
 def refresh_table(
     spark: SparkSession,
-    name: TableName,
+    name: TableRef,
     opened: TableSnapshot,
     *,
     orphans: bool,
@@ -63,7 +64,7 @@ def refresh_table(
 
     Args:
         spark: The session.
-        name: Name of the table.
+        name: The table.
         opened: The table at any version.
         orphans: For a managed table, also append files of other tools in its folder.
         missing: For a managed table, also drop missing files, with their rows.
@@ -79,45 +80,50 @@ def refresh_table(
         ConflictError: Other writers were in the way several times in a row.
     """
     catalog = Catalog(spark)
-    entry = table_entry(catalog, name)
-    if entry is None:
-        raise TableNotFoundError(f"there is no table {name} any more")
-    # The table may have become managed since. Its folder then also holds files of older versions.
-    opened = open_entry(spark, entry) or opened
+    entry = None
+    if isinstance(name, TableName):
+        entry = table_entry(catalog, name)
+        if entry is None:
+            raise TableNotFoundError(f"there is no table {name} any more")
+        # The table may have become managed since. Its folder then also holds files of older versions.
+        opened = open_entry(spark, entry) or opened
+    indexed = None if opened.managed else entry
     timeline = opened.timeline
     recover(timeline)
     dropped = drop_missing(spark, name, opened, progress) if missing else 0
     taken = take_orphans(spark, name, opened, progress) if orphans else 0
     snapshot = timeline.snapshot()
-    if not opened.managed and entry.partition_by != snapshot.partition_by:
-        return _index_again(spark, name, snapshot)
+    if indexed is not None and indexed.partition_by != snapshot.partition_by:
+        return _index_again(spark, indexed.name, snapshot)
     lost = missing_files(opened.store, snapshot.files) if opened.managed else ()
-    done = Refresh(timeline, _goal(opened, entry), _examine(spark, opened, entry, progress)).run()
+    done = Refresh(timeline, _goal(opened, indexed), _examine(spark, opened, indexed, progress)).run()
     after = AfterCommit(done.version, progress)
     with after.needed("readers may not see it yet"):
         opened = opened.at_snapshot(timeline.snapshot())
-        if opened.managed:
+        if indexed is None:
             catch_up(opened.store, timeline)
+            publish_to_other_engines(opened, after)
             with after.useful("manifests of old versions were not deleted"):
                 retire(opened.store)
-            install(catalog, entry, opened)
+            if entry is not None:
+                install(catalog, entry, opened)
         elif done.version != snapshot.version:
-            uninstall(catalog, name)
+            uninstall(catalog, indexed.name)
     return opened, replace(done, files_added=done.files_added + taken, missing=lost, files_dropped=dropped)
 
 
-def _goal(opened: TableSnapshot, entry: Entry) -> Goal:
-    if opened.managed:
+def _goal(opened: TableSnapshot, indexed: Entry | None) -> Goal:
+    if indexed is None:
         return Goal(lambda snapshot: tracked_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by))
     return Goal(
-        tracked=lambda snapshot: tracked_of(config_of(snapshot), entry.schema_json, entry.partition_by),
-        listed=partial(listed_files, opened.store, entry.partition_by),
-        schema_json=entry.schema_json,
+        tracked=lambda snapshot: tracked_of(config_of(snapshot), indexed.schema_json, indexed.partition_by),
+        listed=partial(listed_files, opened.store, indexed.partition_by),
+        schema_json=indexed.schema_json,
     )
 
 
-def _examine(spark: SparkSession, opened: TableSnapshot, entry: Entry, progress: Progress | None) -> Examine:
-    schema_json = opened.schema_json if opened.managed else entry.schema_json
+def _examine(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, progress: Progress | None) -> Examine:
+    schema_json = opened.schema_json if indexed is None else indexed.schema_json
     return examining(spark, opened.store, schema_json, opened.partition_columns, progress)
 
 

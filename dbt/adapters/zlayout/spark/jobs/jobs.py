@@ -48,6 +48,8 @@ def writing_session(spark: SparkSession) -> SparkSession:
     session = spark.newSession()
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     session.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+    # A frame may carry the ids of the files that it was read from, and they mean other columns there.
+    session.conf.set("spark.sql.parquet.fieldId.write.enabled", "false")
     session.conf.set("spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone")))
     return session
 

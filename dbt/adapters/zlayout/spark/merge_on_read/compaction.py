@@ -11,30 +11,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.settings import CompactionStrategy
+from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.layout.plans.compaction_plan import (
+from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
     MergeThresholds,
     choose,
+    delete_logs,
     groups_of,
     is_due,
     operations_of,
     still_whole,
 )
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
-from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
-from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter, deletes_since
+from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter
 from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
-from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.instant import hours_before
 from dbt.adapters.zlayout.timeline.files.naming import deletes_file_instant
 from dbt.adapters.zlayout.timeline.log.file_slices import (
     FileSlice,
@@ -114,7 +117,7 @@ class Compaction:
     """
 
     spark: SparkSession
-    name: TableName
+    name: TableRef
     strategy: CompactionStrategy | None = None
     max_bytes: int | None = None
     where: str | None = None
@@ -166,7 +169,7 @@ class Compaction:
         return self.execute()
 
     def _opened(self) -> TableSnapshot:
-        opened = open_managed(self.spark, self.name)[1]
+        opened = newest_managed(self.spark, self.name)
         if not opened.merges_on_read:
             raise UnsupportedError(
                 f"{self.name} has no logs to merge: its table_type is copy_on_write; zlayout_cluster rewrites its files"
@@ -177,14 +180,13 @@ class Compaction:
         timeline, table_type = opened.timeline, table_type_of(opened)
         pending = list_scheduled(opened.store, Action.COMPACTION)
         slices = self._eligible(opened)
-        thresholds = MergeThresholds(table_type.compaction_min_log_ratio, table_type.compaction_max_logs)
         operations = choose(
             slices,
             self.strategy or table_type.compaction_strategy,
             taken=groups_of(each.content for each in pending),
             max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
             logs_only=self.logs_only,
-            thresholds=thresholds if self.only_worthwhile else None,
+            thresholds=_thresholds(opened, table_type) if self.only_worthwhile else None,
         )
         if not operations:
             return None
@@ -194,7 +196,7 @@ class Compaction:
         slices = list(slices_with_logs(opened.snapshot.files))
         if self.where is None:
             return slices
-        kept = set(files_that_may_match(self.spark, self.name, self.where).to_pylist())
+        kept = set(files_that_may_match(self.spark, self.name, opened, self.where).to_pylist())
         return [each for each in slices if not kept.isdisjoint(each.paths)]
 
     def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
@@ -226,7 +228,7 @@ class Compaction:
 
     def _expired(self, opened: TableSnapshot, layout: TableLayout, transaction: Transaction) -> tuple[str, ...]:
         """Returns the files of kept deletes that have expired, except in file groups of pending plans."""
-        since = deletes_since(transaction.instant, layout.config.table_type.retain_deletes_hours)
+        since = hours_before(transaction.instant, layout.config.table_type.retain_deletes_hours)
         planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
         files = kept_deletes(opened.snapshot.files)
         expired = [each for each in files if str(deletes_file_instant(each.path)) < since]
@@ -266,15 +268,31 @@ class Compaction:
         )
 
 
-def unplanned_commits(opened: TableSnapshot) -> int:
-    """Counts the delta commits with log files that no compaction has merged and no pending plan will merge."""
+def _thresholds(opened: TableSnapshot, table_type: TableTypeConfig) -> MergeThresholds:
+    return MergeThresholds(
+        table_type.compaction_min_log_ratio,
+        table_type.compaction_max_logs,
+        table_type.compaction_max_deleted_share,
+        delete_logs(opened.files, opened.statistics.statistics(opened.files, [(OP,)])),
+        _logs_before(opened, table_type),
+    )
+
+
+def _logs_before(opened: TableSnapshot, table_type: TableTypeConfig) -> str | None:
+    """Returns the instant before which logs are old. The newest commit tells the time, so no clock has to be right."""
+    hours = table_type.compact_after_hours
+    return None if hours is None else hours_before(opened.snapshot.last_instant, hours)
+
+
+def unplanned_commits(opened: TableSnapshot) -> set[str]:
+    """Returns the instants of delta commits whose log files no compaction has merged and no pending plan will merge."""
     planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
     slices = slices_with_logs(opened.snapshot.files)
-    return len({instant for each in slices if each.group not in planned for instant in each.log_instants})
+    return {instant for each in slices if each.group not in planned for instant in each.log_instants}
 
 
 def compact_inline(
-    spark: SparkSession, name: TableName, opened: TableSnapshot, progress: Progress | None
+    spark: SparkSession, name: TableRef, opened: TableSnapshot, progress: Progress | None
 ) -> CompactionSummary | None:
     """Compacts after a delta commit, or plans to, as the table's settings say. The commit stands whatever happens.
 
@@ -284,7 +302,8 @@ def compact_inline(
     work = Compaction(spark, name, progress=progress, only_worthwhile=True)
     try:
         table_type = table_type_of(opened)
-        if table_type.compaction == "off" or not is_due(unplanned_commits(opened), table_type.compact_every):
+        before = _logs_before(opened, table_type)
+        if table_type.compaction == "off" or not is_due(unplanned_commits(opened), table_type.compact_every, before):
             return None
         if table_type.compaction == "deferred":
             planned = work.schedule()

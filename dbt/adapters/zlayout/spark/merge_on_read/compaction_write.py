@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.plans.compaction_plan import CompactionOperation
+from dbt.adapters.zlayout.layout.compaction_plan import CompactionOperation
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource, in_schema
@@ -42,7 +42,7 @@ from dbt.adapters.zlayout.spark.schema.types import arrow_schema, fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store
-from dbt.adapters.zlayout.timeline.files.instant import instant_ms, instant_of
+from dbt.adapters.zlayout.timeline.files.instant import hours_before
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ class SliceWriter:
         if table_type.ordering is None or not table_type.retain_deletes_hours or not operations:
             return []
         files, view = self._files(opened, [each.changes for each in operations]), record_view(opened)
-        since = deletes_since(transaction.instant, table_type.retain_deletes_hours)
+        since = hours_before(transaction.instant, table_type.retain_deletes_hours)
         ordering = table_type.ordering
         rows = queried(files, lambda name: view.kept_deletes(name, ordering, since, GROUP))
         plain = plain_frame(self.layout, rows, OP, INSTANT, SEQ, GROUP)
@@ -333,8 +333,3 @@ class SliceWriter:
 
     def _written(self, plain: DataFrame, build: LogBuild) -> list[FileReport]:
         return list(written_files(self.spark, "compaction", self.progress, plain, build.__call__))
-
-
-def deletes_since(instant: str, hours: float) -> str:
-    """Returns the instant since which a compaction at the given instant keeps deletes."""
-    return instant_of(max(0, instant_ms(instant) - int(hours * 3_600_000)))

@@ -56,7 +56,7 @@ class DeltaCommit(RowChange[Records]):
         written = Written((), None, 0, {})
         if records.total or records.new_rows is not None:
             written = self._written(target, records, along, transaction)
-        return Outcome(written, (), lambda *_: records.counts, records.key_conflict, along=along is not None)
+        return Outcome(written, (), lambda *_: records.counts, records.key_conflict, keeps_curve=along is not None)
 
     def _checked(self, rows: DataFrame) -> DataFrame:
         rows = rows.localCheckpoint(eager=True)

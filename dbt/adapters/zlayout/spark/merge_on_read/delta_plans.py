@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.config.merge_rules import MergeRules
+from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
 from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view, rows_of
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
 from dbt.adapters.zlayout.spark.write.change_plan import Target
-from dbt.adapters.zlayout.spark.write.incoming_rows import precombined, says_deletes, upserts_of
+from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, precombined, upserts_of
 from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
 from dbt.adapters.zlayout.spark.write.merge import updated_columns
 from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered
@@ -127,7 +127,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     if not rules.skip_not_matched_step:
         rest = come.join(there, on, "left_anti")
         parts.append(rest.where(rules.not_matched_condition) if rules.not_matched_condition else rest)
-    if says_deletes(frame):
+    if has_deleted_column(frame):
         parts = [each.withColumn(DELETED, functions.lit(False)) for each in parts]
         parts.append(_deletes(source, there, on, rules))
     if not parts:

@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
-from dbt.adapters.zlayout.spark.write.incoming_rows import RANK, first_of, precombined, says_deletes
+from dbt.adapters.zlayout.spark.write.incoming_rows import RANK, first_of, has_deleted_column, precombined
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import new_group
@@ -167,7 +167,7 @@ class Tagger:
         if self.table_type.ordering is None:
             source.check_unique(self.target.subject)
         located = self._located(source)
-        feed = says_deletes(source.frame)
+        feed = has_deleted_column(source.frame)
         rows = self._in_one_task(source.frame, source)
         rows = rows if feed else rows.withColumn(DELETED, functions.lit(False))
         rows = self._beside_known(self._where_they_stay(rows, located, feed), located)

@@ -18,11 +18,12 @@ from pyspark.errors import AnalysisException, ParseException
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TablePath, TableRef
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, ZlayoutFileIndex
-from dbt.adapters.zlayout.spark.read.relations import installed
+from dbt.adapters.zlayout.spark.read.record_tables import rows_of, view_of
+from dbt.adapters.zlayout.spark.read.relations import index_of, installed
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -60,10 +61,10 @@ class ExplainedJoin:
 
 @dataclass(frozen=True)
 class ExplainedScan:
-    """One scan of a z-table.
+    """One scan of a managed or indexed table.
 
     Attributes:
-        table: ``schema.table``.
+        table: ``schema.table``; the folder for a table that was opened by it.
         opened: The table at the version that the scan reads.
         filters: The filters of the scan, the files they keep, and why.
         joins: What the values of small join sides would skip in addition.
@@ -75,10 +76,15 @@ class ExplainedScan:
     joins: tuple[ExplainedJoin, ...] = ()
 
 
-def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
-    """Plans a query without running it, and explains each scan of a z-table in it.
+def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None = None) -> list[ExplainedScan]:
+    """Plans a query without running it, and explains each scan of a managed or indexed table in it.
 
     The small sides of its joins do run, because their values are needed.
+
+    Args:
+        spark: The session.
+        sql: The query.
+        unnamed: The version whose DataFrame the query reads through a view, in addition to tables by their name.
     """
     prepare(spark, sql)
     catalog = Catalog(spark)
@@ -86,7 +92,7 @@ def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
     sides = [side for plan in _plans(logical) for side in _join_sides(catalog.jvm, plan)]
     for scan, condition in _scans(catalog, logical):
-        name, index = _index_of(catalog, scan)
+        name, index = _index_of(catalog, scan, unnamed)
         if index is None:
             continue
         others = _without(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
@@ -96,37 +102,54 @@ def explain_scans(spark: SparkSession, sql: str) -> list[ExplainedScan]:
     return found
 
 
-def explain_predicate(spark: SparkSession, name: TableName, predicate_sql: str) -> list[ExplainedScan]:
+def explain_predicate(
+    spark: SparkSession, table: TableRef, opened: TableSnapshot, predicate_sql: str
+) -> list[ExplainedScan]:
     """Explains ``select * from <table> where <predicate>``.
+
+    Args:
+        spark: The session.
+        table: The table. By its name, it is explained at its newest version.
+        opened: The version that is explained of a table by its folder.
+        predicate_sql: A condition, as in a WHERE clause.
 
     Returns:
         One scan. For a merge-on-read table two: first the scan of its rows, then the scan of the keys in its log
         files. An empty list when the optimizer proves that no row can match.
     """
-    return explain_scans(spark, f"select * from {name.sql} where {predicate_sql}")
+    if isinstance(table, TableName):
+        return explain_scans(spark, f"select * from {table.sql} where {predicate_sql}")
+    with view_of(rows_of(Catalog(spark), opened)) as view:
+        return explain_scans(spark, f"select * from {view} where {predicate_sql}", opened)
 
 
-def files_that_may_match(spark: SparkSession, name: TableName, where: str) -> pa.Array:
+def files_that_may_match(spark: SparkSession, table: TableRef, opened: TableSnapshot, where: str) -> pa.Array:
     """Returns the paths of the files that may hold a row for which a condition is true.
+
+    Args:
+        spark: The session.
+        table: The table.
+        opened: As for `explain_predicate`.
+        where: The condition.
 
     Raises:
         ConfigError: The condition does not fit the table.
     """
     try:
-        scans = explain_predicate(spark, name, where)
+        scans = explain_predicate(spark, table, opened, where)
     except (AnalysisException, ParseException) as error:
-        raise ConfigError([f"where: {where!r} does not fit the table: {why_failed(error)}"], str(name)) from error
+        raise ConfigError([f"where: {where!r} does not fit the table: {why_failed(error)}"], str(table)) from error
     if not scans:
         return pa.array([], pa.string())
     rows = scans[0]
     return rows.opened.files.filter(rows.filters.plan.candidates)["path"].combine_chunks()
 
 
-def empty_scan(name: TableName, opened: TableSnapshot) -> ExplainedScan:
+def empty_scan(table: TableRef, opened: TableSnapshot) -> ExplainedScan:
     """Returns the explanation of a query that the optimizer answers without a scan."""
     never = Constant(False)
     plan = opened.scan(never)
-    return ExplainedScan(str(name), opened, ExplainedFilters(never, plan, opened.report(plan, never)))
+    return ExplainedScan(str(table), opened, ExplainedFilters(never, plan, opened.report(plan, never)))
 
 
 def _joins(
@@ -243,7 +266,7 @@ def _plans(logical: Any) -> list[Any]:
 
 
 def _is_dynamic(condition: Any) -> bool:
-    """Whether a join fills in the condition while the query runs."""
+    """Returns whether a join fills in the condition while the query runs."""
     return "DynamicPruning" in str(condition.getClass().getName())
 
 
@@ -280,10 +303,16 @@ def _without(condition: Any, known: Sequence[Any]) -> list[Any]:
     return [] if any(condition.semanticEquals(each) for each in known) else [condition]
 
 
-def _index_of(catalog: Catalog, scan: Any) -> tuple[TableName | None, ZlayoutFileIndex | None]:
+def _index_of(
+    catalog: Catalog, scan: Any, unnamed: TableSnapshot | None
+) -> tuple[TableRef | None, ZlayoutFileIndex | None]:
     identifier = scan.tableIdentifier()
     if not identifier.isDefined():
-        return None, None
+        if unnamed is None:
+            return None, None
+        index = index_of(catalog, unnamed)
+        same = str(scan.relation().location().toString()) == index.toString()
+        return (TablePath(unnamed.location), index) if same else (None, None)
     native = identifier.get()
     database = native.database()
     name = TableName(str(database.get()) if database.isDefined() else "default", str(native.table()))

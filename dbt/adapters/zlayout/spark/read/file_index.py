@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class ZlayoutFileIndex(ABC):
         return self._jvm.none()
 
     def isTimeTravel(self) -> bool:  # noqa: N802 - Spark's name
-        """Whether Spark should treat the relation as a past version."""
+        """Returns whether Spark should treat the relation as a past version."""
         return False
 
     def hashCode(self) -> int:  # noqa: N802 - Java's name
@@ -166,7 +167,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         """Does nothing: a version never changes, and a newer version gets its own file index."""
 
     def equals(self, other: object) -> bool:
-        """Whether both read the same version of the same table. Spark may then reuse plans."""
+        """Returns whether both read the same version of the same table. Spark may then reuse plans."""
         return isinstance(other, SnapshotFileIndex) and other.opened.identity == self.opened.identity
 
     def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
@@ -179,15 +180,15 @@ class SnapshotFileIndex(ZlayoutFileIndex):
             for one in (self._jvm.seq([each]) for each in members(partition_filters))
         ]
         rest = self.predicate(data_filters, others=others)
-        plan = self.opened.scan(rest, before)
+        plan = self.opened.scan(rest, before, session_stages(self._jvm))
         report = self.opened.report(plan, rest, conditions)
         return ExplainedFilters(self.predicate(partition_filters, data_filters, others=others), plan, report)
 
     def _may_match(self, data_filters: Any, before: Preselection) -> npt.NDArray[np.bool_]:
         try:
-            if data_filters.isEmpty():
+            if data_filters.isEmpty() or not (stages := session_stages(self._jvm)):
                 return before.kept
-            return self.opened.scan(self.predicate(data_filters), before).candidates
+            return self.opened.scan(self.predicate(data_filters), before, stages).candidates
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
             return before.kept
@@ -247,7 +248,7 @@ class SomeFilesIndex(SnapshotFileIndex):
     """Some files of a version. It equals only itself, because other file subsets share its identity."""
 
     def equals(self, other: object) -> bool:
-        """Whether the other is the same object."""
+        """Returns whether the other is the same object."""
         return self is other
 
 
@@ -273,7 +274,8 @@ class IndexedFileIndex(ZlayoutFileIndex):
         if data_filters.isEmpty():
             return directories
         try:
-            return self._pruned(directories, self.predicate(data_filters))
+            stages = session_stages(self._jvm)
+            return self._pruned(directories, self.predicate(data_filters), stages) if stages else directories
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
             return directories
@@ -281,7 +283,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
     def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
         """Explains the files that the index knows. All other files are read."""
         predicate = self.predicate(partition_filters, data_filters, others=others)
-        plan = self.opened.scan(predicate)
+        plan = self.opened.scan(predicate, stages_wanted=session_stages(self._jvm))
         return ExplainedFilters(predicate, plan, self.opened.report(plan, predicate))
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
@@ -305,7 +307,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
         self._base.refresh()
 
     def equals(self, other: object) -> bool:
-        """Whether both have the same listing and the same version of the index."""
+        """Returns whether both have the same listing and the same version of the index."""
         return (
             isinstance(other, IndexedFileIndex)
             and other.opened.identity == self.opened.identity
@@ -324,8 +326,8 @@ class IndexedFileIndex(ZlayoutFileIndex):
             same = pc.and_(same, pc.fill_null(pc.equal(listed.column(name).combine_chunks(), stored), False))
         return pc.if_else(same, position, pa.scalar(None, position.type))
 
-    def _pruned(self, directories: Any, predicate: Expr) -> Any:
-        candidates = self.opened.scan(predicate).candidates
+    def _pruned(self, directories: Any, predicate: Expr, stages: Collection[str]) -> Any:
+        candidates = self.opened.scan(predicate, stages_wanted=stages).candidates
         make = self._jvm.datasources.PartitionDirectory
         kept = []
         left = total = 0

@@ -1,7 +1,7 @@
 """Writes the values of a query as an SQL condition: a list, or ranges if there are many values.
 
-Spark never passes the values of a join's other side to a file index. Written as constants, they reach it with the
-filters. Merges write the keys of incoming rows in the same way.
+Spark never passes the values of a join's other side to a file index. As constants in a condition,
+they reach it with the filters. Merges write the keys of incoming rows in the same way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLAIN_TEXT = re.compile(r"[\w .,:;@/+=()-]*")
 _VALUE = "zlayout_value"
 # Each task returns up to this many ranges; the final, smaller number is cut from all of them together.
 _RANGES_OF_A_TASK = 1_000
-_RANGES_HELD_BACK = 16 * _RANGES_OF_A_TASK
+_MOST_RANGES_HELD = 16 * _RANGES_OF_A_TASK
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class _Ranges:
         held: list[pa.RecordBatch] = []
         for batch in batches:
             held.append(self._joined([batch], _RANGES_OF_A_TASK))
-            if sum(each.num_rows for each in held) > _RANGES_HELD_BACK:
+            if sum(each.num_rows for each in held) > _MOST_RANGES_HELD:
                 held = [self._joined(held, _RANGES_OF_A_TASK)]
         if held:
             yield self._joined(held, self.most)
@@ -173,7 +173,7 @@ def spelling_of(kind: t.DataType, name: str) -> Spelling:
         if isinstance(kind, tuple(types)):
             return spelling
     raise UnsupportedError(
-        f"zlayout_prune_by: column {name} has type {kind.simpleString()}, which SQL has no constants for; select a "
+        f"zlayout_prune_by: column {name} has type {kind.simpleString()}, for which SQL has no constants; select a "
         "number, text, binary, boolean, date or timestamp"
     )
 

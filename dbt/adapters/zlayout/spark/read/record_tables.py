@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def table_entry(catalog: Catalog, name: TableName) -> Entry | None:
 
 
 def is_merging_view(entry: Entry | None) -> bool:
-    """Whether an entry is the merging view through which a merge-on-read table is read."""
+    """Returns whether an entry is the merging view through which a merge-on-read table is read."""
     return entry is not None and entry.kind == "VIEW" and entry.table_id is not None
 
 
@@ -183,13 +184,20 @@ def queried(files: DataFrame, query: Callable[[str], str]) -> DataFrame:
         files: Rows of base and log files.
         query: Takes the name of a table with these rows and returns the query.
     """
+    with view_of(files) as name:
+        return files.sparkSession.sql(query(name))
+
+
+@contextmanager
+def view_of(frame: DataFrame) -> Iterator[str]:
+    """Gives a DataFrame a name that SQL can use inside of the context."""
     # A view name instead of a parameter of `sql`: column names may contain braces.
     name = f"_zl_{uuid.uuid4().hex}"
-    files.createTempView(name)
+    frame.createTempView(name)
     try:
-        return files.sparkSession.sql(query(name))
+        yield name
     finally:
-        files.sparkSession.catalog.dropTempView(name)
+        frame.sparkSession.catalog.dropTempView(name)
 
 
 def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> DataFrame:

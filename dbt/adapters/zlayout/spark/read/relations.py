@@ -37,11 +37,16 @@ def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFil
         entry: The catalog entry of the table.
         opened: The table at the version that the session is to read.
     """
-    data_json, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
-    partition_schema = catalog.data_type(partition_json)
-    index = SnapshotFileIndex(catalog.jvm, opened, partition_schema)
-    _cache(catalog, entry, index, partition_schema, catalog.data_type(data_json))
+    data_json, _ = split_partition_columns(opened.schema_json, opened.partition_columns)
+    index = index_of(catalog, opened)
+    _cache(catalog, entry, index, index.partitionSchema(), catalog.data_type(data_json))
     return index
+
+
+def index_of(catalog: Catalog, opened: TableSnapshot) -> SnapshotFileIndex:
+    """Returns the file index of a version of a managed table."""
+    _, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
+    return SnapshotFileIndex(catalog.jvm, opened, catalog.data_type(partition_json))
 
 
 def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFileIndex:
@@ -69,13 +74,11 @@ def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool
     available, reason = skipping_status(catalog.spark)
     if not available:
         raise UnsupportedError(f"{opened.location}: versions cannot be read here: {reason.partition(';')[0]}")
-    data_json, partition_json = split_partition_columns(opened.schema_json, opened.partition_columns)
-    partition_schema = catalog.data_type(partition_json)
-    index = (
-        SnapshotFileIndex(catalog.jvm, opened, partition_schema)
-        if files is None
-        else SomeFilesIndex(catalog.jvm, opened.with_files(opened.files.filter(files)), partition_schema)
-    )
+    data_json, _ = split_partition_columns(opened.schema_json, opened.partition_columns)
+    index = index_of(catalog, opened)
+    partition_schema = index.partitionSchema()
+    if files is not None:
+        index = SomeFilesIndex(catalog.jvm, opened.with_files(opened.files.filter(files)), partition_schema)
     jvm = catalog.jvm
     parquet = jvm.datasources.parquet.ParquetFileFormat()
     native: Any = catalog.spark._jsparkSession

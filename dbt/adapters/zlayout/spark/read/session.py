@@ -1,4 +1,4 @@
-"""In-session skipping: before a statement runs, every z-table that it reads gets the newest file index."""
+"""In-session skipping: before a statement runs, every table that it reads gets the newest file index."""
 
 from __future__ import annotations
 
@@ -10,13 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrameReader
 
-from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
+from dbt.adapters.zlayout.spark.catalog.session_catalog import (
+    Catalog,
+    Entry,
+    TableName,
+    TablePath,
+    TableRef,
+    session_zone,
+)
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, install_indexed, installed
+from dbt.adapters.zlayout.spark.read.skipping_stages import ALL, KEY, parse_stages
+from dbt.adapters.zlayout.spark.snapshot.table_folder import managed_in_folder
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.store import open_store
+from dbt.adapters.zlayout.timeline.files.table_file import read_table_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +39,7 @@ _DEEPEST_VIEW = 32
 
 
 def enable(spark: SparkSession) -> None:
-    """Makes ``spark.sql``, ``spark.table`` and ``spark.read.table`` of a session skip files of z-tables.
+    """Makes ``spark.sql``, ``spark.table`` and ``spark.read.table`` of a session skip files.
 
     Results are the same as in plain Spark. A second call has no effect.
 
@@ -37,7 +48,9 @@ def enable(spark: SparkSession) -> None:
 
     Raises:
         UnsupportedError: The session cannot skip; the message says why.
+        ConfigError: The session's ``spark.zlayout.skipping`` names no stage.
     """
+    parse_stages(str(spark.conf.get(KEY, ALL)))
     available, reason = skipping_status(spark)
     if not available:
         raise UnsupportedError(f"file skipping cannot be enabled: {reason}")
@@ -48,7 +61,7 @@ def enable(spark: SparkSession) -> None:
 
 
 def prepare(spark: SparkSession, sql: str) -> None:
-    """Installs the file index of every z-table that a statement names, directly or through views. Never raises.
+    """Installs the file index of every table that a statement names, directly or through views. Never raises.
 
     Args:
         spark: The session that will run the statement.
@@ -110,12 +123,12 @@ def _refresh(catalog: Catalog, text: str, depth: int) -> None:
 
 
 def _in_zone(spark: SparkSession, opened: TableSnapshot) -> bool:
-    """Whether local times in folder names mean the same to the session as when the table was opened."""
+    """Returns whether local times in folder names mean the same to the session as when the table was opened."""
     return not opened.partition_columns or opened.timezone == session_zone(spark)
 
 
 def open_entry(spark: SparkSession, entry: Entry) -> TableSnapshot | None:
-    """Returns the newest version of the table or index behind a catalog entry; None if the table is not a z-table."""
+    """Returns the newest version of the table or index behind a catalog entry; None if it has neither."""
     if entry.provider != "parquet" or entry.location is None or entry.table_id is None:
         return None
     return TableSnapshot.newest(entry.location, session_zone(spark))
@@ -125,19 +138,58 @@ def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnap
     """Returns the catalog entry and the newest version of a table that will be written.
 
     Raises:
-        TableNotFoundError: The table does not exist, or is not a z-table.
+        TableNotFoundError: The table does not exist, or is neither managed nor indexed.
         UnsupportedError: The table is not managed.
     """
     entry = table_entry(Catalog(spark), name)
     opened = open_entry(spark, entry) if entry is not None else None
     if entry is None or opened is None:
-        raise TableNotFoundError(f"{name} is not a table of dbt-zlayout; build its model first")
+        raise not_a_table(name, entry)
     if not opened.managed:
         raise UnsupportedError(
             f"{name} is only indexed: other tools write it; "
             f"take it over with ZTable.adopt(spark, '{name}', managed=True)"
         )
     return entry, opened
+
+
+def newest_managed(spark: SparkSession, table: TableRef) -> TableSnapshot:
+    """Returns the newest version of a managed table, by its name or its folder.
+
+    Raises:
+        TableNotFoundError: The table does not exist, or is not a z-table.
+        UnsupportedError: The table is not managed.
+    """
+    if isinstance(table, TableName):
+        return open_managed(spark, table)[1]
+    return managed_in_folder(table.location, session_zone(spark), str(table))
+
+
+def not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
+    """Returns the error for a name that is not a z-table. It says what the name is, and what to do."""
+    if entry is None:
+        return TableNotFoundError(f"there is no table {name}; build its model first, or check the schema name")
+    if entry.provider == "parquet" and entry.location is not None and _holds_table(entry.location):
+        where = TablePath(entry.location)
+        return TableNotFoundError(
+            f"{name} is a plain Parquet table in the catalog, and its folder {where} holds a dbt-zlayout table; give "
+            f"the table its entry with ZTable.register(spark, '{name}', '{where}') or `zlayout register`"
+        )
+    if entry.table_id is not None and entry.location is not None:
+        return TableNotFoundError(
+            f"the catalog has {name} as a dbt-zlayout table, but its folder {TablePath(entry.location)} holds no table "
+            f"any more; if it was moved, run `zlayout register {name} NEW_FOLDER`, otherwise build its model again"
+        )
+    return TableNotFoundError(
+        f"{name} is not a dbt-zlayout table; build it as zordered_table, or index it with ZTable.adopt"
+    )
+
+
+def _holds_table(location: str) -> bool:
+    try:
+        return read_table_file(open_store(location)) is not None
+    except ZlayoutError:
+        return False  # no table of this package can be there, or it cannot be reached
 
 
 def _wrap(

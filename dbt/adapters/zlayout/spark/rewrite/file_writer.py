@@ -199,7 +199,7 @@ def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
     Raises:
         WriteError: A required column holds nulls. The message names the columns and counts their nulls.
     """
-    if wrong := [f"`{name}` is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
+    if wrong := [f"{backquoted(name)} is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
         raise WriteError(f"{subject}: {', '.join(wrong)}, but the contract says not_null; the table is unchanged")
 
 

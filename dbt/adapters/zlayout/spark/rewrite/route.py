@@ -1,6 +1,6 @@
 """The map side of a rewrite: assigns rows to leaves and sends them as compressed Arrow blobs, never as JVM rows.
 
-The int of a slot sends a blob to its reduce task through Spark's hash partitioning.
+Each blob carries an int, its slot. Spark's hash partitioning sends it to the reduce task that writes the blob's file.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class RouteTask:
         keys: Clustering keys.
         partition_by: Names of the partition columns.
         model: The curve with its cuts, as ``CurveModel.to_bytes`` returns it.
-        slot_of: The int that sends ``(partition text, file, share)`` to its reduce task. A hash spreads all others.
-        slots: The ints of all reduce tasks.
+        slot_of: The slot of ``(partition text, file, share)``. A hash spreads triples without one over ``slots``.
+        slots: A slot for each reduce task.
         shares: The number of files that share the rows of ``(partition text, file)``, if one value has too many rows
             for one file.
     """
@@ -101,7 +101,7 @@ class RouteTask:
             slot = self.slot_of.get((text, file, share))
             if slot is None:
                 slot = self.slots[zlib.crc32(f"{text}/{file}/{share}".encode()) % len(self.slots)]
-            yield _sent(slot, text, file, share, leaf, run.slice(start, rows))
+            yield _routed_row(slot, text, file, share, leaf, run.slice(start, rows))
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class InOrder:
                 step = -(-run.num_rows // _pieces(run))
                 for number, start in enumerate(range(0, run.num_rows, step)):
                     leaf = position * _MOST_PIECES + number
-                    yield _sent(self.slot_of[text, file, 0], text, file, 0, leaf, run.slice(start, step))
+                    yield _routed_row(self.slot_of[text, file, 0], text, file, 0, leaf, run.slice(start, step))
 
 
 def _pieces(run: pa.RecordBatch) -> int:
@@ -145,7 +145,7 @@ def _pieces(run: pa.RecordBatch) -> int:
     return min(_MOST_PIECES, max(1, -(-int(run.nbytes) // _BLOB_BYTES)))
 
 
-def _sent(slot: int, text: str, file: int, share: int, leaf: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+def _routed_row(slot: int, text: str, file: int, share: int, leaf: int, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Returns one row of ``ROUTED_SCHEMA``."""
     numbers = {"slot": slot, "part": text, "file": file, "share": share, "leaf": leaf}
     columns = [pa.array([value], pa.string() if name == "part" else pa.int32()) for name, value in numbers.items()]

@@ -128,7 +128,7 @@ def arrow_schema(schema_json: str) -> pa.Schema:
 
 
 def arrow_carries(schema_json: str, spark_version: str) -> bool:
-    """Whether Spark can hand rows of a schema to Python.
+    """Returns whether Spark can hand rows of a schema to Python.
 
     It cannot if a type has no Arrow form. Before Spark 4 it cannot send intervals either: Spark's Arrow writer overruns
     its buffer in batches of more than 4,032 rows.

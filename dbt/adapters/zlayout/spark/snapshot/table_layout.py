@@ -125,7 +125,7 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
 
 
 def merges_on_read(layout: Mapping[str, Any]) -> bool:
-    """Whether a version's layout belongs to a merge-on-read table."""
+    """Returns whether a version's layout belongs to a merge-on-read table."""
     return bool(layout.get("table_type"))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from urllib.parse import unquote
 
 import numpy as np
@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError
+from dbt.adapters.zlayout.index.slice_cache import SHARED
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import (
+    STAGES,
     PartitionCondition,
     Preselection,
     ScanPlan,
@@ -59,7 +61,7 @@ class TableSnapshot:
 
     @classmethod
     def newest(cls, location: str, timezone: str) -> TableSnapshot | None:
-        """Opens the newest version of the table at a location; returns None if the folder is not a z-table.
+        """Opens the newest version of the table at a location; returns None if the folder holds no such table.
 
         Raises:
             TableNotFoundError: No version has been committed yet.
@@ -101,9 +103,12 @@ class TableSnapshot:
         return self.timeline.store
 
     @property
-    def identity(self) -> tuple[str, int, str]:
-        """Table id, version and time zone. Table snapshots of equal identity have equal rows."""
-        return self.table_id, self.version, self.timezone
+    def identity(self) -> tuple[str, str, int, str]:
+        """Table id, folder, version and time zone. Table snapshots of equal identity have equal rows.
+
+        A copied folder keeps its table id, and may have other rows at the same version.
+        """
+        return self.table_id, self.location, self.version, self.timezone
 
     @property
     def version(self) -> int:
@@ -133,7 +138,7 @@ class TableSnapshot:
         return self.snapshot.partition_by
 
     def is_current(self) -> bool:
-        """Whether this is still the newest version and the folder still holds this table. Takes two store calls."""
+        """Returns whether this is still the newest version, and the folder still this table's. Takes two calls."""
         try:
             same = self.store.stat(self.entry_file.path) == self.entry_file
         except StoreError:
@@ -160,16 +165,22 @@ class TableSnapshot:
         """The index of the snapshot."""
         types = {each.name: each.arrow_type for each in fields_of(self.schema_json)}
         partition_types = {name: kind for name in self.partition_columns if (kind := types[name]) is not None}
-        return TableIndex(self.store, self.snapshot.index, partition_types=partition_types, timezone=self.timezone)
+        return TableIndex(
+            self.store,
+            self.snapshot.index,
+            partition_types=partition_types,
+            timezone=self.timezone,
+            read=partial(SHARED.read, self.store),
+        )
 
     @cached_property
     def statistics(self) -> CachedStatistics:
         """The statistics of ``files`` in the index."""
         return CachedStatistics(self.index, self.files)
 
-    def scan(self, expr: Expr, before: Preselection | None = None) -> ScanPlan:
+    def scan(self, expr: Expr, before: Preselection | None = None, stages_wanted: Collection[str] = STAGES) -> ScanPlan:
         """Chooses the files that may hold a matching row. Positions refer to ``files``."""
-        return plan_scan(expr, self.files, self.statistics, before)
+        return plan_scan(expr, self.files, self.statistics, before, stages_wanted)
 
     def report(self, plan: ScanPlan, expr: Expr, conditions: Sequence[PartitionCondition] = ()) -> ScanReport:
         """Explains a scan plan of `scan`."""

@@ -85,14 +85,14 @@ def with_deleted_column(schema_json: str) -> str:
     return json.dumps({"type": "struct", "fields": [*fields, deleted]}, ensure_ascii=False)
 
 
-def says_deletes(frame: DataFrame) -> bool:
+def has_deleted_column(frame: DataFrame) -> bool:
     """Returns whether the rows carry the column `DELETED`, so that some may be deletes."""
     return DELETED in frame.columns
 
 
 def upserts_of(frame: DataFrame) -> DataFrame:
     """Returns the rows that are not deletes, without the column `DELETED`."""
-    return frame.where(f"not {DELETED}").drop(DELETED) if says_deletes(frame) else frame
+    return frame.where(f"not {DELETED}").drop(DELETED) if has_deleted_column(frame) else frame
 
 
 def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 # Up to this many rows, the values of a key column are looked up in the index one by one. Beyond that, ranges are.
-_MOST_VALUES = 5_000
+_MOST_VALUES = 20_000
 _MOST_RANGES = 100
 _BROADCAST_ROWS = 500_000
 _TIMES = "__zl_times"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.config.merge_rules import MergeRules
+from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target, nothing_removed
-from dbt.adapters.zlayout.spark.write.incoming_rows import says_deletes, upserts_of
+from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, upserts_of
 from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
@@ -45,7 +45,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     source = Source(frame, keys)
     source.check_unique(target.subject)
     updated_names = updated_columns(rules, names, target.subject)
-    if rules.unconditional and updated_names == names and not says_deletes(frame):
+    if rules.unconditional and updated_names == names and not has_deleted_column(frame):
         matched = _rows_per_file(target, source)
         if matched is not None:
             updates = sum(matched.values())
@@ -176,7 +176,7 @@ class _Matching:
     @property
     def _deleted(self) -> str:
         """SQL that tells whether an incoming row is a delete."""
-        return f"{self._source_alias}.{DELETED}" if says_deletes(self._source.frame) else "false"
+        return f"{self._source_alias}.{DELETED}" if has_deleted_column(self._source.frame) else "false"
 
     def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
         """Returns the rows of rewritten files that stay. Matching rows get new values, the others are unchanged."""
@@ -189,7 +189,7 @@ class _Matching:
             now, then = (f"{alias}.{backquoted(name)}" for alias in (self._source_alias, self._target_alias))
             value = f"case when {hit} then {now} else {then} end" if name.lower() in new else then
             columns.append(functions.expr(value).alias(name))
-        if says_deletes(self._source.frame):
+        if has_deleted_column(self._source.frame):
             both = both.where(f"not coalesce({hit} and {self._deleted}, false)")
         return both.select(*columns)
 

@@ -90,23 +90,21 @@ class Outcome:
         removes: Paths of the files to remove.
         counts: Returns the row counts, given the number of rows written and the number of rows in the removed files.
         key_conflict: The key conflict check, see `Change`.
-        along: Whether the new files follow the table's current curve.
+        keeps_curve: Whether the new files follow the table's current curve.
     """
 
     written: Written
     removes: tuple[str, ...]
     counts: Callable[[int, int], RowCounts]
     key_conflict: KeyConflictCheck | None
-    along: bool
+    keeps_curve: bool
 
 
 Planned = TypeVar("Planned")
 
 
+# Plans a change from the table and the incoming rows, which are in the table's future columns.
 Plan = Callable[[Target, Any], Planned]
-
-
-"""Plans a change from the table and the incoming rows, which are in the table's future columns."""
 
 
 class RowChange(ABC, Generic[Planned]):
@@ -264,10 +262,10 @@ class RowChange(ABC, Generic[Planned]):
         }
         settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
         version, instant = base.version, base.instant
-        published_otherwise = settings.get("publish") != base.layout.get("publish")
+        published_otherwise = layout.config.publishing.stored() != config_of(base).publishing.stored()
         if len(files) or removes or schema.changes or self.wanted.batch is not None or published_otherwise:
             with Timed(self.phases, "commit"):
-                curve = None if outcome.along else written.model
+                curve = None if outcome.keeps_curve else written.model
                 new_columns = tuple(each for each in layout.tracked if each.path[0] in schema.added)
                 change = Change(
                     adds=files,

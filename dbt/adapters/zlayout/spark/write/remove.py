@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, check_table_name
 from dbt.adapters.zlayout.spark.commit.publish import Description
+from dbt.adapters.zlayout.spark.commit.published_formats import follow_name, leave_catalogs
 from dbt.adapters.zlayout.spark.read.record_tables import (
     check_names_are_free,
     files_name,
@@ -17,13 +18,7 @@ from dbt.adapters.zlayout.spark.read.record_tables import (
 from dbt.adapters.zlayout.spark.read.relations import uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.timeline.files.table_file import (
-    Level,
-    TableFile,
-    check_removable,
-    read_table_file,
-    replace_table_file,
-)
+from dbt.adapters.zlayout.timeline.files.table_file import Level, check_removable, put_name, read_table_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +58,7 @@ def drop_table(spark: SparkSession, schema: str, identifier: str, location_root:
         uninstall(catalog, name)
         catalog.remove(name)
     if folder is not None:
+        leave_catalogs(folder)
         open_store(folder).delete_tree("")
 
 
@@ -83,6 +79,7 @@ def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: 
     _rename_folder(beneath or entry, new)
     if beneath is None:
         catalog.rename(old, new)
+        follow_name(entry)
         return
     # A view cannot be renamed: its query names the table of files.
     opened = open_entry(spark, beneath)
@@ -93,6 +90,7 @@ def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: 
         description = Description.of(beneath)
         put_views(catalog, new, opened, description.comment, description.properties)
     remove_views(catalog, old)
+    follow_name(beneath)
 
 
 def _files_of(catalog: Catalog, entry: Entry, name: TableName | None = None) -> Entry | None:
@@ -103,11 +101,8 @@ def _files_of(catalog: Catalog, entry: Entry, name: TableName | None = None) -> 
 
 def _rename_folder(entry: Entry | None, new: TableName) -> None:
     if entry is not None and entry.table_id is not None and entry.location is not None:
-        store = open_store(entry.location)
-        known = read_table_file(store)
-        if known is not None:
-            # This comes first: whoever takes the old name next must never take the folder for the old table's.
-            replace_table_file(store, TableFile(known.table_id, known.level, str(new), known.created_ms))
+        # This comes first: whoever takes the old name next must never take the folder for the old table's.
+        put_name(open_store(entry.location), str(new))
 
 
 def _own_folder(catalog: Catalog, entry: Entry, location_root: str | None) -> str | None:

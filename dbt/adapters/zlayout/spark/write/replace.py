@@ -22,12 +22,13 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.location import forget_old_place, place_for_writing
+from dbt.adapters.zlayout.spark.catalog.location import Place, forget_old_place, place_for_writing
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.commit.published_formats import leave_catalogs
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, drift_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
@@ -120,18 +121,13 @@ class _Replacing:
         if entry is not None and entry.kind == "VIEW":
             raise ConfigError([f"{name} is a view; drop it before a table takes its name"])
         place = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
-        location, store, table_file = place.location, place.store, place.table_file
-        if place.set_aside is not None and self.wanted.progress is not None:
-            was = entry.location if entry is not None else "its place"
-            self.wanted.progress(
-                f"the table's metadata is damaged ({place.set_aside}); it is rebuilt at {location}, and the files at "
-                f"{was} stay there"
-            )
+        location, timeline, table_file = place.location, place.timeline, place.table_file
+        self._tell_of_another_place(entry, place)
         if layout.config.table_type.merges_on_read:
             check_names_are_free(self.catalog, name, (table_file.table_id, entry.table_id if entry else None))
-        timeline = Timeline(store)
+        store = timeline.store
         recover(timeline)
-        before = timeline.snapshot() if timeline.latest_version() is not None else None
+        before = timeline.newest()
         if before is not None:
             config = layout.config.published_as(config_of(before))
             layout = self.layout = TableLayout.of(config, layout.schema_json, str(name))
@@ -169,6 +165,9 @@ class _Replacing:
         with after.needed("readers may not see it yet"):
             snapshot = timeline.snapshot(commit.version)
             opened = TableSnapshot.at(timeline, table_file, location, snapshot, session_zone(self.spark))
+            if entry is not None and entry.location is not None and entry.table_id not in (None, table_file.table_id):
+                # The new folder is another table to a catalog, which has one entry for both.
+                leave_catalogs(entry.location)
             publish(self.catalog, name, entry, opened, self.wanted.description, new.column_stats, after)
         if place.set_aside is None:
             with after.useful("the previous folder of the table was not deleted"):
@@ -193,6 +192,21 @@ class _Replacing:
             phases={**written.phases, **self.phases},
             unfinished=after.unfinished,
         )
+
+    def _tell_of_another_place(self, entry: Entry | None, place: Place) -> None:
+        """Says so if the table is rebuilt in another folder than its present one."""
+        if self.wanted.progress is None:
+            return
+        old, new = entry.location if entry is not None else "its place", place.location
+        if place.set_aside is not None:
+            self.wanted.progress(
+                f"the table's metadata is damaged ({place.set_aside}); it is rebuilt at {new}, and the files at {old} "
+                "stay there"
+            )
+        elif entry is not None and entry.table_id not in (None, place.table_file.table_id):
+            self.wanted.progress(
+                f"the table is rebuilt at {new}; its folder {old} is deleted afterwards unless other tools write it"
+            )
 
     def _check_base(self, transaction: Transaction) -> None:
         version = transaction.base.version if transaction.base is not None else None

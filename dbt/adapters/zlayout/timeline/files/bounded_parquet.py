@@ -43,7 +43,7 @@ class BoundedParquet:
         self.row_count: int = self._metadata.num_rows
 
     def read(self, columns: Sequence[str] | None = None, *, use_threads: bool = True) -> pa.Table:
-        """Read whole columns; all columns if no names are given.
+        """Reads whole columns; all columns if no names are given.
 
         Raises:
             CorruptError: They cannot be decoded, or would take far more memory than the file's size explains.
@@ -56,7 +56,7 @@ class BoundedParquet:
             raise CorruptError(f"it cannot be decoded: {error}") from error
 
     def _is_small(self) -> bool:
-        """Whether the file fits even if a string fills each column chunk and is repeated in every row."""
+        """Returns whether the file fits even if a string fills each column chunk and is repeated in every row."""
         groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
         texts = sum(abs(group.total_byte_size) * (1 + abs(group.num_rows)) for group in groups)
         return bool(texts + abs(self.row_count) * self._metadata.num_columns * _VALUE_BYTES <= self._most_bytes)

@@ -32,7 +32,7 @@ class DataFile:
 
 
 def files_schema(partition_by: Sequence[str]) -> pa.Schema:
-    """Return the schema of `DataFiles.arrow`.
+    """Returns the schema of `DataFiles.arrow`.
 
     Args:
         partition_by: Names of the partition columns, which are the string fields of the struct column `partition`.
@@ -64,12 +64,12 @@ class DataFiles(Sequence[DataFile]):
 
     @classmethod
     def empty(cls, partition_by: Sequence[str] = ()) -> DataFiles:
-        """Return an empty list of files for a table with these partition columns."""
+        """Returns an empty list of files for a table with these partition columns."""
         return cls(files_schema(partition_by).empty_table())
 
     @classmethod
     def of(cls, files: Iterable[DataFile], partition_by: Sequence[str] = ()) -> DataFiles:
-        """Build from file objects; their partition values must be those of `partition_by`, in its order."""
+        """Builds from file objects; their partition values must be those of `partition_by`, in its order."""
         rows = list(files)
         return cls.from_columns(
             partition_by,
@@ -93,7 +93,7 @@ class DataFiles(Sequence[DataFile]):
         modified_ms: Sequence[int] | pa.Array,
         group: Sequence[str] | pa.Array,
     ) -> DataFiles:
-        """Build from whole columns, each of length n_files.
+        """Builds from whole columns, each of length n_files.
 
         Args:
             partition_by: Names of the partition columns.
@@ -134,7 +134,7 @@ class DataFiles(Sequence[DataFile]):
     @overload
     def __getitem__(self, key: str) -> pa.ChunkedArray: ...
     def __getitem__(self, key: int | slice | str) -> DataFile | DataFiles | pa.ChunkedArray:
-        """Return a file by position, several files by a slice, or a column by name."""
+        """Returns a file by position, several files by a slice, or a column by name."""
         if isinstance(key, str):
             return self.arrow[key]
         if isinstance(key, slice):
@@ -145,7 +145,7 @@ class DataFiles(Sequence[DataFile]):
         return _data_file(self.arrow.slice(position, 1).to_pylist()[0])
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both hold the same files in the same order."""
+        """Returns whether both hold the same files in the same order."""
         if not isinstance(other, DataFiles):
             return NotImplemented
         return bool(self.arrow.schema.equals(other.arrow.schema) and self.arrow.equals(other.arrow))
@@ -171,16 +171,16 @@ class DataFiles(Sequence[DataFile]):
         return int(pc.sum(self.arrow["size_bytes"], min_count=0).as_py())
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return a column of `files_schema`."""
+        """Returns a column of `files_schema`."""
         return self.arrow.column(name)
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Return one dictionary per file."""
+        """Returns one dictionary per file."""
         rows: list[dict[str, Any]] = self.arrow.to_pylist()
         return rows
 
     def partition_values(self, column: str) -> pa.Array:
-        """Return the raw values of a partition column.
+        """Returns the raw values of a partition column.
 
         Returns:
             Strings, length n_files, null = null.
@@ -194,22 +194,22 @@ class DataFiles(Sequence[DataFile]):
         return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
 
     def take(self, positions: pa.Array) -> DataFiles:
-        """Return the files at these positions (int64), in that order."""
+        """Returns the files at these positions (int64), in that order."""
         return DataFiles(self.arrow.take(positions))
 
     def filter(self, keep: pa.Array | pa.ChunkedArray) -> DataFiles:
-        """Return the files where a boolean vector of length n_files is true."""
+        """Returns the files where a boolean vector of length n_files is true."""
         return DataFiles(self.arrow.filter(keep))
 
     def minus(self, paths: Iterable[str] | pa.Array | pa.ChunkedArray) -> DataFiles:
-        """Return the files whose path is not one of these."""
+        """Returns the files whose path is not one of these."""
         gone = _array(paths if isinstance(paths, (pa.Array, pa.ChunkedArray)) else list(paths), pa.string())
         if not len(gone):
             return self
         return self.filter(pc.invert(pc.is_in(self.arrow["path"], value_set=gone)))
 
     def plus(self, more: DataFiles) -> DataFiles:
-        """Return these files, then `more`.
+        """Returns these files, then `more`.
 
         Raises:
             ValueError: The two are partitioned by different columns.

@@ -13,7 +13,7 @@ LAST_MS = 253_370_764_799_999
 
 
 def is_instant(text: str) -> bool:
-    """Return whether a text is an instant, yyyyMMddHHmmssSSS.
+    """Returns whether a text is an instant, yyyyMMddHHmmssSSS.
 
     >>> is_instant("20240229235959999"), is_instant("20230229235959999")
     (True, False)
@@ -27,7 +27,7 @@ def is_instant(text: str) -> bool:
 
 
 def instant_of(time_ms: int) -> str:
-    """Return the instant of a time in milliseconds since the epoch.
+    """Returns the instant of a time in milliseconds since the epoch.
 
     >>> instant_of(1_709_251_199_999)
     '20240229235959999'
@@ -37,7 +37,7 @@ def instant_of(time_ms: int) -> str:
 
 
 def instant_ms(instant: str) -> int:
-    """Return the time of an instant in milliseconds since the epoch.
+    """Returns the time of an instant in milliseconds since the epoch.
 
     Raises:
         ValueError: The text is not an instant.
@@ -46,8 +46,17 @@ def instant_ms(instant: str) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1) + int(instant[14:])
 
 
+def hours_before(instant: str, hours: float) -> str:
+    """Returns the instant that lies so many hours before another one, and not before 1970.
+
+    >>> hours_before("20240301000000000", 24)
+    '20240229000000000'
+    """
+    return instant_of(max(0, instant_ms(instant) - int(hours * 3_600_000)))
+
+
 def next_instant(after: str | None, now_ms: int) -> str:
-    """Return the instant of the current time, or the first one after `after` if the clock is behind it.
+    """Returns the instant of the current time, or the first one after `after` if the clock is behind it.
 
     Args:
         after: The highest instant already in use; the result is greater.

@@ -13,12 +13,12 @@ RESTORE = "restore it, or rebuild the table with --full-refresh, which keeps thi
 
 
 def to_json_bytes(content: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as UTF-8, with the format version as its first field."""
+    """Returns a JSON object as UTF-8, with the format version as its first field."""
     return json.dumps({"format_version": FORMAT_VERSION, **content}, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def from_json_bytes(data: bytes, path: str) -> dict[str, Any]:
-    """Parse a JSON object written by `to_json_bytes`.
+    """Parses a JSON object written by `to_json_bytes`.
 
     Raises:
         CorruptError: It is not such an object.
@@ -45,7 +45,7 @@ def from_json_bytes(data: bytes, path: str) -> dict[str, Any]:
 
 
 def read_fields(content: Mapping[str, Any], path: str, **types: type | tuple[type, ...]) -> tuple[Any, ...]:
-    """Return the named fields of a JSON object, in the order of the arguments.
+    """Returns the named fields of a JSON object, in the order of the arguments.
 
     Raises:
         CorruptError: A field is missing, has another type, or is a number beyond 64 bits.

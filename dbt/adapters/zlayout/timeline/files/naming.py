@@ -26,6 +26,7 @@ CLEAN_FOLDER = ".zlayout/timeline/clean"
 INDEX_FOLDER = ".zlayout/index"
 CURVE_FOLDER = ".zlayout/curve"
 STAGING_FOLDER = ".zlayout/staging"
+CATALOG_NOTES_FOLDER = ".zlayout/catalogs"
 SPARK_MANIFEST_FOLDER = "_spark_metadata"
 
 _VERSION_FILE = re.compile(r"(\d{20})\.[a-z]+")
@@ -47,12 +48,12 @@ _CLEANED_FOLDERS = tuple(f"{folder}/" for folder in (INDEX_FOLDER, CURVE_FOLDER,
 
 
 def new_group() -> str:
-    """Return the name of a new file group."""
+    """Returns the name of a new file group."""
     return uuid.uuid4().hex[:16]
 
 
 def data_file_path(partition_folder: str, group: str, instant: str) -> str:
-    """Return the path of a new data file.
+    """Returns the path of a new data file.
 
     Args:
         partition_folder: 'k=v/k2=v2' as on disk, '' for a table without partitions.
@@ -70,7 +71,7 @@ def data_file_path(partition_folder: str, group: str, instant: str) -> str:
 
 
 def log_file_path(partition_folder: str, group: str, instant: str, sequence: int) -> str:
-    """Return the path of a new log file.
+    """Returns the path of a new log file.
 
     Args:
         partition_folder: 'k=v/k2=v2' as on disk, '' for a table without partitions.
@@ -89,47 +90,52 @@ def log_file_path(partition_folder: str, group: str, instant: str, sequence: int
 
 
 def deletes_file_path(partition_folder: str, group: str, instant: str, sequence: int) -> str:
-    """Return the path of a new file of kept deletes; the arguments are those of `log_file_path`."""
+    """Returns the path of a new file of kept deletes; the arguments are those of `log_file_path`."""
     name = f"{group}_{instant}_{sequence:04d}.deletes.parquet"
     return f"{partition_folder}/{name}" if partition_folder else name
 
 
 def deletes_file_instant(path: str) -> str | None:
-    """Return the instant in the name of a file of kept deletes, or None for any other name."""
+    """Returns the instant in the name of a file of kept deletes, or None for any other name."""
     match = _DELETES_FILE.fullmatch(path.rpartition("/")[2])
     return match["instant"] if match else None
 
 
+def is_base_path(path: str) -> bool:
+    """Returns whether a data file is a base file, and not one of log records or kept deletes."""
+    return parse_log_file_name(path) is None and deletes_file_instant(path) is None
+
+
 def parse_log_file_name(path: str) -> tuple[str, str, int] | None:
-    """Return (group, instant, sequence) of a log file, or None for any other name."""
+    """Returns (group, instant, sequence) of a log file, or None for any other name."""
     match = _LOG_FILE.fullmatch(path.rpartition("/")[2])
     return (match["group"], match["instant"], int(match["sequence"])) if match else None
 
 
 def group_in_name(path: str) -> str | None:
-    """Return the file group in a file's name, or None if the name is not one of ours."""
+    """Returns the file group in a file's name, or None if the name is not one of ours."""
     match = re.search(GROUP_IN_NAME, path)
     return match[1] if match else None
 
 
 def is_own_name(path: str) -> bool:
-    """Return whether a path is that of a data file, a log or a file of kept deletes of this format."""
+    """Returns whether a path is that of a data file, a log or a file of kept deletes of this format."""
     return any(parsed(path) is not None for parsed in (parse_data_file_name, parse_log_file_name, deletes_file_instant))
 
 
 def parse_data_file_name(path: str) -> tuple[str, str] | None:
-    """Return (group, instant) of a data file of this format, or None for any other name."""
+    """Returns (group, instant) of a data file of this format, or None for any other name."""
     match = _DATA_FILE.fullmatch(path.rpartition("/")[2])
     return (match["group"], match["instant"]) if match else None
 
 
 def staging_folder(instant: str) -> str:
-    """Return a new folder for rows that a write of a transaction keeps between two passes."""
+    """Returns a new folder for rows that a write of a transaction keeps between two passes."""
     return f"{STAGING_FOLDER}/{instant}_{new_group()}"
 
 
 def scratch_name(instant: str, suffix: str) -> str:
-    """Return a name for an unfinished file of a transaction in the scratch folder.
+    """Returns a name for an unfinished file of a transaction in the scratch folder.
 
     Args:
         instant: The instant of the transaction.
@@ -139,39 +145,43 @@ def scratch_name(instant: str, suffix: str) -> str:
 
 
 def is_scratch(path: str) -> bool:
-    """Return whether a path is that of an unfinished file that belongs to no transaction."""
+    """Returns whether a path is that of an unfinished file that belongs to no transaction."""
     return _SCRATCH_FILE.match(path) is not None
 
 
 def staged_under(path: str) -> str | None:
-    """Return the instant of a staged or unfinished file of a transaction, None for any other file."""
+    """Returns the instant of a staged or unfinished file of a transaction, None for any other file."""
     match = _STAGED_FILE.match(path)
     return (match[1] or match[2]) if match else None
 
 
 def instants_in_name(path: str) -> tuple[str, ...]:
-    """Return the instants in the name of a data, index, curve or staging file."""
+    """Returns the instants in the name of a data, index, curve or staging file.
+
+    >>> instants_in_name(".zlayout/curve/20240229235959999.arrow")
+    ('20240229235959999',)
+    """
     name = path.rpartition("/")[2].replace("_", ".")
     return tuple(_INSTANT_IN_NAME.findall(name))
 
 
 def curve_path(instant: str, suffix: str = "json") -> str:
-    """Return the path of the curve model of a transaction."""
+    """Returns the path of the curve model of a transaction."""
     return f"{CURVE_FOLDER}/{instant}.{suffix}"
 
 
 def log_path(version: int) -> str:
-    """Return the path of the log entry of a version."""
+    """Returns the path of the log entry of a version."""
     return f"{LOG_FOLDER}/{version:020d}.json"
 
 
 def checkpoint_path(version: int) -> str:
-    """Return the path of the checkpoint of a version."""
+    """Returns the path of the checkpoint of a version."""
     return f"{CHECKPOINT_FOLDER}/{version:020d}.parquet"
 
 
 def version_in_name(path: str) -> int | None:
-    """Return the version in the name of a log entry or checkpoint, or None for any other name.
+    """Returns the version in the name of a log entry or checkpoint, or None for any other name.
 
     >>> log_path(7), version_in_name(log_path(7))
     ('.zlayout/timeline/log/00000000000000000007.json', 7)
@@ -181,7 +191,7 @@ def version_in_name(path: str) -> int | None:
 
 
 def is_data_path(path: str) -> bool:
-    """Return whether Spark would treat a path as a data file: Parquet, with no hidden part.
+    """Returns whether Spark would treat a path as a data file: Parquet, with no hidden part.
 
     Spark (`HadoopFSUtils.shouldFilterOutPathName`) hides names that start with '.' or '_', except that a folder like
     `_k=v` is a partition.
@@ -197,7 +207,7 @@ def is_data_path(path: str) -> bool:
 
 
 def check_data_paths(paths: pa.Array | pa.ChunkedArray, where: str) -> None:
-    """Check that paths can be data files of a table.
+    """Checks that paths can be data files of a table.
 
     Args:
         paths: Strings.
@@ -218,7 +228,7 @@ def check_data_paths(paths: pa.Array | pa.ChunkedArray, where: str) -> None:
 
 
 def data_paths(paths: object, where: str) -> tuple[str, ...]:
-    """Return paths from parsed JSON after checking that they can be data files of a table.
+    """Returns paths from parsed JSON after checking that they can be data files of a table.
 
     Raises:
         CorruptError: They are not a list of such paths.
@@ -233,7 +243,7 @@ def data_paths(paths: object, where: str) -> tuple[str, ...]:
 
 
 def own_path(path: object, folder: str, where: str) -> str:
-    """Return a path from parsed JSON after checking that it is below a folder of the table's metadata.
+    """Returns a path from parsed JSON after checking that it is below a folder of the table's metadata.
 
     Raises:
         CorruptError: It is not.
@@ -246,7 +256,7 @@ def own_path(path: object, folder: str, where: str) -> str:
 
 
 def may_be_cleaned(paths: Iterable[str]) -> list[str]:
-    """Return the paths that cleaning may delete: data files, and metadata that each version writes anew."""
+    """Returns the paths that cleaning may delete: data files, and metadata that each version writes anew."""
     return [path for path in paths if is_inside(path) and (_is_data(path) or path.startswith(_CLEANED_FOLDERS))]
 
 

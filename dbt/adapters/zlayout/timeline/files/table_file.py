@@ -32,7 +32,7 @@ class TableFile:
     Attributes:
         table_id: A UUID, new for every table that is created.
         level: Managed or indexed.
-        name: 'schema.table' at the time of creation (the catalog may have renamed it since).
+        name: 'schema.table' at the time of creation, or the name by which the table was renamed or registered last.
         created_ms: Milliseconds since the epoch.
     """
 
@@ -43,18 +43,18 @@ class TableFile:
 
     @classmethod
     def new(cls, level: Level, name: str, created_ms: int) -> TableFile:
-        """Return the identity of a newly created table."""
+        """Returns the identity of a newly created table."""
         return cls(str(uuid.uuid4()), level, name, created_ms)
 
     def to_json(self) -> bytes:
-        """Return the bytes of the file."""
+        """Returns the bytes of the file."""
         return to_json_bytes(
             {"table_id": self.table_id, "level": self.level.value, "name": self.name, "created_ms": self.created_ms}
         )
 
     @classmethod
     def from_json(cls, data: bytes, path: str = TABLE_FILE) -> TableFile:
-        """Parse the bytes of the file.
+        """Parses the bytes of the file.
 
         Raises:
             CorruptError: They are not what `to_json` writes.
@@ -68,7 +68,7 @@ class TableFile:
 
 
 def read_table_file(store: Store) -> TableFile | None:
-    """Return the identity of the table, or None if the folder is not a table of this package.
+    """Returns the identity of the table, or None if the folder is not a table of this package.
 
     Raises:
         CorruptError: The file exists but cannot be understood.
@@ -80,7 +80,7 @@ def read_table_file(store: Store) -> TableFile | None:
 
 
 def create_table_file(store: Store, table_file: TableFile) -> None:
-    """Make a folder a table.
+    """Makes a folder a table.
 
     Raises:
         AlreadyExistsError: It already is a table.
@@ -91,42 +91,56 @@ def create_table_file(store: Store, table_file: TableFile) -> None:
 
 
 def replace_table_file(store: Store, table_file: TableFile) -> None:
-    """Change the identity of a table, for example its level."""
+    """Changes the identity of a table, for example its level."""
     store.put(TABLE_FILE, table_file.to_json())
 
 
+def put_name(store: Store, name: str) -> None:
+    """Change the name of a table."""
+    known = read_table_file(store)
+    if known is not None and known.name != name:
+        replace_table_file(store, TableFile(known.table_id, known.level, name, known.created_ms))
+
+
 def nested_tables(stored: Sequence[StoredFile]) -> list[str]:
-    """Return the folders of other tables among all files of a table, relative to its own folder."""
+    """Returns the folders of other tables among all files of a table, relative to its own folder."""
     ending = f"/{TABLE_FILE}"
     return [file.path.removesuffix(ending) for file in stored if file.path.endswith(ending)]
 
 
 def without_nested_tables(stored: Sequence[StoredFile]) -> list[StoredFile]:
-    """Return the files that are not in the folder of another table."""
+    """Returns the files that are not in the folder of another table."""
     others = tuple(f"{folder}/" for folder in nested_tables(stored))
     return [file for file in stored if not file.path.startswith(others)] if others else list(stored)
 
 
 def check_not_inside_a_table(location: str) -> None:
-    """Check that no folder above a location is a table, which would treat the new table's files as its own.
+    """Checks that no folder above a location is a table, which would treat the new table's files as its own.
 
     Raises:
         UnsupportedError: A folder above is a table.
     """
-    for above in _folders_above(location):
-        try:
-            found = open_store(above).exists(TABLE_FILE)
-        except (StoreError, UnsupportedError):
-            continue  # the folder is not accessible, or is the root of a bucket
-        if found:
-            raise UnsupportedError(
-                f"{location} is inside the folder of the table at {above}, and cleaning or dropping that table could "
-                "delete its files; set another schema or location_root"
-            )
+    if (above := table_above(location)) is not None:
+        raise UnsupportedError(
+            f"{location} is inside the folder of the table at {above}, and cleaning or dropping that table could "
+            "delete its files; set another schema or location_root"
+        )
+
+
+def table_above(location: str) -> str | None:
+    """Returns the folder above a location that is a table, None if there is none."""
+    return next(filter(_is_table, _folders_above(location)), None)
+
+
+def _is_table(location: str) -> bool:
+    try:
+        return open_store(location).exists(TABLE_FILE)
+    except (StoreError, UnsupportedError):
+        return False  # the folder is not accessible, or is the root of a bucket
 
 
 def check_removable(location: str) -> None:
-    """Check that a table's folder can be deleted as a whole.
+    """Checks that a table's folder can be deleted as a whole.
 
     Raises:
         UnsupportedError: It is a link, or contains another table.

@@ -24,7 +24,7 @@ _PLAIN_COLUMNS = ("path", "row_count", "size_bytes", "modified_ms", "group")
 
 
 def checkpoint_bytes(snapshot: Snapshot) -> bytes:
-    """Return a snapshot as a Parquet file: its files are the rows, everything else is in the file's metadata."""
+    """Returns a snapshot as a Parquet file: its files are the rows, everything else is in the file's metadata."""
     files = snapshot.files
     # Parquet has no struct without fields, so partition values are stored as columns named by position.
     columns = {name: files[name] for name in _PLAIN_COLUMNS}
@@ -36,7 +36,7 @@ def checkpoint_bytes(snapshot: Snapshot) -> bytes:
 
 
 def snapshot_from_checkpoint(data: bytes, path: str) -> Snapshot:
-    """Parse the result of `checkpoint_bytes`.
+    """Parses the result of `checkpoint_bytes`.
 
     Raises:
         CorruptError: It is not a checkpoint.
@@ -63,12 +63,12 @@ def _snapshot(table: pa.Table, content: dict[str, Any], path: str) -> Snapshot:
 
 
 def hint_bytes(version: int) -> bytes:
-    """Return the content of the hint file, which names the newest checkpoint."""
+    """Returns the content of the hint file, which names the newest checkpoint."""
     return json.dumps({"version": version}).encode()
 
 
 def version_from_hint(data: bytes) -> int | None:
-    """Return the version in a hint, or None if the hint cannot be understood."""
+    """Returns the version in a hint, or None if the hint cannot be understood."""
     try:
         version = json.loads(data)["version"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -46,7 +46,7 @@ class Step:
     last_instant: str
 
     def step_fields(self) -> dict[str, Any]:
-        """Return these fields for JSON."""
+        """Returns these fields for JSON."""
         return {
             "version": self.version,
             "instant": self.instant,
@@ -78,11 +78,11 @@ class TableState(Step):
     properties: Mapping[str, Any] = field(default_factory=dict)
 
     def state(self) -> dict[str, Any]:
-        """Return the table's state as keyword arguments for another version with the same state."""
+        """Returns the table's state as keyword arguments for another version with the same state."""
         return {each.name: getattr(self, each.name) for each in fields(TableState)}
 
     def state_fields(self) -> dict[str, Any]:
-        """Return the fields of the table's state for JSON, including those of `Step`."""
+        """Returns the fields of the table's state for JSON, including those of `Step`."""
         return {
             **self.step_fields(),
             "schema_json": self.schema_json,
@@ -95,7 +95,7 @@ class TableState(Step):
 
 
 def _read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Read the fields of a `Step` from parsed JSON.
+    """Reads the fields of a `Step` from parsed JSON.
 
     Raises:
         CorruptError: One is missing or has another type.
@@ -118,7 +118,7 @@ def _read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Read the fields of a `TableState` from parsed JSON.
+    """Reads the fields of a `TableState` from parsed JSON.
 
     Raises:
         CorruptError: One is missing or has another type.
@@ -167,7 +167,7 @@ class Commit(TableState):
     aborts: str | None = None
 
     def to_json(self) -> bytes:
-        """Return the bytes of the log entry."""
+        """Returns the bytes of the log entry."""
         return to_json_bytes(
             {
                 **self.state_fields(),
@@ -180,7 +180,7 @@ class Commit(TableState):
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> Commit:
-        """Parse the bytes of a log entry.
+        """Parses the bytes of a log entry.
 
         Raises:
             CorruptError: They are not what `to_json` writes.
@@ -215,7 +215,7 @@ class CommitHeader(Step):
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> CommitHeader:
-        """Parse the header of a log entry.
+        """Parses the header of a log entry.
 
         Raises:
             CorruptError: The bytes are not a log entry.
@@ -237,7 +237,7 @@ def _read_change(content: Mapping[str, Any], path: str) -> tuple[Any, ...]:
 
 
 def _files_to_columns(files: DataFiles) -> dict[str, Any]:
-    """Return a JSON-compatible object with one list per column; partition values have one list per partition column."""
+    """Returns a JSON-compatible object with one list for each column, and one for each partition column."""
     return {
         "path": files["path"].to_pylist(),
         "partition": [files.partition_values(name).to_pylist() for name in files.partition_by],
@@ -249,7 +249,7 @@ def _files_to_columns(files: DataFiles) -> dict[str, Any]:
 
 
 def _files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], path: str) -> DataFiles:
-    """Parse the result of `_files_to_columns`.
+    """Parses the result of `_files_to_columns`.
 
     Args:
         columns: The object.

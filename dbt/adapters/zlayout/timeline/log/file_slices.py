@@ -64,38 +64,38 @@ class FileSlice:
 
 
 def is_log(files: DataFiles) -> pa.BooleanArray:
-    """Return which files are logs, as bool[n]."""
+    """Returns which files are logs, as bool[n]."""
     return pc.match_substring_regex(files["path"].combine_chunks(), LOG_NAME)
 
 
 def groups_with_logs(files: DataFiles) -> frozenset[str]:
-    """Return the file groups of the logs among some files."""
+    """Returns the file groups of the logs among some files."""
     return frozenset(log_files(files)["group"].to_pylist()) if len(files) else frozenset()
 
 
 def without_logs(files: DataFiles) -> DataFiles:
-    """Return the base files of file groups without logs."""
+    """Returns the base files of file groups without logs."""
     logged, bases = pa.array(sorted(groups_with_logs(files)), pa.string()), base_files(files)
     return bases.filter(pc.invert(pc.is_in(bases["group"], value_set=logged))) if len(logged) else bases
 
 
 def base_files(files: DataFiles) -> DataFiles:
-    """Return the base files among some files."""
+    """Returns the base files among some files."""
     return files.filter(pc.invert(pc.or_(is_log(files), _has_deletes(files))))
 
 
 def kept_deletes(files: DataFiles) -> DataFiles:
-    """Return the files of kept deletes among some files."""
+    """Returns the files of kept deletes among some files."""
     return files.filter(_has_deletes(files))
 
 
 def log_files(files: DataFiles) -> DataFiles:
-    """Return the log files among some files."""
+    """Returns the log files among some files."""
     return files.filter(is_log(files))
 
 
 def slices_with_logs(files: DataFiles) -> list[FileSlice]:
-    """Return the newest slice of each file group with logs, by partition and group; others cost nothing."""
+    """Returns the newest slice of each file group with logs, by partition and group; others cost nothing."""
     logs = log_files(files)
     if not len(logs):
         return []

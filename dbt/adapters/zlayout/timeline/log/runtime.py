@@ -42,12 +42,12 @@ class Writer:
 
     @classmethod
     def current(cls) -> Writer:
-        """Return the identity of this process."""
+        """Returns the identity of this process."""
         pid = os.getpid()
         return cls(platform.node(), _machine(), pid, process_start(pid) or "")
 
     def lives(self, observer: Writer) -> bool | None:
-        """Return whether the process is still alive; None if the observer cannot see it."""
+        """Returns whether the process is still alive; None if the observer cannot see it."""
         if self.machine != observer.machine or not self.started:
             return None
         try:
@@ -61,7 +61,7 @@ class Writer:
 
 
 def process_start(pid: int) -> str | None:
-    """Return the start time of a process on this machine, or None if it cannot be determined."""
+    """Returns the start time of a process on this machine, or None if it cannot be determined."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

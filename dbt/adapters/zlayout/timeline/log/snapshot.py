@@ -35,7 +35,7 @@ class Snapshot(TableState):
 
 
 def replay(start: Snapshot | None, commits: Sequence[Commit]) -> Snapshot:
-    """Return the snapshot after a sequence of versions.
+    """Returns the snapshot after a sequence of versions.
 
     Args:
         start: The snapshot before the first of them, None for version 0.
@@ -91,13 +91,13 @@ def _last_step(paths: pa.Array | pa.ChunkedArray, steps: np.ndarray[Any, Any]) -
 
 
 def row_count(snapshot: Snapshot) -> int:
-    """Return the number of rows of a version."""
+    """Returns the number of rows of a version."""
     counted = snapshot.properties.get(_ROWS)
     return counted if isinstance(counted, int) else snapshot.files.total_rows
 
 
 def with_more_rows(properties: Mapping[str, Any], start: int, more: int) -> dict[str, Any]:
-    """Return the properties after a delta commit.
+    """Returns the properties after a delta commit.
 
     Args:
         properties: Of the previous version.
@@ -108,16 +108,16 @@ def with_more_rows(properties: Mapping[str, Any], start: int, more: int) -> dict
 
 
 def is_taken(properties: Mapping[str, Any], batch: Batch | None) -> bool:
-    """Return whether a batch (query id, number) is in the table; streams repeat batches missing in their checkpoint."""
+    """Returns whether a batch (query id, number) is in the table; streams repeat batches their checkpoint lacks."""
     return batch is not None and batch[1] <= properties.get(_BATCHES, {}).get(batch[0], -1)
 
 
 def with_batch(properties: Mapping[str, Any], batch: Batch | None) -> dict[str, Any]:
-    """Return the properties of a version that adds a batch; None for a version without a batch."""
+    """Returns the properties of a version that adds a batch; None for a version without a batch."""
     taken = {} if batch is None else {_BATCHES: {**properties.get(_BATCHES, {}), batch[0]: batch[1]}}
     return {**properties, **taken}
 
 
 def batches_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties of a version that record its batches."""
+    """Returns the properties of a version that record its batches."""
     return {key: value for key, value in properties.items() if key == _BATCHES}

@@ -37,12 +37,12 @@ class CleanRecord:
     failed: int = 0
 
     def to_json(self) -> bytes:
-        """Return the bytes of the file."""
+        """Returns the bytes of the file."""
         return to_json_bytes(vars(self))
 
 
 def read_records(store: Store) -> dict[str, CleanRecord]:
-    """Return the records by path, oldest first.
+    """Returns the records by path, oldest first.
 
     Raises:
         CorruptError: One of them cannot be understood.
@@ -59,7 +59,7 @@ def read_records(store: Store) -> dict[str, CleanRecord]:
 
 
 def newest_state(records: Sequence[CleanRecord]) -> CleanRecord | None:
-    """Return the combined result of several cleans, or None for none: each may have continued an interrupted one."""
+    """Returns the combined result of several cleans, or None for none: each may have continued an interrupted one."""
     if not records:
         return None
     last = records[-1]
@@ -74,7 +74,7 @@ def newest_state(records: Sequence[CleanRecord]) -> CleanRecord | None:
 
 
 def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> str:
-    """Write a record under a new name.
+    """Writes a record under a new name.
 
     Args:
         store: The table's files.
@@ -96,5 +96,5 @@ def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> st
 
 
 def retire_records(store: Store, superseded: Sequence[str]) -> None:
-    """Delete the oldest of the records that a newer record has superseded."""
+    """Deletes the oldest of the records that a newer record has superseded."""
     store.delete(superseded[: max(0, len(superseded) + 1 - _KEPT)])

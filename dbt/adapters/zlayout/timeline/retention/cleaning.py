@@ -69,11 +69,11 @@ class _Findings:
         return CleanResult(len(paths), self.record.size_bytes, self.record.oldest_version, paths)
 
     def only(self, again: _Findings) -> _Findings:
-        """Return these findings without files that have become needed since."""
+        """Returns these findings without files that have become needed since."""
         return self._of({file.path for file in again.unneeded})
 
     def without(self, paths: Collection[str]) -> _Findings:
-        """Return these findings without some files."""
+        """Returns these findings without some files."""
         return self._of({file.path for file in self.unneeded}.difference(paths))
 
     def _of(self, paths: Collection[str]) -> _Findings:
@@ -98,7 +98,7 @@ class _Needed:
 
 
 def store_time_ms(store: Store) -> int:
-    """Return the time of the clock that dates the store's files, independent of any writer's clock."""
+    """Returns the time of the clock that dates the store's files, independent of any writer's clock."""
     path = f"{STAGING_FOLDER}/.{uuid.uuid4().hex}.tmp"
     store.put(path, b"")
     try:
@@ -116,7 +116,7 @@ def clean(
     orphans: bool = False,
     needed_from: int | None = None,
 ) -> CleanResult:
-    """Delete the files that only expired versions need.
+    """Deletes the files that only expired versions need.
 
     The newest `retain_versions` versions are retained, as are all versions that were current at any time in the last
     `retain_hours`, and those that a running transaction needs. Log entries are kept: they are the history.
@@ -163,7 +163,7 @@ def clean(
 
 
 def _delete(store: Store, paths: Sequence[str]) -> dict[str, str]:
-    """Delete files; return the error of each file that could not be deleted, by path."""
+    """Deletes files; returns the error of each file that could not be deleted, by path."""
     # Checks once more, wherever the paths came from, that cleaning may delete them.
     allowed = may_be_cleaned(paths)
     failed = {path: f"{path}: neither data nor index of the table" for path in set(paths).difference(allowed)}
@@ -188,9 +188,9 @@ def _look(timeline: Timeline, needed: _Needed, now_ms: int, with_orphans: bool) 
     pending = list_pending(store)
     since_ms = now_ms - int(needed.hours * _HOUR_MS)
     lost = [file for file in own_orphans(timeline) if file.modified_ms < since_ms] if with_orphans else []
-    oldest_base = _oldest_base(timeline, pending)
+    bases = _bases(timeline, pending)
     newest = timeline.latest_version() or 0
-    oldest = min(_oldest_retained(timeline, newest, needed.versions, since_ms), oldest_base)
+    oldest = min([_oldest_retained(timeline, newest, needed.versions, since_ms), *bases])
     if needed.from_version is not None:
         oldest = min(oldest, needed.from_version)
     retained = timeline.entries(oldest, newest)
@@ -218,14 +218,12 @@ def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, sinc
     return oldest
 
 
-def _oldest_base(timeline: Timeline, pending: Sequence[Pending]) -> int:
-    """Return the oldest version that a running transaction needs; the newest version if none is running."""
+def _bases(timeline: Timeline, pending: Sequence[Pending]) -> list[int]:
+    """Returns the oldest version that each running transaction needs."""
     store = timeline.store
     living = [each for each in pending if liveness(each, store, timeline.runtime) is not Liveness.GONE]
     plans = [plan for each in living if (plan := each.plan(store)) is not None]
-    # Read after the plans: a transaction that ended meanwhile needs nothing any more.
-    newest = timeline.latest_version() or 0
-    return min([newest, *(plan.base_version for plan in plans if plan.base_version is not None)])
+    return [plan.base_version for plan in plans if plan.base_version is not None]
 
 
 def _data_files(timeline: Timeline, deleted_through: int, oldest: int, retained: Sequence[Commit]) -> list[StoredFile]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
     instants_in_name,
     is_data_path,
     is_own_name,
+    log_path,
     staged_under,
 )
 from dbt.adapters.zlayout.timeline.files.table_file import without_nested_tables
@@ -18,9 +19,12 @@ from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, r
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness
 
+# Spark's file committer leaves it in the folder of each job; this package never does.
+_SPARK_MARK = "_SUCCESS"
+
 
 def orphans(timeline: Timeline) -> list[StoredFile]:
-    """Return the data files that no readable version lists and no live transaction is writing.
+    """Returns the data files that no readable version lists and no live transaction is writing.
 
     They come from a plain `INSERT` of another tool, from manual copies, or from writers that died.
     """
@@ -43,6 +47,36 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     return [file for file in stored if file.path not in known and under_way.isdisjoint(instants_in_name(file.path))]
 
 
+def foreign_files(timeline: Timeline) -> list[StoredFile]:
+    """Returns the orphans that other tools wrote. It lists the folder."""
+    return [file for file in orphans(timeline) if not is_own_name(file.path)]
+
+
+def spark_has_written(timeline: Timeline, version: int) -> bool:
+    """Returns whether an `INSERT` of Spark has written into the folder since the version before this one.
+
+    Takes one store call, or two after the first such `INSERT`. Other tools leave no mark.
+    """
+    if not version:
+        return False  # an adopted folder has the mark of who wrote it
+    try:
+        marked_ms = timeline.store.stat(_SPARK_MARK).modified_ms
+    except FileMissingError:
+        return False
+    return marked_ms >= timeline.store.stat(log_path(version - 1)).modified_ms
+
+
+def foreign_text(count: int, *, merges_on_read: bool) -> str:
+    """Returns the sentence on files of other tools in the folder: how many, and what to do."""
+    take = (
+        "read them and upsert their rows, then delete the files"
+        if merges_on_read
+        else "append them with zlayout_refresh_index and take_orphans: true, or delete them"
+    )
+    files, them = ("1 file", "it") if count == 1 else (f"{count:,} files", "them")
+    return f"another tool put {files} into the folder, and no version lists {them}, so no reader sees the rows; {take}"
+
+
 def _deleted_through(store: Store) -> int:
     try:
         cleaned = newest_state(list(read_records(store).values()))
@@ -52,7 +86,7 @@ def _deleted_through(store: Store) -> int:
 
 
 def own_orphans(timeline: Timeline) -> list[StoredFile]:
-    """Return data and staged files of this format that no version lists and no unfinished transaction wrote.
+    """Returns data and staged files of this format that no version lists and no unfinished transaction wrote.
 
     A data file outside the folders of the table's partitions does not belong to the table.
     """
@@ -69,7 +103,7 @@ def own_orphans(timeline: Timeline) -> list[StoredFile]:
 
 
 def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
-    """Return the partition columns, in lower case, of every version whose files may be in the folder."""
+    """Returns the partition columns, in lower case, of every version whose files may be in the folder."""
     newest = timeline.latest_version()
     if newest is None:
         return set()
@@ -80,7 +114,7 @@ def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
 
 
 def _columns_of(path: str) -> tuple[str, ...] | None:
-    """Return the columns of the partition folders that contain a file, in lower case; None in any other folder."""
+    """Returns the columns of the partition folders that contain a file, in lower case; None in any other folder."""
     folders = path.split("/")[:-1]
     columns = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
     return columns if all("=" in folder for folder in folders) else None

@@ -21,7 +21,7 @@ _STATS_BEFORE_LISTING = 200
 
 
 def snapshot_of(timeline: Timeline, version: int, subject: str) -> Snapshot:
-    """Return the snapshot of a version after checking that it can be read.
+    """Returns the snapshot of a version after checking that it can be read.
 
     Args:
         timeline: The table's timeline.
@@ -38,7 +38,7 @@ def snapshot_of(timeline: Timeline, version: int, subject: str) -> Snapshot:
 
 
 def check_version(timeline: Timeline, version: int, subject: str) -> None:
-    """Check that a version exists or existed.
+    """Checks that a version exists or existed.
 
     Raises:
         VersionNotFoundError: It never existed.
@@ -49,7 +49,7 @@ def check_version(timeline: Timeline, version: int, subject: str) -> None:
 
 
 def version_of_instant(timeline: Timeline, instant: str, subject: str) -> int:
-    """Return the version that a transaction made, by its instant.
+    """Returns the version that a transaction made, by its instant.
 
     Raises:
         VersionNotFoundError: No version has this instant.
@@ -71,7 +71,7 @@ def version_of_instant(timeline: Timeline, instant: str, subject: str) -> int:
 
 
 def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
-    """Return the newest version that was committed at or before a time.
+    """Returns the newest version that was committed at or before a time.
 
     Args:
         timeline: The table's timeline.
@@ -93,7 +93,7 @@ def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
 
 
 def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
-    """Check that no clean has deleted any of these files, or is about to.
+    """Checks that no clean has deleted any of these files, or is about to.
 
     Raises:
         VersionNotFoundError: One was deleted; the message names the versions that can be read.
@@ -116,14 +116,14 @@ def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
 
 
 def missing_files(timeline: Timeline, files: DataFiles) -> list[str]:
-    """Return the paths of files that are missing in the folder, or have another size there."""
+    """Returns the paths of files that are missing in the folder, or have another size there."""
     sizes = {file.path: file.size_bytes for file in stored_files(timeline.store, files["path"].to_pylist())}
     wanted = zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True)
     return [path for path, size_bytes in wanted if sizes.get(path) != size_bytes]
 
 
 def stored_files(store: Store, paths: Collection[str]) -> list[StoredFile]:
-    """Return the files among the given paths that exist in the folder."""
+    """Returns the files among the given paths that exist in the folder."""
     if len(paths) > _STATS_BEFORE_LISTING:
         wanted = frozenset(paths)
         return [file for file in store.list("", recursive=True) if file.path in wanted]

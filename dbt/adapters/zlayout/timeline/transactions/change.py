@@ -66,7 +66,7 @@ class Signature:
 def entry_after(
     head: Snapshot | None, change: Change, signature: Signature, index: IndexPlan | None, base: Snapshot | None
 ) -> Commit:
-    """Return the log entry that applies a change to a version.
+    """Returns the log entry that applies a change to a version.
 
     Args:
         head: The version that the entry will follow.
@@ -107,7 +107,7 @@ def entry_after(
 
 
 def changes_shape(head: Snapshot | None, later: Commit | Change) -> bool:
-    """Return whether a version or change has another schema or partitioning than the version before it."""
+    """Returns whether a version or change has another schema or partitioning than the version before it."""
     if head is None:
         return False
     return (later.schema_json is not None and later.schema_json != head.schema_json) or (

@@ -108,7 +108,7 @@ class Attempt:
 
 
 def kind_of(operation: str, removes_files: bool) -> Kind:
-    """Return what an operation does; an unknown operation counts as an overwrite, the strictest kind."""
+    """Returns what an operation does; an unknown operation counts as an overwrite, the strictest kind."""
     try:
         kind = _KINDS[Operation(operation)]
     except ValueError:
@@ -117,7 +117,7 @@ def kind_of(operation: str, removes_files: bool) -> Kind:
 
 
 def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: bool) -> None:
-    """Check whether a commit may follow a version that it did not know when it started.
+    """Checks whether a commit may follow a version that it did not know when it started.
 
     Args:
         attempt: The commit.
@@ -157,7 +157,7 @@ def _more(paths: list[str]) -> str:
 
 
 def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
-    """Return the error of a commit that may not follow a version: names both, the reason and the next step."""
+    """Returns the error of a commit that may not follow a version: names both, the reason and the next step."""
     began = "no version" if attempt.base_version is None else f"version {attempt.base_version}"
     if attempt.kind is Kind.MAINTENANCE:
         again = f"run the {attempt.operation} again if it is still useful"
@@ -171,7 +171,7 @@ def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
 
 
 def check_logs_stay(timeline: Timeline, attempt: Attempt, winner: Commit) -> None:
-    """Check that no log is added to a file group whose rows a clustering moves to other groups.
+    """Checks that no log is added to a file group whose rows a clustering moves to other groups.
 
     A compaction keeps rows in their group, so logs may come before and after it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
@@ -56,7 +57,7 @@ class Plan:
     committing: bool = False
 
     def to_json(self) -> bytes:
-        """Return the bytes of the state file."""
+        """Returns the bytes of the state file."""
         return to_json_bytes(
             {
                 "operation": self.operation,
@@ -69,7 +70,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> Plan:
-        """Parse the bytes of a state file.
+        """Parses the bytes of a state file.
 
         Raises:
             CorruptError: They are not what `to_json` writes.
@@ -101,7 +102,7 @@ class Pending:
     modified_ms: int
 
     def plan(self, store: Store) -> Plan | None:
-        """Read the plan; None if the transaction has just ended or its file is damaged."""
+        """Reads the plan; None if the transaction has just ended or its file is damaged."""
         try:
             return Plan.from_json(store.read(self.paths[-1]), self.paths[-1])
         except (FileMissingError, CorruptError):
@@ -109,7 +110,7 @@ class Pending:
 
 
 def state_path(instant: str, action: Action, state: State) -> str:
-    """Return the path of a state file of a transaction."""
+    """Returns the path of a state file of a transaction."""
     return f"{TIMELINE_FOLDER}/{instant}.{action.value}.{state.value}"
 
 
@@ -133,7 +134,7 @@ class StateFile:
 
 
 def list_state_files(store: Store) -> list[StateFile]:
-    """Return the state files of all transactions, sorted by path; the instant of each is in use."""
+    """Returns the state files of all transactions, sorted by path; the instant of each is in use."""
     actions = {action.value: action for action in Action}
     found: list[StateFile] = []
     for file in store.list(TIMELINE_FOLDER):
@@ -147,7 +148,7 @@ def list_state_files(store: Store) -> list[StateFile]:
 
 
 def _is_scheduled(store: Store, path: str) -> bool:
-    """Return whether a requested compaction is a pending plan of an earlier release, not a started transaction."""
+    """Returns whether a requested compaction is a pending plan of an earlier release, not a started transaction."""
     try:
         return "operations" in from_json_bytes(store.read(path), path)
     except (FileMissingError, CorruptError):
@@ -155,10 +156,19 @@ def _is_scheduled(store: Store, path: str) -> bool:
 
 
 def list_pending(store: Store) -> list[Pending]:
-    """Return all pending transactions, oldest instant first."""
+    """Returns all pending transactions, oldest instant first."""
+    return pending_in(list_state_files(store))
+
+
+def pending_in(files: Sequence[StateFile]) -> list[Pending]:
+    """Returns the pending transactions among state files, oldest instant first.
+
+    Args:
+        files: From `list_state_files`.
+    """
     found: dict[tuple[str, Action], Pending] = {}
     # REQUESTED sorts after INFLIGHT by name, so the order is reversed: the inflight file comes last.
-    for file in reversed(list_state_files(store)):
+    for file in reversed(files):
         if file.state in (State.ABANDONED, State.SCHEDULED):
             continue
         before = found.get((file.instant, file.action))
@@ -169,7 +179,7 @@ def list_pending(store: Store) -> list[Pending]:
 
 
 def abandon(store: Store, instant: str, action: Action) -> None:
-    """Keep the instant of a rolled-back transaction in use until the log has passed it.
+    """Keeps the instant of a rolled-back transaction in use until the log has passed it.
 
     Whoever found the transaction dead may still be deleting files of this instant, so nobody may write under it.
     """
@@ -177,7 +187,7 @@ def abandon(store: Store, instant: str, action: Action) -> None:
 
 
 def mark_open(holder: object, store: Store, instant: str) -> None:
-    """Record that this process works on an instant, until the holder is closed."""
+    """Records that this process works on an instant, until the holder is closed."""
     with _open_here_lock:
         _open_here[holder] = taken = (store.root_uri, instant)
         with suppress(ValueError):
@@ -185,7 +195,7 @@ def mark_open(holder: object, store: Store, instant: str) -> None:
 
 
 def mark_closed(holder: object, *, left_nothing: bool) -> None:
-    """Record that this holder no longer works on anything.
+    """Records that this holder no longer works on anything.
 
     Args:
         holder: As given to `mark_open`.
@@ -203,7 +213,7 @@ def _is_lost_here(store: Store, instant: str) -> bool:
 
 
 def liveness(pending: Pending, store: Store, runtime: Runtime) -> Liveness:
-    """Return what is known about the writer of a pending transaction."""
+    """Returns what is known about the writer of a pending transaction."""
     plan = pending.plan(store)
     last_sign_ms = pending.modified_ms
     if plan is not None:
@@ -239,7 +249,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the heartbeat; when this returns, no beat is in progress."""
+        """Stops the heartbeat; when this returns, no beat is in progress."""
         self._stopped.set()
         self._thread.join()
 

@@ -49,7 +49,7 @@ class Recovered:
 
 
 def recover(timeline: Timeline) -> Recovered:
-    """Finish or roll back the transactions of dead writers; live ones are left alone.
+    """Finishes or rolls back the transactions of dead writers; live ones are left alone.
 
     Writers call this, readers never do. Several may call it at once, and it may be interrupted anywhere.
     """
@@ -85,39 +85,39 @@ def recover(timeline: Timeline) -> Recovered:
 
 
 def may_arrive_late(store: Store) -> bool:
-    """Return whether a write that was reported as failed may still happen, which is the case over a network."""
+    """Returns whether a write that was reported as failed may still happen, which is the case over a network."""
     return store.local_path("") is None
 
 
 def withdraw(store: Store, pending: Iterable[Pending]) -> None:
-    """Announce that transactions accept no more files: whoever still writes one sees this and deletes it."""
+    """Announces that transactions accept no more files: whoever still writes one sees this and deletes it."""
     store.delete(path for found in pending for path in found.paths if path.endswith(State.INFLIGHT.value))
 
 
 def delete_written(timeline: Timeline, instants: Collection[str]) -> None:
-    """Delete every file that carries one of these instants and is not listed by the table."""
+    """Deletes every file that carries one of these instants and is not listed by the table."""
     store = timeline.store
     stored = without_nested_tables(store.list("", recursive=True))
     dead = frozenset(instants)
     written = [file.path for file in stored if _written_under(file.path, dead)]
     if not written:
         return
-    if timeline.latest_version() is not None:
+    if (newest := timeline.newest()) is not None:
         # Adopted files may have any name.
-        paths = timeline.snapshot().files["path"]
+        paths = newest.files["path"]
         listed = set(paths.filter(pc.is_in(paths, value_set=pa.array(written, pa.string()))).to_pylist())
         written = [path for path in written if path not in listed]
     store.delete(written)
 
 
 def delete_state_files(store: Store, pending: Iterable[Pending]) -> None:
-    """Delete state files, the inflight file first, so that an interruption leaves a recognisable state."""
+    """Deletes state files, the inflight file first, so that an interruption leaves a recognisable state."""
     for found in pending:
         store.delete(reversed(found.paths))
 
 
 def is_committed(timeline: Timeline, instant: str, base_version: int | None, *, fence: bool) -> bool | None:
-    """Return whether an instant is in the log.
+    """Returns whether an instant is in the log.
 
     Args:
         timeline: The table's timeline.
@@ -153,7 +153,7 @@ def is_committed(timeline: Timeline, instant: str, base_version: int | None, *, 
 
 
 def _fence(timeline: Timeline, head: Snapshot, instant: str) -> Commit:
-    """Return a version that changes nothing, except that the instant can never be committed after it."""
+    """Returns a version that changes nothing, except that the instant can never be committed after it."""
     now_ms = timeline.runtime.now_ms()
     own = next_instant(max(head.last_instant, instant), now_ms)
     step = {

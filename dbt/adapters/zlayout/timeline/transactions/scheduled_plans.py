@@ -33,7 +33,7 @@ class Scheduled:
 
 
 def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: bool = False) -> Scheduled:
-    """Write a pending plan.
+    """Writes a pending plan.
 
     Args:
         timeline: The table's timeline.
@@ -58,7 +58,7 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
 
 
 def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
-    """Return all pending plans of an action, oldest first. A damaged plan has no content."""
+    """Returns all pending plans of an action, oldest first. A damaged plan has no content."""
     found = []
     for file in list_state_files(store):
         if (file.action, file.state) == (action, State.SCHEDULED):
@@ -73,7 +73,7 @@ def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
 
 
 def plans_to_execute(store: Store, action: Action, instant: str | None, table: str) -> list[Scheduled]:
-    """Return the pending plans of an action, or only the one of an instant.
+    """Returns the pending plans of an action, or only the one of an instant.
 
     Raises:
         ConfigError: No pending plan has the instant.
@@ -89,10 +89,10 @@ def plans_to_execute(store: Store, action: Action, instant: str | None, table: s
 
 
 def unreadable_text(plan: Scheduled) -> str:
-    """Say what became of a plan in which nothing can be read."""
+    """Says what became of a plan in which nothing can be read."""
     return f"plan {plan.instant} was deleted without being executed, because its file cannot be read; make a new plan"
 
 
 def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
-    """Delete plans that were executed or cannot be."""
+    """Deletes plans that were executed or cannot be."""
     store.delete(each.path for each in plans)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
@@ -27,6 +28,7 @@ from dbt.adapters.zlayout.timeline.transactions.conflicts import (
 from dbt.adapters.zlayout.timeline.transactions.pending import (
     Heartbeat,
     Plan,
+    StateFile,
     list_pending,
     list_state_files,
     mark_closed,
@@ -69,7 +71,7 @@ class Transaction:
 
     @classmethod
     def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
-        """Reserve a free instant, write the requested and the inflight file, and read the base.
+        """Reserves a free instant, writes the requested and the inflight file, and reads the base.
 
         Args:
             timeline: The table's timeline.
@@ -82,9 +84,11 @@ class Transaction:
         """
         word = operation.value if isinstance(operation, Enum) else operation
         for _ in range(_BEGIN_TRIES):
-            if any(file.state is not State.SCHEDULED for file in list_state_files(timeline.store)):
+            files = list_state_files(timeline.store)
+            if any(file.state is not State.SCHEDULED for file in files):
                 recovery.recover(timeline)
-            instant, version = _free_instant(timeline)
+                files = list_state_files(timeline.store)
+            instant, version = _free_instant(timeline, files)
             transaction = cls(timeline, instant, action, word)
             mark_open(transaction, timeline.store, transaction.instant)
             try:
@@ -100,7 +104,7 @@ class Transaction:
         )
 
     def commit(self, change: Change, index: IndexPlan | None = None) -> Commit:
-        """Make a change visible atomically, on top of whatever was committed meanwhile.
+        """Makes a change visible atomically, on top of whatever was committed meanwhile.
 
         Args:
             change: The change; all files that it adds must exist.
@@ -146,7 +150,7 @@ class Transaction:
         )
 
     def rollback(self) -> None:
-        """Delete the files written under the instant, unless it turns out to be committed."""
+        """Deletes the files written under the instant, unless it turns out to be committed."""
         if self.committed is not None:
             return
         self._stop_heartbeat()
@@ -169,7 +173,7 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Roll back unless committed; if that fails, the next writer does it."""
+        """Rolls back unless committed; if that fails, the next writer does it."""
         try:
             # The user must see the first error; the next writer rolls back what is left here.
             with suppress(ZlayoutError, OSError):
@@ -195,9 +199,8 @@ class Transaction:
         others = list_state_files(store)
         rivals = [file for file in others if file.instant == self.instant and file.path != requested]
         if kind_of(self.operation, removes_files=False) is Kind.REWRITE:
-            wait_for_maintenance(self._timeline, self.instant)
-        version = self._timeline.latest_version()
-        self.base = None if version is None else self._timeline.snapshot()
+            wait_for_maintenance(self._timeline, self.instant, others)
+        self.base = self._timeline.newest()
         if rivals or (self.base is not None and self.base.last_instant >= self.instant):
             store.delete([requested])
             self._close(left_nothing=True)
@@ -289,12 +292,13 @@ class Transaction:
         mark_closed(self, left_nothing=left_nothing)
 
 
-def _free_instant(timeline: Timeline) -> tuple[str, int | None]:
-    """Return an unused instant and the newest version seen."""
-    version = timeline.latest_version()
-    taken = [file.instant for file in list_state_files(timeline.store)]
-    if version is not None:
-        taken.append(timeline.snapshot().last_instant)
+def _free_instant(timeline: Timeline, files: Sequence[StateFile]) -> tuple[str, int | None]:
+    """Returns an unused instant and the newest version seen."""
+    newest = timeline.newest()
+    taken = [file.instant for file in files]
+    if newest is not None:
+        taken.append(newest.last_instant)
+    version = None if newest is None else newest.version
     return next_instant(max(taken, default=None), timeline.runtime.now_ms()), version
 
 

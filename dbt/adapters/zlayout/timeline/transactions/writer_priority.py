@@ -7,18 +7,28 @@ user write waits the short time that the commit takes and starts from its versio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
-from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness
+from dbt.adapters.zlayout.timeline.transactions.pending import (
+    Liveness,
+    Pending,
+    StateFile,
+    list_pending,
+    list_state_files,
+    liveness,
+    pending_in,
+)
 
 _WAIT_SECONDS = 0.05
 _WAITS = 200
 
 
 def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
-    """Check that no user write is running that has read the files of its base.
+    """Checks that no user write is running that has read the files of its base.
 
     Args:
         timeline: The table's timeline.
@@ -43,21 +53,23 @@ def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
             )
 
 
-def wait_for_maintenance(timeline: Timeline, instant: str) -> None:
-    """Wait while maintenance is about to commit, for ten seconds at most; a commit takes a fraction of a second.
+def wait_for_maintenance(timeline: Timeline, instant: str, files: Sequence[StateFile]) -> None:
+    """Waits while maintenance is about to commit, for ten seconds at most; a commit takes a fraction of a second.
 
     Args:
         timeline: The table's timeline.
-        instant: Of the user write that starts; its requested file must already exist.
+        instant: Of the user write that starts.
+        files: The state files, listed after the write's requested file was created.
     """
     for _ in range(_WAITS):
-        if not _is_committing(timeline, instant):
+        if not _is_committing(timeline, instant, pending_in(files)):
             return
         timeline.runtime.sleep(_WAIT_SECONDS)
+        files = list_state_files(timeline.store)
 
 
-def _is_committing(timeline: Timeline, instant: str) -> bool:
-    for pending in list_pending(timeline.store):
+def _is_committing(timeline: Timeline, instant: str, running: Sequence[Pending]) -> bool:
+    for pending in running:
         if pending.instant == instant:
             continue
         plan = pending.plan(timeline.store)

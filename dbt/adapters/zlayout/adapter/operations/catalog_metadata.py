@@ -1,0 +1,111 @@
+"""What dbt's own commands ask about a table: when its rows last changed, and the statistics of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
+
+from dbt.adapters.zlayout.adapter.node_lookup import opened_table
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError, ZlayoutError
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.log.file_slices import log_files
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pyspark.sql import SparkSession
+
+_LOG = AdapterLogger("Zlayout")
+_STATS = "stats:"
+_PARTS = ("label", "value", "description", "include")
+# The identifier of a statistic, its label, and its description.
+_DESCRIBED = {
+    "rows": ("Rows", "Rows of the newest version"),
+    "bytes": ("Bytes", "Size of the data files of the newest version"),
+    "files": ("Files", "Data files of the newest version"),
+    "version": ("Version", "The newest version"),
+    "last_changed": ("Last changed", "When rows last changed, in UTC; clustering and compaction change none"),
+    "keys": ("Clustering keys", "The columns that the files are clustered by"),
+    "curve": ("Curve", "The curve along which the files are cut"),
+    "depth": ("Overlap depth", "Files that hold a value of the clustering keys, on average; 1 is the best"),
+    "log_records": ("Records in logs", "Records that compaction has not yet merged into base files"),
+}
+
+
+def rows_changed_at(session: SparkSession, name: str) -> datetime:
+    """Returns when the rows of a source last changed, in UTC.
+
+    Raises:
+        UnsupportedError: dbt-zlayout neither writes nor indexes the table.
+    """
+    try:
+        table = ZTable.for_name(session, name)
+    except TableNotFoundError as error:
+        raise UnsupportedError(
+            f"{name}: {error}. Only tables that dbt-zlayout writes or indexes tell when their rows changed: set "
+            "loaded_at_field for this source"
+        ) from error
+    if not table.is_managed:
+        _LOG.info(f"{name} is only indexed: the time of its newest file counts as its last change")
+    return table.rows_changed_at()
+
+
+def statistics(session: SparkSession, name: str) -> dict[str, Any]:
+    """Returns the statistics of a table in the form of dbt's catalog rows. Empty if it has no index."""
+    try:
+        figures = _figures(opened_table(session, name))
+    except ZlayoutError as error:
+        _LOG.debug(f"no statistics of {name}: {error}")
+        return {}
+    return {
+        f"{_STATS}{key}:{part}": value
+        for key, (label, description) in _DESCRIBED.items()
+        if figures.get(key) not in (None, "")
+        for part, value in zip(_PARTS, (label, figures[key], description, True), strict=True)
+    }
+
+
+def _figures(table: ZTable) -> Mapping[str, Any]:
+    snapshot = table.snapshot()
+    keys = tuple(format_column_path(tuple(path)) for path in snapshot.layout.get("zorder", []))
+    return {
+        "rows": row_count(snapshot),
+        "bytes": snapshot.files.total_bytes,
+        "files": len(snapshot.files),
+        "version": snapshot.version,
+        "last_changed": table.rows_changed_at().isoformat(sep=" ", timespec="seconds"),
+        "keys": ", ".join(keys),
+        "curve": snapshot.layout.get("curve") if keys else None,
+        "depth": round(table.clustering_information().overlap.average_depth, 2) if keys else None,
+        "log_records": log_files(snapshot.files).total_rows if table.merges_on_read else None,
+    }
+
+
+def catalog_table(rows: Iterable[Mapping[str, Any]]) -> CatalogTable | None:
+    """Returns the rows of one relation in dbt's catalog as one object. None if there are no rows."""
+    rows = list(rows)
+    if not rows:
+        return None
+    first = rows[0]
+    known = [key for key in _DESCRIBED if f"{_STATS}{key}:value" in first]
+    return CatalogTable(
+        metadata=TableMetadata(
+            type=str(first["table_type"]),
+            schema=first["table_schema"],
+            name=first["table_name"],
+            comment=first["table_comment"],
+            owner=first["table_owner"],
+        ),
+        columns={
+            row["column_name"]: ColumnMetadata(
+                row["column_type"], row["column_index"], row["column_name"], row["column_comment"]
+            )
+            for row in rows
+        },
+        stats={key: StatsItem(id=key, **{part: first[f"{_STATS}{key}:{part}"] for part in _PARTS}) for key in known},
+    )

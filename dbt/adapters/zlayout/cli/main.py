@@ -1,0 +1,205 @@
+"""The commands of `zlayout`. Each opens a table and calls what the run-operation of its name calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dbt.adapters.zlayout.cli.context import Context, command, results_on_stdout
+
+# Modules of Spark and dbt are imported where a command runs, so that `zlayout --help` starts fast.
+_TABLE = click.argument("table")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="dbt-zlayout")
+def zlayout() -> None:
+    """Looks into tables of dbt-zlayout and maintains them.
+
+    TABLE is a folder (/lake/orders, ./orders, s3://lake/orders), schema.table, or with --manifest the name of a model.
+    Results go to stdout, progress to stderr. The exit code is 1 after an error and 2 for a wrong command line.
+    """
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--columns", help="The columns to measure, separated by commas, instead of the clustering keys.")
+@_JSON
+def info(context: Context, table: str, columns: str | None, as_json: bool) -> None:
+    """Describe a table: version, size, layout, and what is left to do."""
+    from dbt.adapters.zlayout.adapter.operations.diagnostics import information_report  # noqa: PLC0415
+
+    name = context.table(table)
+    click.echo(information_report(context.session(name), name, columns, as_json))
+
+
+@command(zlayout)
+@_TABLE
+@click.argument("predicate")
+@click.option("--verbose", is_flag=True, help="List every file and condition.")
+@_JSON
+def explain(context: Context, table: str, predicate: str, verbose: bool, as_json: bool) -> None:
+    """Explain which files a condition reads, such as "day = '2024-01-01'"."""
+    from dbt.adapters.zlayout.adapter.operations.diagnostics import explain_report  # noqa: PLC0415
+
+    name = context.table(table)
+    click.echo(explain_report(context.session(name), None, name, predicate, as_json, verbose))
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--limit", type=click.IntRange(min=1), help="The most versions to list.")
+@_JSON
+def history(context: Context, table: str, limit: int | None, as_json: bool) -> None:
+    """List the versions, newest first."""
+    from dbt.adapters.zlayout.adapter.operations.time_travel import history_report  # noqa: PLC0415
+
+    name = context.table(table)
+    click.echo(history_report(context.session(name), name, limit, as_json))
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--where", help="Only rewrite files that may hold a matching row.")
+@click.option("--max-bytes", help="The most bytes to rewrite, such as 10gb.")
+@click.option("--rewrite-all", is_flag=True, help="Rewrite every file, even where it does not pay off.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+@click.option("--schedule", is_flag=True, help="Only write a plan, for a later call with --execute.")
+@click.option("--execute", is_flag=True, help="Execute the pending plan.")
+@click.option("--plan", help="The instant of the only plan to execute.")
+@_JSON
+def cluster(context: Context, table: str, as_json: bool, **given: Any) -> None:
+    """Rewrite overlapping, small and oversized files where it pays off."""
+    from dbt.adapters.zlayout.adapter.operations.maintenance import cluster_report  # noqa: PLC0415
+
+    name = context.table(table)
+    wanted = {key: value for key, value in given.items() if value not in (None, False)}
+    click.echo(cluster_report(context.session(name), name, context.nodes, as_json, wanted))
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--where", help="Only compact file groups that may hold a matching row.")
+@click.option("--strategy", help="Which file groups come first, as in a model's config.")
+@click.option("--max-bytes", help="The most bytes to compact, such as 10gb.")
+@click.option("--logs-only", is_flag=True, help="Merge the logs of each file group into one, and keep its base file.")
+@click.option("--schedule", is_flag=True, help="Only write a plan, for a later call with --execute.")
+@click.option("--execute", is_flag=True, help="Execute the pending plans.")
+@click.option("--plan", help="The instant of the only plan to execute.")
+@_JSON
+def compact(context: Context, table: str, as_json: bool, **given: Any) -> None:
+    """Merge the logs of a merge-on-read table into its base files."""
+    from dbt.adapters.zlayout.adapter.operations.maintenance import compaction_report  # noqa: PLC0415
+
+    name = context.table(table)
+    wanted = {key: value for key, value in given.items() if value not in (None, False)}
+    click.echo(compaction_report(context.session(name), name, context.nodes, as_json, wanted))
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@click.option("--retain-versions", type=click.IntRange(min=1), help="How many of the newest versions to keep.")
+@click.option("--retain-hours", type=click.FloatRange(min=0), help="Keep versions that were the newest within it.")
+@_JSON
+def clean(
+    context: Context,
+    table: str,
+    dry_run: bool,
+    retain_versions: int | None,
+    retain_hours: float | None,
+    as_json: bool,
+) -> None:
+    """Delete the files that no retained version needs."""
+    from dbt.adapters.zlayout.adapter.operations.time_travel import clean_report  # noqa: PLC0415
+
+    name = context.table(table)
+    session = context.session(name)
+    click.echo(clean_report(session, name, context.nodes, dry_run, retain_versions, retain_hours, as_json))
+
+
+@command(zlayout)
+@_TABLE
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    help="A format to publish in, such as delta. Can be repeated; others are switched off.",
+)
+@click.option("--catalog", "publish_catalog", help="The catalog of pyiceberg for the Iceberg table; '' for none.")
+@click.option("--off", is_flag=True, help="Withdraw what was published.")
+@_JSON
+def publish(
+    context: Context, table: str, formats: tuple[str, ...], publish_catalog: str | None, off: bool, as_json: bool
+) -> None:
+    """Publish a table for other engines, or what is missing there.
+
+    Formats and catalog that no option gives are those of the model's config in --manifest, or else the table's own.
+    """
+    from dbt.adapters.zlayout.adapter.operations.publishing import publish_report  # noqa: PLC0415
+
+    if off and (formats or publish_catalog):
+        raise click.UsageError("--off withdraws all formats; leave out --format and --catalog")
+    name = context.table(table)
+    config = {} if off else context.config(name)
+    wanted = [] if off else list(formats) or config.get("publish")
+    if publish_catalog is None and (wanted is None or "iceberg" in wanted):
+        publish_catalog = config.get("publish_catalog")
+    click.echo(publish_report(context.session(name), name, context.nodes, wanted, publish_catalog, as_json))
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--data", is_flag=True, help="Read all columns with statistics, not only the footers.")
+@_JSON
+def verify(context: Context, table: str, data: bool, as_json: bool) -> None:
+    """Compare the index with the files. The exit code is 1 if a cell is wrong."""
+    from dbt.adapters.zlayout.adapter.node_lookup import opened_table  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.indexes import verified  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.reports.indexes import verify_report  # noqa: PLC0415
+
+    name = context.table(table)
+    wrong = verified([opened_table(context.session(name), name)], data)
+    click.echo(verify_report(wrong, as_json=as_json))
+    if any(wrong.values()):
+        raise click.exceptions.Exit(1)
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--version", type=click.IntRange(min=0), help="An older version.")
+@click.option("--format", "kind", type=click.Choice(["text", "json", "parquet"]), default="text", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+def files(context: Context, table: str, version: int | None, kind: str, output: Path | None) -> None:
+    """List the files that hold the rows of a version, for any tool."""
+    from dbt.adapters.zlayout.adapter.operations.live_files import files_bytes  # noqa: PLC0415
+
+    if kind == "parquet" and output is None:
+        raise click.UsageError("--format parquet needs --output FILE")
+    name = context.table(table)
+    content = files_bytes(context.session(name), name, version, kind)
+    if output is None:
+        click.echo(content, nl=False)
+    else:
+        output.write_bytes(content)
+
+
+@command(zlayout)
+@click.argument("name")
+@click.argument("path")
+@_JSON
+def register(context: Context, name: str, path: str, as_json: bool) -> None:
+    """Make the catalog entry NAME of the table in the folder PATH."""
+    from dbt.adapters.zlayout.adapter.operations.registering import register_report  # noqa: PLC0415
+
+    session = context.session(path, needs_catalog=True)
+    click.echo(register_report(session, context.table(name), path, as_json))
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    with results_on_stdout():
+        zlayout(prog_name="zlayout")

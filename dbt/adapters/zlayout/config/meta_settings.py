@@ -1,0 +1,38 @@
+"""Settings under ``meta.zlayout``, which is where engines accept keys that they do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.zlayout.config.known_keys import unknown_settings
+from dbt.adapters.zlayout.config.settings import LOCATION_ROOT, OWN_KEYS
+
+_META, _OURS = "meta", "zlayout"
+# dbt-spark's own macros read the key from the config.
+_ALLOWED = frozenset(OWN_KEYS) - {LOCATION_ROOT.key}
+
+
+def with_meta_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what is set in a config and in its ``meta.zlayout``. A setting in the config itself takes precedence.
+
+    >>> with_meta_settings({"curve": "hilbert", "meta": {"zlayout": {"zorder": "id", "curve": "zorder"}}})["curve"]
+    'hilbert'
+    """
+    meta = config.get(_META)
+    found = meta.get(_OURS) if isinstance(meta, Mapping) else None
+    settings = found if isinstance(found, Mapping) else {}
+    return {key: value for each in (settings, config) for key, value in each.items() if value is not None}
+
+
+def meta_problems(config: Mapping[str, Any]) -> list[str]:
+    """Returns a sentence for each problem of ``meta.zlayout`` itself, such as a key that is no setting."""
+    meta = config.get(_META)
+    found = meta.get(_OURS) if isinstance(meta, Mapping) else None
+    if found is None:
+        return []
+    if not isinstance(found, Mapping):
+        return [f"meta.zlayout: {found!r} is not a mapping; write settings under it, such as zorder: [id]"]
+    if LOCATION_ROOT.key in found:
+        return [f"meta.zlayout: {LOCATION_ROOT.key} is read from the config only; set it there"]
+    return [f"meta.zlayout: {each}" for each in unknown_settings(map(str, found), _ALLOWED)]

@@ -1,0 +1,104 @@
+"""Opened index slices, kept across the versions and sessions of a process: an append leaves most slices as they are."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol
+
+import pyarrow as pa
+
+from dbt.adapters.zlayout.index.slices import open_slice, read_columns, verified
+from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
+from dbt.adapters.zlayout.store import Store, StoredFile
+
+_MOST_BYTES = 256 << 20
+
+
+class SliceStore(Protocol):
+    """Reads slices."""
+
+    def read(self, path: str) -> bytes:
+        """Returns the content of a file, by its path relative to the table."""
+        ...
+
+
+class OpenSlice:
+    """One slice in memory; columns are decoded on first use. Threads may share it."""
+
+    def __init__(self, content: bytes) -> None:
+        self.reader = open_slice(content)
+        self.paths = column_paths(self.reader.schema)
+        self.row_count: int = self.reader.row_count
+        self._content_bytes = len(content)
+        self._decoded: dict[str, pa.Array] = {}
+        self._lock = Lock()
+
+    def column(self, name: str) -> pa.Array:
+        """Returns a column.
+
+        Raises:
+            CorruptError: The column is missing or cannot be decoded.
+        """
+        with self._lock:
+            if name not in self._decoded:
+                self._decoded[name] = read_columns(self.reader, [name]).column(0).combine_chunks()
+            return self._decoded[name]
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of the content and of the decoded columns."""
+        with self._lock:
+            decoded: int = sum(each.nbytes for each in self._decoded.values())
+        return self._content_bytes + decoded
+
+
+def read_slice(store: SliceStore, path: str) -> OpenSlice:
+    """Reads and checks a slice.
+
+    Raises:
+        CorruptError: It is damaged.
+        StoreError: It cannot be read.
+    """
+    return OpenSlice(verified(path, store.read(path)))
+
+
+@dataclass
+class SliceCache:
+    """Opened slices of any table, the least recently used of which go first.
+
+    A slice is read again if its file has changed since, so that damage shows in the next scan.
+
+    Attributes:
+        most_bytes: Memory that the slices may take, decoded columns included. One slice may be larger.
+    """
+
+    most_bytes: int = _MOST_BYTES
+    _found: OrderedDict[tuple[str, str], tuple[StoredFile, OpenSlice]] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def read(self, store: Store, path: str) -> OpenSlice:
+        """Returns a slice, from memory if its file is still the same.
+
+        Raises:
+            CorruptError: It is damaged.
+            StoreError: It cannot be read.
+        """
+        key, now = (store.root_uri, path), store.stat(path)
+        with self._lock:
+            known = self._found.get(key)
+        if known is None or known[0] != now:
+            known = (now, read_slice(store, path))
+        with self._lock:
+            self._found[key] = known
+            self._found.move_to_end(key)
+            left = self.most_bytes
+            for each in reversed(list(self._found)):
+                left -= self._found[each][1].size_bytes
+                if left < 0 and each != key:
+                    del self._found[each]
+        return known[1]
+
+
+SHARED = SliceCache()

@@ -1,1 +1,0 @@
-"""Layout measures: overlap, depth and cost, computed from statistics."""

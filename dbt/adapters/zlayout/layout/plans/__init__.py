@@ -1,1 +1,0 @@
-"""Rewrite plans for clustering and compaction: groups of files, chosen from statistics within a budget."""

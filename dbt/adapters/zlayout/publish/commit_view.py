@@ -1,0 +1,62 @@
+"""What every published format shows of a commit: whether its rows change, and what the index knows about its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import TableState
+
+# The key that counts records in logs of the version, which readers do not see.
+LOG_RECORDS = "zlayout.log_records_not_shown"
+_SAME_ROWS = frozenset({Operation.CLUSTERING.value, Operation.COMPACTION.value, Operation.CONVERSION.value})
+
+
+def changes_rows(state: TableState) -> bool:
+    """Returns whether readers see other rows than before. They do not see logs, so a compaction shows them new rows."""
+    return state.operation not in _SAME_ROWS or bool(state.layout.get("table_type"))
+
+
+def stored_statistics(store: Store, state: TableState, files: DataFiles) -> pa.Table:
+    """Returns what the index of a version has about files, as `TableIndex.stored`."""
+    # Mostly the commit's own slices have all files. Only a rollback adds older ones.
+    own = {name: [path for path in paths if state.instant in path] for name, paths in state.index.items()}
+    column_stats = TableIndex(store, own).stored(files)
+    return column_stats if column_stats.num_rows >= len(files) else TableIndex(store, state.index).stored(files)
+
+
+def lag_of(readers: str, newest: int, look: Callable[[], int | None]) -> Iterator[str]:
+    """Yields a sentence if readers do not see the newest version, or if it is unknown what they see.
+
+    Args:
+        readers: What they read.
+        newest: The newest version.
+        look: Returns the version that they see, None if they see none.
+    """
+    try:
+        seen = look()
+    except ZlayoutError as error:
+        yield f"it is unknown what readers of {readers} see: {error}"
+        return
+    if seen != newest:
+        now = "no version" if seen is None else f"version {seen}"
+        yield f"readers of {readers} see {now} and not version {newest}"
+
+
+def all_finite(stats: pa.StructArray) -> pa.BooleanArray:
+    """Returns for each file whether a column of floating-point numbers is known to hold no NaN and no infinity.
+
+    Readers disagree on whether NaN is above all numbers or outside their order, and JSON has neither.
+
+    Args:
+        stats: The column's statistics, struct[n].
+    """
+    bounds = pc.and_kleene(pc.is_finite(stats.field("min")), pc.is_finite(stats.field("max")))
+    return pc.fill_null(pc.and_kleene(bounds, pc.equal(stats.field("nan_count"), 0)), False)

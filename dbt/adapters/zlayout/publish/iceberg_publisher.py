@@ -1,0 +1,499 @@
+"""Makes the next metadata of a published Iceberg table: the manifests of a commit, its snapshot and its statistics.
+
+What is written for a version is a function of it and of the metadata before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import feather
+from pyiceberg.manifest import ManifestFile
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.publish.commit_view import LOG_RECORDS, changes_rows, stored_statistics
+from dbt.adapters.zlayout.publish.field_ids import field_id, ids_in
+from dbt.adapters.zlayout.publish.iceberg_manifests import (
+    Address,
+    changed_manifest,
+    live_files,
+    manifest_list,
+    new_manifest,
+    read_manifest_list,
+)
+from dbt.adapters.zlayout.publish.iceberg_metadata import (
+    FOLDER,
+    NUMBER,
+    REDO,
+    REPLACED,
+    Replaced,
+    Shown,
+    current_snapshot,
+    is_here,
+    may_continue,
+    metadata_numbers,
+    metadata_path,
+    replaced_in,
+    retained,
+    schema_id_of,
+    spec_id_of,
+)
+from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, partition_types
+from dbt.adapters.zlayout.publish.iceberg_statistics import data_file_entries
+from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION
+from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name
+from dbt.adapters.zlayout.timeline.log.entry import Commit, TableState
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+_MAPPING = "schema.name-mapping.default"
+# A table has about as many manifests as a manifest has files, so that a change of a few files rewrites few entries.
+_FEWEST_ENTRIES = 100
+# From this number on, small manifests are merged.
+_SMALL_MANIFESTS = 50
+_METADATA_KEPT = 10
+_THREADS = 8
+_HOUR_MS = 3_600_000
+_FOOTER_BYTES = 1 << 16
+_FILES = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64()), ("manifest", pa.string())])
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The files of one snapshot in manifests.
+
+    Attributes:
+        operation: What the snapshot did, in Iceberg's words.
+        manifests: The entries of its manifest list.
+        files: Its data files, with the manifest of each, as `_FILES`.
+        changes: Counts of the change, for its summary.
+        written: New metadata files by path.
+        replaced: Paths of metadata files that it does not need any more.
+    """
+
+    operation: str
+    manifests: Sequence[ManifestFile]
+    files: pa.Table
+    changes: Mapping[str, int]
+    written: Mapping[str, bytes]
+    replaced: tuple[str, ...]
+
+
+class Publisher:
+    """Makes the next metadata of one table."""
+
+    def __init__(self, store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
+        self._store = store
+        self._timeline = timeline
+        self._table_id = table_id
+        self._retain_ms = int(retain_hours * _HOUR_MS)
+        # A local disk gains little.
+        self._threads = _THREADS if store.local_path(FOLDER) is None else 1
+        # Iceberg's paths are not escaped.
+        self._here = self._location = unquote(store.root_uri)
+
+    def write_next(self, seen: Shown | None, newest: Snapshot, listed: Collection[str]) -> Shown:
+        """Writes the next version's files, and returns its metadata, which the caller writes to publish it.
+
+        Args:
+            seen: What they see; None if they see no table.
+            newest: The newest version.
+            listed: The files of metadata.
+        """
+        self._location = seen.metadata["location"] if seen and is_here(self._store, seen.metadata) else self._here
+        if seen is None:
+            # Numbers of an earlier publication are lower, so that a file of a publisher from then is never the newest.
+            return self._whole_version(newest.version + 1, newest, None, listed)
+        moved = seen.metadata.get("location") != self._location
+        if moved or seen.version >= newest.version or self._timeline.read(seen.version).instant != seen.instant:
+            # The folder was moved or copied, or the log has lost versions that readers have seen.
+            return self._whole_version(seen.number + 1, newest, seen, listed)
+        commit = self._timeline.read(seen.version + 1)
+        schema = IcebergSchema.of(commit.schema_json, commit.partition_by)
+        files = self._files_of(seen) if may_continue(seen.metadata, schema) else None
+        if files is None:
+            state = newest if newest.version == commit.version else self._timeline.snapshot(commit.version)
+            return self._whole_version(seen.number + 1, state, seen, listed)
+        added, removed = _changed_files(commit, files)
+        records = _log_records(newest) if newest.version == commit.version else None
+        if not len(added) and not len(removed):
+            return self._metadata_of(seen.number + 1, commit, schema, seen, None, listed, records)
+        address = self._address(seen.number + 1, commit)
+        content = self._changed_version(commit, schema, seen, files, added, removed, address)
+        return self._metadata_of(seen.number + 1, commit, schema, seen, content, listed, records)
+
+    def delete_old(self, written: Shown, listed: Iterable[StoredFile]) -> None:
+        """Deletes what readers of the new metadata and of recent ones do not need."""
+        there = {each.path for each in listed}
+        gone = [
+            path
+            for each in replaced_in(written.metadata)
+            if self._is_expired(each, written.metadata)
+            for path in each.paths
+            if path in there
+        ]
+        now_ms = self._store.stat(metadata_path(written.number)).modified_ms
+        gone += [
+            each.path
+            for each in listed
+            for number in metadata_numbers([each])
+            if number <= written.number - _METADATA_KEPT and each.modified_ms < now_ms - self._retain_ms
+        ]
+        if gone:
+            self._store.delete(gone)
+
+    def _is_expired(self, replaced: Replaced, metadata: Mapping[str, Any]) -> bool:
+        oldest = min((each["sequence-number"] for each in metadata["snapshots"]), default=replaced.number)
+        return oldest >= replaced.number and metadata["last-updated-ms"] - replaced.since_ms >= self._retain_ms
+
+    def _address(self, number: int, state: TableState) -> Address:
+        digest = hashlib.sha256(f"{self._table_id} {number} {state.instant}".encode()).digest()
+        stem = f"{FOLDER}/{number:08d}-{state.instant}"
+        return Address(self._location, stem, int.from_bytes(digest[:8], "big") >> 1, number)
+
+    def _files_of(self, seen: Shown) -> pa.Table | None:
+        """Returns the files that readers see, with their manifests; None if the list of them was lost.
+
+        Raises:
+            AlreadyExistsError: Another publisher was faster, and has deleted it.
+        """
+        path = _files_path(current_snapshot(seen.metadata))
+        try:
+            return feather.read_table(io.BytesIO(self._store.read(path))).cast(_FILES)
+        except (FileMissingError, pa.ArrowException, OSError, ValueError) as error:
+            following = metadata_path(seen.number + 1)
+            if self._store.exists(following):
+                raise AlreadyExistsError(following) from error
+            return None
+
+    def _whole_version(self, number: int, state: Snapshot, seen: Shown | None, listed: Collection[str]) -> Shown:
+        """Writes a version as if it were the first: new manifests of all its files."""
+        schema = IcebergSchema.of(state.schema_json, state.partition_by)
+        address = self._address(number, state)
+        files = base_files(state.files)
+        if files.partition_by:
+            order = [(f"p{position}", "ascending") for position in range(len(files.partition_by))]
+            keys = {f"p{position}": files.partition_values(name) for position, name in enumerate(files.partition_by)}
+            rows = pa.table({**keys, "row": pa.array(range(len(files)), pa.int64())})
+            files = files.take(contiguous(rows.sort_by([*order, ("row", "ascending")])["row"]))
+        written, manifests, table = self._new_manifests(state, schema, files, seen, address)
+        changes = _counts("added", table)
+        old = sorted(each for each in listed if each.endswith((".avro", ".files")))
+        content = _Content("overwrite" if seen else "append", manifests, table, changes, written, tuple(old))
+        return self._metadata_of(number, state, schema, seen, content, listed, _log_records(state), anew=True)
+
+    def _changed_version(
+        self,
+        commit: Commit,
+        schema: IcebergSchema,
+        seen: Shown,
+        files: pa.Table,
+        added: DataFiles,
+        removed: pa.Table,
+        address: Address,
+    ) -> _Content:
+        """Writes what a commit changes: manifests of new files, and again those that lose files or are small."""
+        path = self._relative(current_snapshot(seen.metadata)["manifest-list"])
+        before = read_manifest_list(self._store.read(path), path)
+        written, manifests, table = self._new_manifests(commit, schema, added, seen, address)
+        touched = set(removed["manifest"].to_pylist())
+        groups = [[each] for each in before if self._relative(each.manifest_path) in touched]
+        groups += _small_manifest_groups(before, touched, len(files))
+        again = dict.fromkeys(each.manifest_path for group in groups for each in group)
+        gone = {
+            f"{self._location}/{each}": rows
+            for each, rows in zip(removed["path"].to_pylist(), removed["rows"].to_pylist(), strict=True)
+        }
+        types = list(partition_types(schema).values())
+        moved: dict[str, str] = {}
+        rewritten = []
+        with ThreadPoolExecutor(self._threads) as pool:
+            contents = dict(zip(again, pool.map(self._store.read, map(self._relative, again)), strict=True))
+        for position, group in enumerate(groups):
+            parts = [(contents[each.manifest_path], each) for each in group]
+            new, content, manifest = changed_manifest(parts, gone, f"kept{position}", types, address)
+            written[new] = content
+            rewritten.append(manifest)
+            moved |= {self._relative(each.manifest_path): new for each in group}
+        kept = files.filter(pc.invert(pc.is_in(files["path"], value_set=contiguous(removed["path"]))))
+        table = pa.concat_tables([_with_new_manifests(kept, moved), table])
+        operation = _operation(len(added), removed.num_rows) if changes_rows(commit) else "replace"
+        changes = {**_counts("added", _sized(added)), **_counts("deleted", removed)}
+        replaced = (*moved, path, _files_path(current_snapshot(seen.metadata)))
+        unchanged = [each for each in before if each.manifest_path not in again]
+        return _Content(operation, [*manifests, *rewritten, *unchanged], table, changes, written, replaced)
+
+    def _new_manifests(
+        self, state: TableState, schema: IcebergSchema, files: DataFiles, seen: Shown | None, address: Address
+    ) -> tuple[dict[str, bytes], list[ManifestFile], pa.Table]:
+        """Returns manifests of new files by path, their entries in the manifest list, and the manifest of each file."""
+        self._check_ids(files, schema)
+        entries = data_file_entries(self._location, files, stored_statistics(self._store, state, files), schema)
+        schema_json = schema.to_json(schema_id_of(seen.metadata if seen else None, schema))
+        spec = schema.spec(spec_id_of(seen.metadata if seen else None, schema))
+        most = _entries_per_manifest(len(entries))
+        written, manifests, names = {}, [], []
+        for start in range(0, len(entries), most):
+            part = entries[start : start + most]
+            path, content, manifest = new_manifest(part, schema_json, spec, f"new{start // most}", address)
+            written[path] = content
+            manifests.append(manifest)
+            names += [path] * len(part)
+        sized = _sized(files)
+        return written, manifests, sized.append_column("manifest", pa.array(names, pa.string()))
+
+    def _check_ids(self, files: DataFiles, schema: IcebergSchema) -> None:
+        """Checks that files of other software have no field ids that mean other columns."""
+        columns = {path[:1] for path in schema.leaves()} | {(each["name"],) for each in schema.fields}
+        names = {path[0] for path in columns}
+        for path in files["path"].to_pylist():
+            if not is_own_name(path):
+                _check_file_ids(self._store, path, names)
+
+    def _metadata_of(
+        self,
+        number: int,
+        state: TableState,
+        schema: IcebergSchema,
+        seen: Shown | None,
+        content: _Content | None,
+        listed: Collection[str],
+        log_records: int | None,
+        *,
+        anew: bool = False,
+    ) -> Shown:
+        """Writes a snapshot's manifests and manifest list, and returns the metadata that shows it.
+
+        Args:
+            number: Number of the metadata file.
+            state: The version.
+            schema: Its columns.
+            seen: What readers see before.
+            content: The new snapshot; None if the data files are the same as before.
+            listed: The files of metadata.
+            log_records: Rows in logs, which are not shown; None if that is unknown.
+            anew: Whether earlier snapshots are given up.
+        """
+        before = seen.metadata if seen else {}
+        now_ms = max(state.committed_ms, before.get("last-updated-ms", 0))
+        snapshots = [] if anew else list(before.get("snapshots", []))
+        history = [] if anew else list(before.get("snapshot-log", []))
+        replaced = replaced_in(before)
+        schema_id, spec_id = schema_id_of(before, schema), spec_id_of(before, schema)
+        if content is not None:
+            address = self._address(number, state)
+            parent = snapshots[-1]["snapshot-id"] if snapshots else None
+            snapshot, written = self._snapshot(address, state, content, parent, schema_id, now_ms)
+            snapshots.append(snapshot)
+            history.append({"snapshot-id": address.snapshot_id, "timestamp-ms": now_ms})
+            # A publisher that died may have written some of the new files before.
+            gone = [each for each in content.replaced if each not in written]
+            if gone:
+                # Only publishers read the lists of files.
+                lists = tuple(each for each in gone if each.endswith(".files"))
+                others = tuple(each for each in gone if not each.endswith(".files"))
+                replaced += [Replaced(0, 0, lists), Replaced(number, now_ms, others)]
+        snapshots = retained(snapshots, state, now_ms, self._retain_ms)
+        kept = {each["snapshot-id"] for each in snapshots}
+        schemas = [each for each in before.get("schemas", []) if each["schema-id"] != schema_id and not anew]
+        schemas = [
+            each for each in schemas if any(each["schema-id"] == snapshot["schema-id"] for snapshot in snapshots)
+        ]
+        current = snapshots[-1]
+        metadata: dict[str, Any] = {
+            "format-version": 2,
+            "table-uuid": _uuid(self._table_id),
+            "location": self._location,
+            "last-sequence-number": current["sequence-number"],
+            "last-updated-ms": now_ms,
+            "last-column-id": max([*schema.ids(), before.get("last-column-id", 0)]),
+            "current-schema-id": schema_id,
+            "schemas": [*schemas, schema.to_json(schema_id)],
+            "default-spec-id": spec_id,
+            "partition-specs": [schema.spec(spec_id)],
+            "last-partition-id": max(schema.last_partition_id(), before.get("last-partition-id", 0)),
+            "default-sort-order-id": 0,
+            "sort-orders": [{"order-id": 0, "fields": []}],
+            "properties": {
+                TABLE_ID: self._table_id,
+                VERSION: str(state.version),
+                INSTANT: state.instant,
+                NUMBER: str(number),
+                **({LOG_RECORDS: str(log_records)} if log_records else {}),
+                "gc.enabled": "false",
+                _MAPPING: schema.name_mapping(),
+            },
+            "current-snapshot-id": current["snapshot-id"],
+            "refs": {"main": {"snapshot-id": current["snapshot-id"], "type": "branch"}},
+            "snapshots": snapshots,
+            "snapshot-log": [each for each in history if each["snapshot-id"] in kept],
+            "metadata-log": [],
+        }
+        replaced = [each for each in replaced if not self._is_expired(each, metadata) or set(each.paths) & set(listed)]
+        if replaced:
+            metadata["properties"][REPLACED] = json.dumps(
+                [each.to_json() for each in replaced if each.paths], separators=(",", ":")
+            )
+        return Shown(number, state.version, state.instant, metadata)
+
+    def _snapshot(
+        self, address: Address, state: TableState, content: _Content, parent: int | None, schema_id: int, now_ms: int
+    ) -> tuple[dict[str, Any], Collection[str]]:
+        """Writes a snapshot's files; return what metadata says of it, and their paths."""
+        path, listing = manifest_list(content.manifests, parent, address)
+        sink = pa.BufferOutputStream()
+        feather.write_feather(content.files, sink, compression="zstd")
+        written = {
+            **content.written,
+            _sibling(path, ".files"): bytes(sink.getvalue()),
+            path: listing,
+        }
+        with ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(self._store.put, written, written.values()))
+        totals = {key.replace("added-", "total-"): value for key, value in _counts("added", content.files).items()}
+        totals["total-files-size"] = totals.pop("total-files-size", 0)
+        snapshot = {
+            "snapshot-id": address.snapshot_id,
+            **({} if parent is None else {"parent-snapshot-id": parent}),
+            "sequence-number": address.sequence_number,
+            "timestamp-ms": now_ms,
+            "manifest-list": address.of(path),
+            "schema-id": schema_id,
+            "summary": {
+                "operation": content.operation,
+                TABLE_ID: self._table_id,
+                VERSION: str(state.version),
+                INSTANT: state.instant,
+                "zlayout.operation": state.operation,
+                **{key: str(value) for key, value in content.changes.items() if value},
+                **{key: str(value) for key, value in totals.items()},
+            },
+        }
+        return snapshot, written.keys()
+
+    def _relative(self, location: str) -> str:
+        """Returns the path of a metadata file from its location."""
+        prefix = f"{self._location}/"
+        path = location.removeprefix(prefix)
+        if not location.startswith(prefix) or not path.startswith(f"{FOLDER}/"):
+            raise CorruptError(f"{location} is not in {prefix}{FOLDER}: the table was moved; {REDO}")
+        return path
+
+
+def _uuid(table_id: str) -> str:
+    try:
+        return str(uuid.UUID(table_id))
+    except ValueError:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, table_id))
+
+
+def _sibling(path: str, suffix: str) -> str:
+    return path.removesuffix(".avro") + suffix
+
+
+def _files_path(snapshot: Mapping[str, Any]) -> str:
+    return _sibling(FOLDER + "/" + snapshot["manifest-list"].rpartition("/")[2], ".files")
+
+
+def _changed_files(commit: Commit, files: pa.Table) -> tuple[DataFiles, pa.Table]:
+    """Returns the files that a commit adds, and the rows of `_FILES` that it removes or replaces."""
+    added = base_files(commit.adds)
+    gone = pa.array([*filter(is_base_path, commit.removes), *added["path"].to_pylist()], pa.string())
+    return added, files.filter(pc.is_in(files["path"], value_set=gone))
+
+
+def _log_records(state: Snapshot) -> int:
+    return log_files(state.files).total_rows
+
+
+def _sized(files: DataFiles) -> pa.Table:
+    return pa.table({"path": files["path"], "rows": files["row_count"], "bytes": files["size_bytes"]})
+
+
+def _counts(kind: str, files: pa.Table) -> dict[str, int]:
+    rows, size = (int(pc.sum(files[name], min_count=0).as_py()) for name in ("rows", "bytes"))
+    size_key = {"added": "added-files-size", "deleted": "removed-files-size"}[kind]
+    return {f"{kind}-data-files": files.num_rows, f"{kind}-records": rows, size_key: size}
+
+
+def _with_new_manifests(files: pa.Table, moved: Mapping[str, str]) -> pa.Table:
+    """Returns files with the new manifests of those whose manifest was written again."""
+    old = pa.array(list(moved), pa.string())
+    new = pa.array(list(moved.values()), pa.string()).take(pc.index_in(contiguous(files["manifest"]), value_set=old))
+    return files.set_column(3, "manifest", pc.coalesce(new, contiguous(files["manifest"])))
+
+
+def _operation(added: int, removed: int) -> str:
+    if not removed:
+        return "append"
+    return "overwrite" if added else "delete"
+
+
+def _entries_per_manifest(files: int) -> int:
+    return max(_FEWEST_ENTRIES, isqrt(files))
+
+
+def _small_manifest_groups(
+    manifests: Sequence[ManifestFile], touched: Collection[str], files: int
+) -> list[list[ManifestFile]]:
+    """Returns small manifests that become one, if there are many."""
+    most = _entries_per_manifest(files)
+    small = [
+        each
+        for each in manifests
+        if live_files(each) < most / 2 and f"{FOLDER}/{each.manifest_path.rpartition('/')[2]}" not in touched
+    ]
+    if len(small) < _SMALL_MANIFESTS:
+        return []
+    groups: list[list[ManifestFile]] = [[]]
+    for each in small:
+        if sum(map(live_files, groups[-1])) >= most:
+            groups.append([])
+        groups[-1].append(each)
+    return groups
+
+
+def _check_file_ids(store: Store, path: str, columns: Collection[str]) -> None:
+    try:
+        footer = _footer(store, path)
+        ids = ids_in(footer.schema.to_arrow_schema())
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UnsupportedError(f"the footer of {path} cannot be read ({error}); rewrite this file") from error
+    if not any(each is not None for each in ids.values()):
+        other = next((each[0] for each in ids if len(each) == 1 and _differs_in_case(each[0], columns)), None)
+        if other is None:
+            return
+        problem = f"spells column '{other}' in another case than the table, and Iceberg's readers would not find it"
+    elif any(each != field_id(known) for known, each in ids.items() if known[0] in columns):
+        problem = "has field ids of other software, by which Iceberg's readers would take columns for others"
+    else:
+        return
+    raise UnsupportedError(f"{path} {problem}; rewrite it (cluster with rewrite_all), or take 'iceberg' out of publish")
+
+
+def _differs_in_case(name: str, columns: Collection[str]) -> bool:
+    return name not in columns and name.lower() in {each.lower() for each in columns}
+
+
+def _footer(store: Store, path: str) -> pq.FileMetaData:
+    tail = store.read_tail(path, _FOOTER_BYTES)
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if length > len(tail):
+        tail = store.read_tail(path, length)
+    return pq.read_metadata(io.BytesIO(b"PAR1" + tail))

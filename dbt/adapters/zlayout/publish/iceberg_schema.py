@@ -1,0 +1,205 @@
+"""The schema of a published Iceberg table: Spark's schema in Iceberg's types, its partition spec and its name mapping.
+
+Source: the Iceberg table specification, https://iceberg.apache.org/spec/
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.publish.field_ids import ELEMENT, KEY, VALUE, field_id
+
+_WORDS = {
+    **{word: word for word in ("boolean", "long", "float", "double", "date", "string", "binary")},
+    **dict.fromkeys(("byte", "short", "integer"), "int"),
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_TEXT = re.compile(r"(var)?char\(\d+\)")
+_FIRST_PARTITION_FIELD = 1000
+# What a column's type may become while files with the old type remain readable.
+_WIDER = {("int", "long"), ("float", "double")}
+
+
+@dataclass(frozen=True)
+class IcebergSchema:
+    """Columns and partition columns in Iceberg's terms.
+
+    Attributes:
+        fields: The columns, as Iceberg's JSON has them.
+        partition_by: The partition columns.
+    """
+
+    fields: Sequence[Mapping[str, Any]]
+    partition_by: tuple[str, ...]
+
+    @classmethod
+    def of(cls, schema_json: str, partition_by: Sequence[str]) -> IcebergSchema:
+        """Returns the schema for Spark's JSON of the columns. Every column may be null."""
+        return cls(_struct(json.loads(schema_json), ())["fields"], tuple(partition_by))
+
+    def ids(self) -> dict[int, ColumnPath]:
+        """Returns the paths of all columns, fields and parts by id."""
+        return {field_id(path): path for path, _ in _all_parts(self.fields, ())}
+
+    def leaves(self) -> dict[ColumnPath, str]:
+        """Returns the types of the columns that have statistics: those outside lists and maps."""
+        return {path: kind for path, kind in _all_parts(self.fields, ()) if isinstance(kind, str) and "[]" not in path}
+
+    def types(self) -> dict[int, Any]:
+        """Returns the type of each column, field and part by its id; only the kind of nested ones."""
+        return {
+            field_id(path): kind if isinstance(kind, str) else kind["type"]
+            for path, kind in _all_parts(self.fields, ())
+        }
+
+    def to_json(self, schema_id: int) -> dict[str, Any]:
+        """Returns the schema as table metadata has it."""
+        return {"type": "struct", "schema-id": schema_id, "fields": list(self.fields)}
+
+    def spec(self, spec_id: int) -> dict[str, Any]:
+        """Returns the partition spec as table metadata has it."""
+        fields = [
+            {
+                "source-id": field_id((name,)),
+                "field-id": _FIRST_PARTITION_FIELD + number,
+                "transform": "identity",
+                "name": name,
+            }
+            for number, name in enumerate(self.partition_by)
+        ]
+        return {"spec-id": spec_id, "fields": fields}
+
+    def last_partition_id(self) -> int:
+        """Returns the highest id of a partition field."""
+        return _FIRST_PARTITION_FIELD - 1 + len(self.partition_by)
+
+    def name_mapping(self) -> str:
+        """Returns the mapping by which readers find the columns of files without ids."""
+        return json.dumps([_mapping(each, ()) for each in self.fields], ensure_ascii=False, separators=(",", ":"))
+
+
+def may_follow(old: Mapping[int, Any], new: Mapping[int, Any]) -> bool:
+    """Returns whether a reader may see files of both schemas in one table.
+
+    Args:
+        old: `IcebergSchema.types` of the schema before.
+        new: The same of the schema after.
+    """
+    return all(old[each] == kind or _is_wider(old[each], kind) for each, kind in new.items() if each in old)
+
+
+def columns_taken_for_one(schema_json: str) -> list[str]:
+    """Returns a sentence for each pair of columns that Iceberg's readers would take for one.
+
+    Their ids are the same by chance, or their names: readers join the names of a path by dots, and refuse the table if
+    a column ``a.b`` is beside a struct ``a`` with a field ``b``.
+    """
+    seen: dict[int | str, ColumnPath] = {}
+    problems = []
+    for path, _ in _all_parts(IcebergSchema.of(schema_json, ()).fields, ()):
+        parts = tuple(each for each in path if each != "[]")
+        for what, key in (("id", field_id(path)), ("name", ".".join(parts))):
+            other = seen.setdefault(key, parts)
+            if other != parts:
+                names = " and ".join("`" + "`.`".join(each) + "`" for each in (other, parts))
+                problems.append(f"publish: columns {names} would have the same {what} in Iceberg; rename one of them")
+    return problems
+
+
+def _is_wider(old: str, new: str) -> bool:
+    before, after = (re.fullmatch(r"decimal\((\d+), (\d+)\)", str(each)) for each in (old, new))
+    if before and after:
+        return before[2] == after[2] and int(before[1]) <= int(after[1])
+    return (old, new) in _WIDER
+
+
+def _type(kind: Any, path: ColumnPath) -> Any:
+    if isinstance(kind, str):
+        return _word(kind)
+    if kind["type"] == "struct":
+        return _struct(kind, path)
+    if kind["type"] == "array":
+        element = (*path, *ELEMENT)
+        return {
+            "type": "list",
+            "element-id": field_id(element),
+            "element": _type(kind["elementType"], element),
+            "element-required": False,
+        }
+    key, value = (*path, *KEY), (*path, *VALUE)
+    return {
+        "type": "map",
+        "key-id": field_id(key),
+        "key": _type(kind["keyType"], key),
+        "value-id": field_id(value),
+        "value": _type(kind["valueType"], value),
+        "value-required": False,
+    }
+
+
+def _word(word: str) -> str:
+    decimal = _DECIMAL.fullmatch(word)
+    if decimal:
+        return f"decimal({decimal[1]}, {decimal[2]})"
+    return "string" if _TEXT.fullmatch(word) else _WORDS[word]
+
+
+def _struct(kind: Any, path: ColumnPath) -> dict[str, Any]:
+    fields = []
+    for each in kind["fields"]:
+        below = (*path, each["name"])
+        comment = (each.get("metadata") or {}).get("comment")
+        fields.append(
+            {
+                "id": field_id(below),
+                "name": each["name"],
+                "required": False,
+                "type": _type(each["type"], below),
+                **({"doc": comment} if isinstance(comment, str) else {}),
+            }
+        )
+    return {"type": "struct", "fields": fields}
+
+
+def _parts(kind: Any, path: ColumnPath) -> list[tuple[ColumnPath, Any]]:
+    """Returns the parts of a nested type of Iceberg's JSON."""
+    if isinstance(kind, str):
+        return []
+    if kind["type"] == "struct":
+        return [((*path, each["name"]), each["type"]) for each in kind["fields"]]
+    if kind["type"] == "list":
+        return [((*path, *ELEMENT), kind["element"])]
+    return [((*path, *KEY), kind["key"]), ((*path, *VALUE), kind["value"])]
+
+
+def _all_parts(fields: Sequence[Mapping[str, Any]], path: ColumnPath) -> Iterator[tuple[ColumnPath, Any]]:
+    for below, kind in _parts({"type": "struct", "fields": fields}, path):
+        yield from _with_parts(below, kind)
+
+
+def _with_parts(path: ColumnPath, kind: Any) -> Iterator[tuple[ColumnPath, Any]]:
+    yield path, kind
+    for below, part in _parts(kind, path):
+        yield from _with_parts(below, part)
+
+
+def _mapping(each: Mapping[str, Any], path: ColumnPath) -> dict[str, Any]:
+    return _mapped((*path, each["name"]), each["type"])
+
+
+def _mapped(path: ColumnPath, kind: Any) -> dict[str, Any]:
+    below = [_mapped(part, type_) for part, type_ in _parts(kind, path)]
+    return {"field-id": field_id(path), "names": [path[-1]], **({"fields": below} if below else {})}
+
+
+def partition_types(schema: IcebergSchema) -> dict[str, str]:
+    """Returns the Iceberg type of each partition column."""
+    types = {each["name"]: each["type"] for each in schema.fields}
+    return {name: types[name] for name in schema.partition_by}

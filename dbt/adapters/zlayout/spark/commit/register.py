@@ -1,0 +1,183 @@
+"""Makes the catalog entry of a table that is there already: in a folder that was moved, copied, or lost its entry.
+
+Each step can be repeated, so a crash between two of them leaves a table that a second call completes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dbt.adapters.zlayout.config.table_config import PublishingConfig
+from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.publish import iceberg_table
+from dbt.adapters.zlayout.publish.catalog_registration import forget_registrations
+from dbt.adapters.zlayout.publish.formats import publish_formats
+from dbt.adapters.zlayout.spark.catalog.session_catalog import (
+    Catalog,
+    Entry,
+    TableName,
+    TablePath,
+    check_table_name,
+    session_zone,
+    unescaped,
+)
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.read.record_tables import (
+    check_names_are_free,
+    files_name,
+    is_merging_view,
+    table_entry,
+)
+from dbt.adapters.zlayout.spark.read.relations import uninstall
+from dbt.adapters.zlayout.spark.snapshot.table_folder import managed_in_folder
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.store import open_store
+from dbt.adapters.zlayout.timeline.files.table_file import (
+    Level,
+    TableFile,
+    put_name,
+    read_table_file,
+    replace_table_file,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NEXT_STEP = "run ZTable.register again: it repeats what is missing"
+
+
+def register_table(spark: SparkSession, name: TableName, folder: TablePath) -> TableSnapshot:
+    """Makes the entry of a table, or corrects it. See ``ZTable.register``.
+
+    Returns:
+        The table at its newest version.
+    """
+    catalog = Catalog(spark)
+    check_table_name(name)
+    catalog.schema_location(name.schema)  # raises if there is no such schema
+    opened = managed_in_folder(folder.location, session_zone(spark), str(folder))
+    entry = table_entry(catalog, name) or _files_alone(catalog, name, opened)
+    view = catalog.find(name)
+    if view is not None and view.kind == "VIEW" and view.table_id != opened.table_id:
+        raise UnsupportedError(f"{name} is a view of something else; drop it, or register the table under another name")
+    _check_name(name, entry, opened, folder)
+    if _is_copy(catalog, name, opened, folder):
+        # Two folders with one id would be taken for one table.
+        opened = _with_new_id(opened, name)
+    else:
+        put_name(opened.store, str(name))
+    if opened.merges_on_read:
+        check_names_are_free(catalog, name, (opened.table_id, entry.table_id if entry is not None else None))
+    if entry is not None and entry.kind == "MANAGED":
+        # Dropping an entry that owns its folder would delete the table.
+        catalog.disown(entry)
+        entry = catalog.find(entry.name)
+    if entry is not None:
+        uninstall(catalog, entry.name)
+    after = AfterCommit(opened.version, next_step=_NEXT_STEP)
+    with after.useful("readers of iceberg are led to the old folder"):
+        iceberg_table.withdraw_if_moved(opened.store, opened.table_id)
+    publish(catalog, name, entry, opened, Description.of(entry), None, after)
+    return opened
+
+
+def _files_alone(catalog: Catalog, name: TableName, opened: TableSnapshot) -> Entry | None:
+    """Returns the entry of a merge-on-read table's files, if a crash left it without the view of the table."""
+    entry = catalog.find(files_name(name)) if opened.merges_on_read else None
+    here = entry is not None and entry.location is not None and _same_place(entry.location, opened.location)
+    return entry if here else None
+
+
+def _check_name(name: TableName, entry: Entry | None, opened: TableSnapshot, folder: TablePath) -> None:
+    """Checks that a name is free, or that its entry is of this table.
+
+    Raises:
+        UnsupportedError: It is not. The message says what has the name.
+    """
+    if entry is None:
+        return
+    if entry.location is None or entry.provider != "parquet":
+        raise UnsupportedError(
+            f"{name} is a table of another format ({entry.provider}); drop it, or register under another name"
+        )
+    if _same_place(entry.location, opened.location):
+        return
+    there = TablePath(entry.location)
+    if entry.table_id != opened.table_id:
+        raise UnsupportedError(
+            f"{name} is another table, in {there}; drop it first, or register the table in {folder} under another name"
+        )
+    if _holds(entry.location, opened.table_id):
+        raise UnsupportedError(
+            f"{name} is in {there}, which still holds the table, so {folder} is a copy of it; register the copy under "
+            "another name. If the table has moved, delete the old folder first"
+        )
+
+
+def _is_copy(catalog: Catalog, name: TableName, opened: TableSnapshot, folder: TablePath) -> bool:
+    """Returns whether the folder is a copy of a table that this catalog has under another name, in another folder.
+
+    An entry whose folder no longer holds the table is of no account: the table has moved.
+
+    Raises:
+        UnsupportedError: The catalog has this folder under another name.
+    """
+    found = False
+    for other in catalog.entries_of(opened.table_id):
+        if _table_of(other) == _folded(name) or other.location is None:
+            continue
+        if _same_place(other.location, opened.location):
+            raise UnsupportedError(
+                f"the table in {folder} is {other.name} in this catalog, and with two names for one folder, dropping "
+                f"one would delete the other's files; use that name instead of {name}, or rename the table"
+            )
+        found = found or _holds(other.location, opened.table_id)
+    return found
+
+
+def _with_new_id(opened: TableSnapshot, name: TableName) -> TableSnapshot:
+    """Gives a table another id, and withdraws what it shows in other formats under the old one.
+
+    Raises:
+        UnsupportedError: A format could not be withdrawn. The table keeps its id.
+    """
+    # The entries in catalogs are the original's.
+    forget_registrations(opened.store)
+    # The folder of a log shows readers the table's id. It goes first: a log of another id would never be touched again.
+    for other_format, error in publish_formats(opened.store, opened.timeline, opened.table_id, PublishingConfig(()), 0):
+        raise UnsupportedError(
+            f"{opened.location}: the {other_format} log of the copied table cannot be removed: {error}; remove it by "
+            "hand and run this again"
+        ) from error
+    fresh = TableFile.new(Level.MANAGED, str(name), int(time.time() * 1000))
+    replace_table_file(opened.store, fresh)
+    return replace(opened, table_id=fresh.table_id)
+
+
+def _table_of(entry: Entry) -> tuple[str, str]:
+    """Returns the table whose view or files an entry is: a merge-on-read table has two entries with its id."""
+    if is_merging_view(entry):
+        return _folded(entry.name)
+    suffix = files_name(TableName("", "")).identifier
+    return _folded(TableName(entry.name.schema, entry.name.identifier.removesuffix(suffix)))
+
+
+def _folded(name: TableName) -> tuple[str, str]:
+    return name.schema.lower(), name.identifier.lower()
+
+
+def _same_place(left: str, right: str) -> bool:
+    if unescaped(left).rstrip("/") == unescaped(right).rstrip("/"):
+        return True
+    one, other = (open_store(each).local_path("") for each in (left, right))
+    # A link and its target are one folder.
+    return one is not None and other is not None and one.resolve() == other.resolve()
+
+
+def _holds(location: str, table_id: str) -> bool:
+    """Returns whether a folder still holds the table of an id."""
+    known = read_table_file(open_store(location))
+    return known is not None and known.table_id == table_id

@@ -1,0 +1,104 @@
+"""What holds for a published table in every format: how it is switched, what is refused, what happens after a failure."""
+
+import delta_readers
+import iceberg_readers
+import pytest
+from published_tables import folder_of
+
+from dbt.adapters.zlayout.errors import CommittedError, ConfigError
+from dbt.adapters.zlayout.publish import delta_log, iceberg_publisher
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+READERS = {"delta": delta_readers, "iceberg": iceberg_readers}
+FOLDERS = {"delta": "_delta_log", "iceberg": "metadata"}
+# What every publisher of the format calls.
+WRITES = {"delta": (delta_log, "_commit"), "iceberg": (iceberg_publisher, "new_manifest")}
+pytestmark = [pytest.mark.newest_spark, pytest.mark.parametrize("kind", READERS)]
+
+
+def test_publishing_is_switched_on_and_off(spark, kind):
+    table = ZTable.write(spark, f"z.{kind}_switch", spark.range(10).selectExpr("id k"), zorder=["k"])
+    place, seen = folder_of(table) / FOLDERS[kind], READERS[kind].assert_seen
+    assert not place.exists()
+    table.append(spark.range(10, 20).selectExpr("id k"))
+    assert table.publish(kind) == {kind: table.snapshot().version}
+    seen(spark, table)
+    table.append(spark.range(20, 30).selectExpr("id k"))
+    again = ZTable.write(spark, table.name, spark.range(5).selectExpr("id k"), zorder=["k"])
+    seen(spark, again)
+    assert again.publish() == {kind: again.snapshot().version}
+    assert again.publish([]) == {}
+    assert not place.exists()
+    again.append(spark.range(5, 7).selectExpr("id k"))
+    assert not place.exists()
+    assert set(again.publish(["delta", "iceberg"])) == {"delta", "iceberg"}
+    seen(spark, again)
+    # A format that is not named any more is switched off.
+    again.publish([kind])
+    assert [name for name, each in FOLDERS.items() if (folder_of(table) / each).exists()] == [kind]
+    with pytest.raises(ConfigError, match="publish: 'iceburg' is not one of delta, iceberg"):
+        again.publish(["iceburg"])
+
+
+def test_a_merge_on_read_table_is_published_as_its_base_files_show_it(spark, kind):
+    rows, readers = spark.sql("select id k, 0 v from range(1000)"), READERS[kind]
+    settings = {"zorder": ["k"], "table_type": "merge_on_read", "unique_key": "k", "publish": [kind]}
+    table = ZTable.write(spark, f"z.{kind}_mor", rows, **settings)
+    table.upsert(spark.sql("select id k, 1 v from range(500, 510)"))
+    folder = folder_of(table)
+    for read in readers.READERS.values():
+        assert read(folder, "v = 1").num_rows == 0
+        assert read(folder).num_rows == spark.table(f"{table.name}__ro").count() == 1000
+    assert table.information()["published"] == {kind: {"version": 1, "log_records_not_shown": 10}}
+    assert readers.log_records_not_shown(folder) == 10
+    table.compact()
+    newest = table.snapshot().version
+    assert table.information()["published"] == {kind: {"version": newest, "log_records_not_shown": 0}}
+    assert readers.log_records_not_shown(folder) is None
+    readers.assert_seen(spark, table)
+    assert readers.READERS["duckdb"](folder, "v = 1").num_rows == 10
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        ("interval '1' day x", "column 'x' has type interval day"),
+        ("named_struct('y', interval '1' month) x", "column 'x.y' has type interval month"),
+        (
+            "timestamp'2026-01-01 00:00:00' p",
+            "partition column 'p' has type timestamp: its folder names are local times",
+        ),
+    ],
+)
+def test_what_the_format_has_no_type_for_is_refused_before_anything_is_written(spark, kind, column, told):
+    rows = spark.sql(f"select 1 k, {column}")
+    folders = {"partition_by": ["p"]} if column.endswith(" p") else {}
+    with pytest.raises(ConfigError, match=told):
+        ZTable.write(spark, f"z.{kind}_refused", rows, publish=[kind], **folders)
+    assert not spark.catalog.tableExists(f"z.{kind}_refused")
+
+
+@pytest.mark.slow
+def test_a_failure_to_publish_is_told_and_mended_by_the_next_writer(spark, monkeypatch, kind):
+    settings = {"publish": [kind], "retain_hours": 0, "retain_versions": 1}
+    table = ZTable.write(spark, f"z.{kind}_fails", spark.range(10).selectExpr("id k"), **settings)
+    told = []
+    with monkeypatch.context() as broken:
+        broken.setattr(*WRITES[kind], lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        for number in range(3):
+            table.merge(spark.sql(f"select {number} k"), "k", progress=told.append)
+            problem = f"readers of {kind} do not see it yet: disk full"
+            assert any(problem in each for each in table.last_commit.unfinished)
+        assert table.information()["unfinished"] == [
+            f"readers of {kind} see version 0 and not version {table.snapshot().version}"
+        ]
+        with pytest.raises(CommittedError, match=f"readers of {kind} do not see it: disk full"):
+            table.publish()
+    assert any(f"readers of {kind} do not see it yet" in each for each in told)
+    # No clean has taken the files that readers of the format still see.
+    assert READERS[kind].READERS["duckdb"](folder_of(table)).num_rows == 10
+    table.append(spark.range(20, 21).selectExpr("id k"))
+    assert not table.last_commit.unfinished
+    assert not table.information()["unfinished"]
+    assert table.publish() == {kind: 4}
+    READERS[kind].assert_seen(spark, table)

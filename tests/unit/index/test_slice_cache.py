@@ -1,0 +1,97 @@
+"""Slices stay in memory across versions, are read again when their file changes, and take bounded memory."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
+from dbt.adapters.zlayout.index.footers.footer import footer_table
+from dbt.adapters.zlayout.index.slice_cache import SliceCache
+from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+
+
+class CountingStore(LocalStore):
+    def __init__(self, root):
+        super().__init__(root)
+        self.bytes_read = 0
+
+    def read(self, path):
+        content = super().read(path)
+        self.bytes_read += len(content)
+        return content
+
+
+@pytest.fixture
+def store(tmp_path):
+    return CountingStore(tmp_path)
+
+
+def written(store, name):
+    files = DataFiles.of([DataFile(f"{name}.parquet", (), 1, 2, 3, "g")])
+    content = write_slices(files, footer_table([], [], []))["column_stats"]
+    path = slice_path("column_stats", "20240101000000000", content)
+    store.put(path, content)
+    return path, len(content)
+
+
+def test_a_slice_is_read_once(store):
+    cache, (path, size) = SliceCache(), written(store, "a")
+    first = cache.read(store, path)
+    assert cache.read(store, path) is first
+    assert cache.read(CountingStore(store.local_path("")), path) is first
+    assert store.bytes_read == size
+    assert first.column("path").to_pylist() == ["a.parquet"]
+
+
+def test_a_slice_whose_file_changes_is_read_again(store):
+    cache, (path, _) = SliceCache(), written(store, "a")
+    cache.read(store, path)
+    store.put(path, b"damaged")
+    with pytest.raises(CorruptError, match="damaged"):
+        cache.read(store, path)
+    store.delete([path])
+    with pytest.raises(FileMissingError):
+        cache.read(store, path)
+    assert written(store, "a")[0] == path
+    assert cache.read(store, path).row_count == 1
+
+
+def test_tables_do_not_share_slices(store, tmp_path):
+    cache, (path, _) = SliceCache(), written(store, "a")
+    other = CountingStore(tmp_path / "other")
+    assert written(other, "a")[0] == path
+    assert cache.read(other, path) is not cache.read(store, path)
+
+
+def test_the_slices_used_least_recently_go_first(store):
+    slices = [written(store, name) for name in "abcd"]
+    # Decoded columns count, too.
+    cache = SliceCache(most_bytes=3 * max(size for _, size in slices) + 500)
+    for path, _ in slices[:3]:
+        cache.read(store, path).column("path")
+    cache.read(store, slices[0][0])
+    cache.read(store, slices[3][0])
+    before = store.bytes_read
+    cache.read(store, slices[0][0])
+    assert store.bytes_read == before
+    cache.read(store, slices[1][0])
+    assert store.bytes_read == before + slices[1][1]
+
+
+def test_a_slice_larger_than_the_cache_is_kept_alone(store):
+    cache, (path, _), (other, _) = SliceCache(most_bytes=1), written(store, "a"), written(store, "b")
+    first = cache.read(store, path)
+    assert cache.read(store, path) is first
+    cache.read(store, other)
+    before = store.bytes_read
+    assert cache.read(store, other).row_count == 1
+    assert store.bytes_read == before
+
+
+def test_threads_share_a_slice(store):
+    cache, (path, _) = SliceCache(), written(store, "a")
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: cache.read(store, path).column("path").to_pylist(), range(200)))
+    assert found == [["a.parquet"]] * 200

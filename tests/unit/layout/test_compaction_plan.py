@@ -1,0 +1,216 @@
+"""Which slices a compaction takes, in what order and how many, and plans as the timeline keeps them."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
+from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
+from dbt.adapters.zlayout.layout.compaction_plan import (
+    CompactionOperation,
+    MergeThresholds,
+    choose,
+    delete_logs,
+    groups_of,
+    is_due,
+    operations_of,
+    still_whole,
+)
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.naming import data_file_path, log_file_path
+from dbt.adapters.zlayout.timeline.log.file_slices import FileSlice
+
+
+def slice_of(name, base_bytes, *logs):
+    """A slice with a base of a size, None for none, and logs of ``(day, size)``."""
+    group = name * 16
+    files = [
+        DataFile(log_file_path("", group, f"202401{day:02}000000000", 0), (), 1, size, 5, group) for day, size in logs
+    ]
+    path = data_file_path("", group, "20230101000000000")
+    base = None if base_bytes is None else DataFile(path, (), 1, base_bytes, 5, group)
+    return FileSlice((), group, base, tuple(files))
+
+
+SLICES = [
+    slice_of("a", 1000, (3, 50), (4, 50), (5, 50)),
+    slice_of("b", 10, (2, 100)),
+    slice_of("c", 5000, (6, 400), (7, 1)),
+    slice_of("d", None, (1, 7)),
+]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "order"), [("log_size", "cabd"), ("log_ratio", "bdac"), ("commits", "acbd"), ("age", "dbac")]
+)
+def test_each_strategy_puts_other_slices_first(strategy, order):
+    assert "".join(each.group[0] for each in choose(SLICES, strategy)) == order
+
+
+def test_a_budget_takes_the_first_and_what_else_fits():
+    assert [each.group[0] for each in choose(SLICES, "log_size", max_bytes=1)] == ["c"]
+    assert [each.group[0] for each in choose(SLICES, "age", max_bytes=1300)] == ["d", "b", "a"]
+    assert [each.group[0] for each in choose(SLICES, "age", max_bytes=120)] == ["d", "b"]
+
+
+def test_slices_of_a_plan_and_without_logs_are_left_out():
+    assert [each.group[0] for each in choose(SLICES, "age", taken={"a" * 16, "d" * 16})] == ["b", "c"]
+    assert choose([slice_of("e", 10)], "age") == []
+
+
+def test_logs_alone_are_merged_where_there_are_two():
+    found = choose(SLICES, "age", logs_only=True)
+    assert [each.group[0] for each in found] == ["a", "c"]
+    assert found[0].paths == found[0].logs
+    assert found[0].size_bytes == 150
+
+
+def test_plans_come_back_from_the_timeline_as_they_went_there():
+    operations = choose(SLICES, "log_size")
+    placed = CompactionOperation((("p", "x"), ("q", None)), "f" * 16, None, ("log",), logs_only=False, size_bytes=1)
+    content = json.loads(json.dumps({"operations": [each.to_dict() for each in (*operations, placed)]}))
+    assert operations_of(content) == [*operations, placed]
+    assert groups_of([content, {}]) == {each.group for each in (*operations, placed)}
+
+
+def test_a_slice_of_which_a_file_is_gone_is_stale():
+    first, second = choose(SLICES, "age")[:2]
+    whole, stale = still_whole([first, second], {*first.paths, *second.paths[1:]})
+    assert (whole, stale) == ([first], [second])
+
+
+def test_only_slices_of_which_the_merge_pays_are_taken():
+    small = slice_of("e", 1000, *((day, 2) for day in range(1, 8)))
+    found = choose([*SLICES, small], "age", thresholds=MergeThresholds(0.1, 6))
+    assert [(each.group[0], each.logs_only) for each in found] == [
+        ("d", False),
+        ("e", True),
+        ("b", False),
+        ("a", False),
+    ]
+    assert [each.group[0] for each in choose(SLICES, "age", thresholds=MergeThresholds(0.0, 1))] == ["d", "b", "a", "c"]
+    assert choose([small], "age", thresholds=MergeThresholds(0.1, 7)) == []
+
+
+def test_a_log_larger_than_all_smaller_ones_together_is_not_merged_again():
+    merged_before = slice_of("a", 100_000, (1, 900), *((day, 20) for day in range(2, 25)))
+    (found,) = choose([merged_before], "age", thresholds=MergeThresholds(0.1, 20))
+    assert found.logs == tuple(log.path for log in merged_before.logs[1:])
+    assert found.size_bytes == 460
+    alike = slice_of("a", 100_000, (1, 400), *((day, 20) for day in range(2, 25)))
+    (found,) = choose([alike], "age", thresholds=MergeThresholds(0.1, 20))
+    assert len(found.logs) == 24
+
+
+def test_it_is_looked_at_after_every_so_many_commits():
+    assert [commits for commits in range(12) if is_due([str(each) for each in range(commits)], 5)] == [5, 10]
+
+
+def test_it_is_looked_at_once_a_log_is_old():
+    young, old, before = "20240302000000000", "20240228235959999", "20240229000000000"
+    assert not is_due([young, old], 5)
+    assert is_due([young, old], 5, before)
+    assert not is_due([young], 5, before)
+    assert not is_due([], 5, before)
+
+
+def test_a_slice_with_an_old_log_is_merged_whatever_its_size():
+    slices = [slice_of("a", 100_000, (3, 1)), slice_of("b", 100_000, (9, 1)), slice_of("c", 100_000, (9, 1), (2, 1))]
+    found = choose(slices, "age", thresholds=MergeThresholds(0.1, 20, logs_before="20240104000000000"))
+    assert {each.group[0] for each in found} == {"a", "c"}
+    assert not any(each.logs_only for each in found)
+
+
+def test_a_slice_is_merged_once_too_many_of_its_rows_are_deleted():
+    def deleting(name, rows):
+        found = slice_of(name, 100_000, (3, 1), (4, 1))
+        return replace(found, base=replace(found.base, row_count=rows))
+
+    slices = [deleting("a", 100), deleting("b", 101), replace(deleting("c", 1), base=None)]
+    deletes = {log.path: 15 for each in slices for log in each.logs}
+    thresholds = MergeThresholds(0.1, 20, 0.29999, deletes)
+    assert [each.group[0] for each in choose(slices[:2], "age", thresholds=thresholds)] == ["a"]
+    assert choose(slices[:2], "age", thresholds=MergeThresholds(0.1, 20, 0.3, deletes)) == []
+
+
+def test_only_logs_without_upserts_count_as_deletes():
+    files = DataFiles.of([log for each in SLICES for log in each.logs][:4])
+    text = pa.array(["delete", "delete", "upsert", None])
+    known, none = pa.array([True] * 4), pa.array([0] * 4)
+    bounds = ColumnBounds(pa.string(), text, pa.array(["delete", "upsert", "upsert", None]), known, known, none, none)
+    statistics = AlignedStatistics(files["row_count"].combine_chunks(), {(OP,): bounds})
+    assert delete_logs(files, statistics) == {files["path"][0].as_py(): 1}
+    assert delete_logs(files, AlignedStatistics(files["row_count"].combine_chunks(), {})) == {}
+
+
+ROW_BYTES, LOG_BYTES = 30, 4000
+
+
+def written_by_compactions(rows, groups, share, rounds):
+    """Bytes of logs, and bytes that compactions at default settings write, of a table that takes random changes."""
+    config, rng = TableTypeConfig(), random.Random(1)
+    thresholds = MergeThresholds(config.compaction_min_log_ratio, config.compaction_max_logs)
+    base = rows // groups * ROW_BYTES
+    names = [f"{number:016x}" for number in range(groups)]
+    bases = {name: data_file_path("", name, "20230101000000000") for name in names}
+    logs = {name: {} for name in names}
+    logged = compacted = 0
+    for instant in range(1, rounds + 1):
+        for name in names:
+            path = log_file_path("", name, f"2024{instant:013}", 0)
+            size = LOG_BYTES + round(rows * share / groups * ROW_BYTES * rng.uniform(0.8, 1.2))
+            logs[name][path] = size
+            logged += size
+        slices = [
+            FileSlice(
+                (),
+                name,
+                DataFile(bases[name], (), 1, base, 5, name),
+                tuple(DataFile(path, (), 1, size, 5, name) for path, size in sorted(logs[name].items())),
+            )
+            for name in names
+        ]
+        commits = {commit for each in slices for commit in each.log_instants}
+        if not is_due(commits, config.compact_every):
+            continue
+        for each in choose(slices, config.compaction_strategy, thresholds=thresholds):
+            sizes = [logs[each.group].pop(path) for path in each.logs]
+            if each.logs_only:
+                # One footer is left of many.
+                size = sum(sizes) - LOG_BYTES * (len(sizes) - 1)
+                logs[each.group][log_file_path("", each.group, f"2024{instant:013}", 1)] = size
+            compacted += size if each.logs_only else base
+    return logged, compacted
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups", "share", "rounds", "times"),
+    [
+        (1_000_000, 8, 0.0001, 20, 4),
+        (1_000_000, 1, 0.0001, 20, 4),
+        (1_000_000, 8, 0.01, 100, 12),
+        (1_000_000, 1, 0.01, 100, 12),
+        (10_000_000, 1, 0.0001, 2000, 14),
+        (100_000_000, 2, 0.00001, 2000, 14),
+    ],
+)
+def test_default_compactions_write_little_beside_the_logs(rows, groups, share, rounds, times):
+    logged, compacted = written_by_compactions(rows, groups, share, rounds)
+    assert logged + compacted <= times * logged, (logged, compacted)
+
+
+def test_kept_deletes_go_with_the_slice_and_stay_where_logs_alone_are_merged():
+    kept = DataFile("a.deletes.parquet", (), 1, 9, 5, "a" * 16)
+    whole = replace(slice_of("a", 1000, (3, 50), (4, 50)), deletes=(kept,))
+    (both,), (logs,) = (choose([whole], "age", logs_only=only) for only in (False, True))
+    assert (both.paths[-1], both.size_bytes, both.changes) == (kept.path, 1109, (*both.logs, kept.path))
+    assert (logs.paths, logs.deletes) == (both.logs, ())
+    assert CompactionOperation.from_dict(json.loads(json.dumps(both.to_dict()))) == both
+    before = {key: value for key, value in logs.to_dict().items() if key != "deletes"}
+    assert CompactionOperation.from_dict(before) == logs

@@ -1,0 +1,50 @@
+import pytest
+
+from dbt.adapters.zlayout.errors import TableNotFoundError
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
+from dbt.adapters.zlayout.timeline.transactions.row_changes import last_row_change
+
+
+def header(version, operation, files_added=1):
+    return CommitHeader(
+        version=version,
+        instant=f"{version:017}",
+        action=Action.COMMIT,
+        operation=operation,
+        committed_ms=version,
+        last_instant=f"{version:017}",
+        summary={},
+        files_added=files_added,
+        files_removed=0,
+        aborts=None,
+    )
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_what_moves_rows_or_describes_them_changes_none(operation):
+    maintenance = {"clustering", "compaction", "conversion", "indexing", "recovery"}
+    found = last_row_change([header(2, operation.value), header(1, "append"), header(0, "overwrite")], "t")
+    assert found.version == (1 if operation.value in maintenance else 2)
+
+
+def test_a_commit_without_files_changes_no_row():
+    assert last_row_change([header(1, "merge", files_added=0), header(0, "append")], "t").version == 0
+
+
+def test_no_more_versions_are_read_than_needed():
+    def headers():
+        yield header(3, "clustering")
+        yield header(2, "delete")
+        raise AssertionError
+
+    assert last_row_change(headers(), "t").version == 2
+
+
+def test_if_no_version_changed_rows_the_oldest_counts():
+    assert last_row_change([header(1, "indexing"), header(0, "indexing")], "t").version == 0
+
+
+def test_without_versions_there_is_no_time():
+    with pytest.raises(TableNotFoundError, match="t has no committed version"):
+        last_row_change([], "t")
