@@ -77,7 +77,8 @@ def test_ten_thousand_keys_in_two_stretches_read_twenty_files_at_most(spark, key
         where = "k between 20000 and 24999 or k between 70000 and 74999"
         assert spark.table(name).where(where).where("v = 1").count() == 10_000
         assert spark.table(name).where("k >= 20000").count() == rows - 20_000
-    assert len(scans.files) >= 8
+    # Alone, the test finds a merge-on-read table without logs, which takes a scan less.
+    assert len(scans.files) >= 7
     assert max(scans.files) <= 20
 
 
