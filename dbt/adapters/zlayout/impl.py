@@ -32,6 +32,7 @@ from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
 from dbt.adapters.zlayout.adapter.operations import (
     catalog_metadata,
+    changes,
     diagnostics,
     indexes,
     maintenance,
@@ -263,6 +264,18 @@ class ZlayoutAdapter(SparkAdapter):
         """
         for sentence in unused_settings(model):
             warn(f"{subject_of(model)}: {sentence}")
+
+    @available.parse_none
+    @as_dbt_errors()
+    def unchanged(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse | None:
+        """Returns the response of a model that has nothing to do, if it skips unchanged runs; None if it runs."""
+        return self._materialization(relation, model).unchanged(code)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def why_run_report(self, model: str | None, nodes: Nodes, as_json: bool) -> str:
+        """Returns the text that zlayout_why_run prints: what would make one model run, or each model of the project."""
+        return changes.why_run_report(self.session(), model, nodes, self.schema_root, as_json)
 
     @available.parse_none
     @as_dbt_errors()

@@ -75,6 +75,7 @@ from dbt.adapters.zlayout.table.measures import (
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
+from dbt.adapters.zlayout.timeline.transactions.row_changes import last_origin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,6 +101,8 @@ class ZTable:
     * ``column_comments``: Comments by column, for columns that are added.
     * ``not_null``: Columns that must not contain null. Checked before the commit.
     * ``progress``: Receives a line every few seconds.
+    * ``made_from``: What the rows were made from, as JSON values. The version keeps it, and is committed even
+      without rows.
 
     All of them return what the commit did (``version``, ``rows_inserted``, ``rows_updated``, ``rows_deleted``,
     ``files_added``, ``files_removed``, ``bytes_written`` …). If nothing changes, they commit no version. They raise:
@@ -445,6 +448,16 @@ class ZTable:
             TableNotFoundError: The table is only indexed, and has no files.
         """
         return rows_changed_at(self._opened, self.name)
+
+    def made_from(self) -> tuple[int, Mapping[str, Any]] | None:
+        """Returns the version that a model wrote last, and what it made the rows from.
+
+        Returns:
+            The number of the version and what its write passed as ``made_from``. None if there is no such version, or
+            something else has changed rows since.
+        """
+        found = last_origin(self._opened.timeline.headers())
+        return None if found is None else (found[0].version, found[1])
 
     def version_at(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None

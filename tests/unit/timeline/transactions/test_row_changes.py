@@ -1,12 +1,19 @@
+from dataclasses import replace
+
 import pytest
 
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
-from dbt.adapters.zlayout.timeline.transactions.row_changes import last_row_change
+from dbt.adapters.zlayout.timeline.transactions.row_changes import (
+    last_origin,
+    last_row_change,
+    origin_summary,
+    row_change_after,
+)
 
 
-def header(version, operation, files_added=1):
+def header(version, operation, files_added=1, made_from=None):
     return CommitHeader(
         version=version,
         instant=f"{version:017}",
@@ -14,7 +21,7 @@ def header(version, operation, files_added=1):
         operation=operation,
         committed_ms=version,
         last_instant=f"{version:017}",
-        summary={},
+        summary=origin_summary(made_from),
         files_added=files_added,
         files_removed=0,
         aborts=None,
@@ -48,3 +55,23 @@ def test_if_no_version_changed_rows_the_oldest_counts():
 def test_without_versions_there_is_no_time():
     with pytest.raises(TableNotFoundError, match="t has no committed version"):
         last_row_change([], "t")
+
+
+def test_only_versions_that_change_rows_count_after_a_version():
+    headers = [header(4, "clustering"), header(3, "merge", files_added=0), header(2, "delete"), header(1, "append")]
+    assert row_change_after(headers, 1).version == 2
+    assert row_change_after(headers, 2) is None
+    assert row_change_after(headers, 4) is None
+
+
+def test_the_origin_holds_until_something_else_changes_rows():
+    built = header(1, "overwrite", made_from={"code": "a"})
+    assert last_origin([header(2, "clustering"), built])[1] == {"code": "a"}
+    assert last_origin([header(2, "merge", files_added=0, made_from={"code": "b"}), built])[0].version == 2
+    assert last_origin([header(2, "delete"), built]) is None
+    assert last_origin([header(0, "overwrite")]) is None
+
+
+def test_an_origin_that_is_no_object_is_none():
+    damaged = replace(header(1, "overwrite"), summary={"made_from": ["x"]})
+    assert last_origin([damaged]) is None

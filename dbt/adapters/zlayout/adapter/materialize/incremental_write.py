@@ -48,6 +48,7 @@ def write_increment(
     wanted: ModelWrite,
     batch: Mapping[str, Any] | None,
     progress: Callable[[str], None],
+    made_from: Mapping[str, Any] | None = None,
 ) -> CommitSummary:
     """Writes the rows of a run to the table.
 
@@ -57,6 +58,7 @@ def write_increment(
         wanted: From `read_model`.
         batch: The microbatch, with ``event_time_start`` and ``event_time_end``; None for other strategies.
         progress: Receives a sentence now and then during the write.
+        made_from: What the rows were made from, `Origin.to_dict`.
 
     Raises:
         ConflictError: Another writer committed first.
@@ -68,6 +70,7 @@ def write_increment(
         "on_schema_change": how.on_schema_change,
         **kept_settings(wanted),
         "progress": progress,
+        "made_from": made_from,
     }
     if how.strategy == "insert_overwrite":
         return table.overwrite(rows, "all" if how.partition_overwrite == "static" else None, **common)

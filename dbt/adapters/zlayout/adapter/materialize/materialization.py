@@ -13,6 +13,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
+from dbt.adapters.zlayout.adapter.materialize.origin import Origin, origin_of, sources_text
 from dbt.adapters.zlayout.adapter.materialize.python_model import python_frame
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
 from dbt.adapters.zlayout.adapter.materialize.snapshot_write import rows_to_merge, write_changes
@@ -22,7 +23,7 @@ from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, respon
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import session_zone
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, session_zone
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
@@ -62,7 +63,8 @@ class Materialization:
             rows = self._rows_of(code)
             if (sentence := key_warning(wanted, rows.columns)) is not None:
                 warn(f"{self.relation}: {sentence}")
-            done = write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress)
+            origin = self._origin(code, rows, wanted)
+            done = write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress, made_from=origin)
             if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
                 _warn_after_commit(f"{self.relation}: {sentence}")
             return done
@@ -77,9 +79,28 @@ class Materialization:
             snapshot, zone = table.snapshot(), session_zone(self.session)
             if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
                 warn(f"{self.relation}: {sentence}")
-            return write_increment(table, self._rows_of(code), wanted, self.model.get("batch"), progress)
+            rows = self._rows_of(code)
+            origin = self._origin(code, rows, wanted)
+            return write_increment(table, rows, wanted, self.model.get("batch"), progress, origin)
 
         return self._committed(add, clusters=True)
+
+    def unchanged(self, code: str) -> ZlayoutAdapterResponse | None:
+        """Returns the response of a run that has nothing to do; None if the model runs, after a line that says why."""
+        wanted = read_model(self.model, self.schema_root)
+        if not wanted.skip_unchanged:
+            return None
+        found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
+        if found is None:
+            _LOG.info(f"{self.relation}: runs, because something else changed its rows since its last run")
+            return None
+        version, before = found
+        why = self._origin_of(code, self._rows_of(code), wanted).differences(before)
+        if why:
+            _LOG.info(f"{self.relation}: runs, because {'; '.join(why)}")
+            return None
+        message = f"unchanged since v{version}: {sources_text(before)}"
+        return ZlayoutAdapterResponse(_message=message, rows_affected=0, version=version)
 
     def write_seed(self, rows: DataFrame, keeps_columns: bool) -> ZlayoutAdapterResponse:
         """Replaces the table with the rows of a file, from `seed_frame`."""
@@ -131,6 +152,16 @@ class Materialization:
             problem = f"some groups of files could not be clustered:\n{why}"
             _warn_after_commit(f"{self.relation}: the rows are written, but {problem}")
         return done
+
+    def _origin(self, code: str, rows: DataFrame, wanted: ModelWrite) -> Mapping[str, Any] | None:
+        """Returns what a model's rows are made from; None for a snapshot, which dbt runs each time."""
+        if self.model["resource_type"] != "model":
+            return None
+        return self._origin_of(code, rows, wanted).to_dict()
+
+    def _origin_of(self, code: str, rows: DataFrame, wanted: ModelWrite) -> Origin:
+        own = Catalog(self.session).name(self.relation.catalog_name)
+        return origin_of(code, rows, self.model, wanted, own)
 
     def _rows_of(self, code: str) -> DataFrame:
         if self.model.get("language") == "python":

@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
 from dbt.adapters.zlayout.config.meta_settings import meta_problems, with_meta_settings
+from dbt.adapters.zlayout.config.settings import SKIP_UNCHANGED
 from dbt.adapters.zlayout.config.table_config import read_table_config
 from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
 from dbt.adapters.zlayout.errors import ConfigError
@@ -46,6 +47,7 @@ class ModelWrite:
         exact_names: The columns in the properties whose names are case-sensitive: those with ``quote: true``.
         table_config: The settings of the table. The profile gives the ``location_root`` if the model does not.
         cluster_settings: How the table is clustered after a write, as keywords of ``ZTable.cluster``.
+        skip_unchanged: Whether a run writes nothing if nothing has changed since the last one.
     """
 
     comment: str | None = None
@@ -57,6 +59,7 @@ class ModelWrite:
     exact_names: frozenset[str] = frozenset()
     table_config: TableConfig = field(default_factory=TableConfig)
     cluster_settings: Mapping[str, Any] = field(default_factory=dict)
+    skip_unchanged: bool = False
 
     @property
     def feed_settings(self) -> dict[str, Any]:
@@ -99,6 +102,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         incremental=incremental,
         table_config=replace(table_config, writing=writing),
         cluster_settings=cluster_settings(config),
+        skip_unchanged=SKIP_UNCHANGED.read(config, []),
     )
 
 
@@ -130,6 +134,7 @@ def write_model(
     *,
     warn: Callable[[str], None],
     progress: Callable[[str], None],
+    made_from: Mapping[str, Any] | None = None,
 ) -> CommitSummary:
     """Replaces a table with a model's rows, in a new version.
 
@@ -139,6 +144,7 @@ def write_model(
         wanted: From `read_model`.
         warn: Receives a sentence about documented columns that the query does not have.
         progress: Receives a sentence now and then during the write.
+        made_from: What the rows were made from, `Origin.to_dict`.
     """
     spark, how = dataframe.sparkSession, wanted.incremental
     feed = None if how.deleted_when is None else ChangeFeed(how.deleted_when, how.unique_key, wanted.column_names)
@@ -151,6 +157,7 @@ def write_model(
         not_null=wanted.not_null,
         feed=feed,
         progress=progress,
+        made_from=made_from,
     )
     _, done = replace_table(spark, replacement)
     return done
@@ -162,6 +169,7 @@ def _parsed(config: _ModelConfig) -> tuple[TableConfig, IncrementalConfig, Seque
     problems: list[str] = []
     table_config, incremental = read_table_config(config.values, problems), IncrementalConfig()
     problems += [*meta_problems(config.values), *_dbt_problems(config.values)]
+    SKIP_UNCHANGED.read(config.values, problems)
     if config.values.get("materialized") in _INCREMENTAL:
         incremental = parse_incremental(config.values, problems)
     return table_config, incremental, tuple(problems)

@@ -266,11 +266,11 @@ class IndexedFileIndex(ZlayoutFileIndex):
 
     def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str, base: Any) -> None:
         super().__init__(jvm, opened, schema_json)
-        self._base = base
+        self.base = base
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
         """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
-        directories = self._base.listFiles(partition_filters, data_filters)
+        directories = self.base.listFiles(partition_filters, data_filters)
         if data_filters.isEmpty():
             return directories
         try:
@@ -288,30 +288,30 @@ class IndexedFileIndex(ZlayoutFileIndex):
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self._base.rootPaths()
+        return self.base.rootPaths()
 
     def inputFiles(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self._base.inputFiles()
+        return self.base.inputFiles()
 
     def sizeInBytes(self) -> int:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return int(self._base.sizeInBytes())
+        return int(self.base.sizeInBytes())
 
     def partitionSchema(self) -> Any:  # noqa: N802 - Spark's name
         """Same as in Spark's own file index."""
-        return self._base.partitionSchema()
+        return self.base.partitionSchema()
 
     def refresh(self) -> None:
         """Makes Spark list the files again."""
-        self._base.refresh()
+        self.base.refresh()
 
     def equals(self, other: object) -> bool:
         """Returns whether both have the same listing and the same version of the index."""
         return (
             isinstance(other, IndexedFileIndex)
             and other.opened.identity == self.opened.identity
-            and bool(self._base.equals(other._base))
+            and bool(self.base.equals(other.base))
         )
 
     def _positions(self, listed: pa.Table) -> pa.Array:

@@ -45,6 +45,13 @@ def files_name(name: TableName) -> TableName:
     return TableName(name.schema, name.identifier + _FILES)
 
 
+def table_of_files(name: TableName) -> TableName | None:
+    """Returns the name of the merge-on-read table whose files have a name; None for any other name."""
+    if not name.identifier.endswith(_FILES):
+        return None
+    return TableName(name.schema, name.identifier.removesuffix(_FILES))
+
+
 def read_optimized_name(name: TableName) -> TableName:
     """Returns the name of the read-optimized view, which reads base files only."""
     return TableName(name.schema, name.identifier + _READ_OPTIMIZED)

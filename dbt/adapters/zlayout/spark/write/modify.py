@@ -38,6 +38,7 @@ from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Batch, is_taken, row_count, with_batch, with_more_rows
 from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck
+from dbt.adapters.zlayout.timeline.transactions.row_changes import origin_summary
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Modification:
         deleted_when: SQL condition over the incoming columns. A row that meets it is a delete. None if no row is one.
         stored_columns: Columns that are stored even if only this condition reads them.
         batch: Query and number of the stream's batch that holds the rows. A batch is applied only once.
+        made_from: What the rows were made from, for the history. Such a change commits a version even without rows.
     """
 
     name: TableName
@@ -79,6 +81,7 @@ class Modification:
     deleted_when: str | None = None
     stored_columns: Sequence[str] = ()
     batch: Batch | None = None
+    made_from: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -263,7 +266,8 @@ class RowChange(ABC, Generic[Planned]):
         settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
         version, instant = base.version, base.instant
         published_otherwise = layout.config.publishing.stored() != config_of(base).publishing.stored()
-        if len(files) or removes or schema.changes or self.wanted.batch is not None or published_otherwise:
+        wanted = self.wanted.batch is not None or self.wanted.made_from is not None
+        if len(files) or removes or schema.changes or wanted or published_otherwise:
             with Timed(self.phases, "commit"):
                 curve = None if outcome.keeps_curve else written.model
                 new_columns = tuple(each for each in layout.tracked if each.path[0] in schema.added)
@@ -273,7 +277,7 @@ class RowChange(ABC, Generic[Planned]):
                     schema_json=layout.schema_json if schema.changes else None,
                     layout=settings if settings != base.layout else None,
                     properties=partial(_properties_after, schema.dropped, self.wanted.batch, counted),
-                    summary={**figures, "seconds": dict(written.phases)},
+                    summary={**figures, "seconds": dict(written.phases), **origin_summary(self.wanted.made_from)},
                     key_conflict=outcome.key_conflict,
                 )
                 commit = commit_files(

@@ -50,6 +50,7 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
+from dbt.adapters.zlayout.timeline.transactions.row_changes import origin_summary
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import yield_to_writers
 
@@ -75,6 +76,7 @@ class Replacement:
         of_version: The version whose rows the frame reads. Any later commit of another writer is a conflict. None if
             the query alone defines the table.
         gives_way: Whether the write gives way, at the end, to a change of rows that is under way.
+        made_from: What the rows were made from, for the history.
     """
 
     name: TableName
@@ -87,6 +89,7 @@ class Replacement:
     progress: Progress | None = None
     of_version: int | None = None
     gives_way: bool = False
+    made_from: Mapping[str, Any] | None = None
 
 
 def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[TableSnapshot, CommitSummary]:
@@ -299,6 +302,7 @@ class _Replacing:
             "data_passes": written.data_passes,
             "overlap_depth": round(depth, 4),
             "seconds": dict(written.phases),
+            **origin_summary(self.wanted.made_from),
         }
 
 

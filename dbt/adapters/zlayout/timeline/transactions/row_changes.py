@@ -1,8 +1,10 @@
-"""Finds the version that last changed a table's rows: clustering, compaction and indexing leave them as they are."""
+"""Which version last changed a table's rows, and what they were made from. Clustering and indexing change no rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from typing import Any
 
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -20,6 +22,47 @@ _SAME_ROWS = frozenset(
 )
 
 
+_ORIGIN = "made_from"
+
+
+def origin_summary(made_from: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the part of a version's summary that says what its rows were made from."""
+    return {} if made_from is None else {_ORIGIN: dict(made_from)}
+
+
+def last_origin(headers: Iterable[CommitHeader]) -> tuple[CommitHeader, Mapping[str, Any]] | None:
+    """Returns the version that a model wrote last, and what it made the rows from.
+
+    Args:
+        headers: Versions, newest first. No more are read than needed.
+
+    Returns:
+        None if the rows were changed since by something else, such as a delete.
+    """
+    for header in headers:
+        origin = header.summary.get(_ORIGIN)
+        if isinstance(origin, Mapping):
+            return header, origin
+        if changes_rows(header):
+            return None
+    return None
+
+
+def changes_rows(header: CommitHeader) -> bool:
+    """Returns whether a version has other rows than the version before it."""
+    return header.operation not in _SAME_ROWS and bool(header.files_added or header.files_removed)
+
+
+def row_change_after(headers: Iterable[CommitHeader], version: int) -> CommitHeader | None:
+    """Returns the newest version that changed rows after another version, or None.
+
+    Args:
+        headers: Versions, newest first. None before the version is read.
+        version: The other version.
+    """
+    return next(filter(changes_rows, takewhile(lambda header: header.version > version, headers)), None)
+
+
 def last_row_change(headers: Iterable[CommitHeader], subject: str) -> CommitHeader:
     """Returns the newest version that changed rows, or the oldest version if none did.
 
@@ -32,7 +75,7 @@ def last_row_change(headers: Iterable[CommitHeader], subject: str) -> CommitHead
     """
     oldest = None
     for oldest in headers:
-        if oldest.operation not in _SAME_ROWS and (oldest.files_added or oldest.files_removed):
+        if changes_rows(oldest):
             return oldest
     if oldest is None:
         raise TableNotFoundError(f"{subject} has no committed version; run the model that builds it")

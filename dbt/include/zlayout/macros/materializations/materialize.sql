@@ -10,14 +10,21 @@
 
   {%- set code = zlayout_code_under_contract() | trim -%}
   {% do write(code) %}
-  {%- if adds -%}
+  {%- set response = none -%}
+  {%- if existing_relation is not none and existing_relation.is_plain_table and not should_full_refresh() -%}
+    {%- set response = adapter.unchanged(target_relation, code, model) -%}
+  {%- endif -%}
+  {%- set unchanged = response is not none -%}
+  {%- if unchanged -%}
+    {#- Nothing to write; hooks and grants follow as after any run. -#}
+  {%- elif adds -%}
     {%- set response = adapter.write_increment(zlayout_own(existing_relation), code, model) -%}
   {%- else -%}
     {%- set response = zlayout_write(existing_relation, target_relation, code) -%}
   {%- endif -%}
   {% do store_result('main', response=response) %}
 
-  {{ return(zlayout_finish(existing_relation, target_relation, replaced=not adds)) }}
+  {{ return(zlayout_finish(existing_relation, target_relation, replaced=not adds and not unchanged)) }}
 {% endmacro %}
 
 

@@ -1,0 +1,158 @@
+"""What the rows of a model were made from, and whether it has changed since: for models that skip unchanged runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
+from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.read.query_inputs import (
+    FilesInput,
+    QueryInputs,
+    TableInput,
+    digest_of,
+    query_inputs,
+    session_facts,
+    source_now,
+    without_comments,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MOST_NAMES = 5
+# In the order in which they are told. Each digest is compared with that of the last commit.
+_CHANGES = {
+    "code": "its SQL has changed",
+    "settings": "its settings have changed",
+    "session": "Spark's version, time zone or SQL dialect has changed",
+    "definitions": "a view that it reads, or its columns, have changed",
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a run makes the rows of a model from.
+
+    Attributes:
+        code: Digest of the compiled SQL without comments.
+        raw_code: Digest of the model's file.
+        settings: Digest of all settings that decide how rows are written.
+        session: What the session adds to the meaning of the SQL.
+        inputs: What the query reads.
+    """
+
+    code: str
+    raw_code: str
+    settings: str
+    session: str
+    inputs: QueryInputs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the part of it that a later run is compared with; JSON."""
+        return {
+            **{name: getattr(self, name) for name in ("code", "raw_code", "settings", "session")},
+            "definitions": self.inputs.definitions,
+            "sources": {name: each.to_dict() for name, each in self.inputs.sources.items()},
+            "unknown": list(self.inputs.unknown),
+        }
+
+    def differences(self, before: Mapping[str, Any]) -> list[str]:
+        """Returns why a run would write other rows than the last one, a sentence each. Empty if it would not.
+
+        Args:
+            before: `to_dict` of the last run.
+        """
+        now = self.to_dict()
+        found = [why for key, why in _CHANGES.items() if before.get(key) != now[key]]
+        return [*self.inputs.unknown, *found, *_source_differences(self.inputs.sources, before)]
+
+
+def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite, own: TableName) -> Origin:
+    """Returns what a model's query makes its rows from.
+
+    Args:
+        sql: The compiled query.
+        frame: The query, not run yet.
+        model: The node.
+        wanted: Its settings.
+        own: The model's table.
+    """
+    why = None
+    if model.get("language") == "python":
+        why = "it is a Python model"
+    elif wanted.incremental.strategy == "microbatch":
+        why = "it writes one batch after the other"
+    return Origin(
+        code=digest_of(without_comments(sql)),
+        raw_code=digest_of(model.get("raw_code")),
+        settings=_settings_digest(model, wanted),
+        session=session_facts(frame.sparkSession),
+        inputs=query_inputs(sql, frame, own) if why is None else QueryInputs({}, "", (why,)),
+    )
+
+
+def reasons_to_run(
+    spark: SparkSession, before: Mapping[str, Any], model: Mapping[str, Any], wanted: ModelWrite
+) -> list[str]:
+    """Returns what of a model's last run has changed, as far as it can be told without compiling the model."""
+    unknown = before.get("unknown")
+    found = [str(each) for each in unknown] if isinstance(unknown, list) else []
+    facts = {
+        "raw_code": digest_of(model.get("raw_code")),
+        "settings": _settings_digest(model, wanted),
+        "session": session_facts(spark),
+    }
+    found += [_CHANGES["code" if key == "raw_code" else key] for key, now in facts.items() if before.get(key) != now]
+    for name, source in _sources(before).items():
+        # A version of the past has no name, and no other rows than then.
+        if " v" in name:
+            continue
+        found_now = source_now(spark, name)
+        difference = "is gone" if found_now is None else found_now.difference(source)
+        if difference is not None:
+            found.append(f"{name} {difference}")
+    return found
+
+
+def sources_text(before: Mapping[str, Any]) -> str:
+    """Returns what a run read, such as 'orders v8, customers v3'."""
+    told = [
+        f"{name.rpartition('.')[2]} "
+        + (f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})")
+        for name, each in _sources(before).items()
+    ]
+    more = [f"{len(told) - _MOST_NAMES} more"] if len(told) > _MOST_NAMES else []
+    return ", ".join([*told[:_MOST_NAMES], *more]) or "no tables"
+
+
+def _source_differences(sources: Mapping[str, TableInput | FilesInput], before: Mapping[str, Any]) -> Iterator[str]:
+    known = _sources(before)
+    for name, source in sources.items():
+        if name not in known:
+            yield f"it reads {name}, which it did not read before"
+        elif (difference := source.difference(known[name])) is not None:
+            yield f"{name} {difference}"
+    yield from (f"it no longer reads {name}" for name in known if name not in sources)
+
+
+def _sources(before: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Returns the sources of a stored origin, without what is not of the expected form."""
+    found = before.get("sources")
+    if not isinstance(found, Mapping):
+        return {}
+    return {name: each for name, each in found.items() if isinstance(each, Mapping)}
+
+
+def _settings_digest(model: Mapping[str, Any], wanted: ModelWrite) -> str:
+    settings = asdict(replace(wanted, skip_unchanged=False))
+    header = model["config"].get("sql_header")
+    return digest_of(json.dumps([settings, header], sort_keys=True, default=_plain))
+
+
+def _plain(value: object) -> object:
+    return sorted(map(str, value)) if isinstance(value, (set, frozenset)) else str(value)

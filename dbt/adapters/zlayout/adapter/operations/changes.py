@@ -1,0 +1,78 @@
+"""What would make models run: their code, settings and inputs beside those of their last commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
+from dbt.adapters.zlayout.adapter.materialize.origin import reasons_to_run, sources_text
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
+from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.errors import TableNotFoundError, ZlayoutError
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_WRITTEN = ("table", "incremental", "zordered_table")
+
+
+def why_run_report(
+    session: SparkSession,
+    model: str | None,
+    nodes: Nodes,
+    schema_root: Callable[[str | None], str | None],
+    as_json: bool,
+) -> str:
+    """Says of a model, or of each model of the project, what would make it run.
+
+    Raises:
+        ConfigError: There is no such model.
+    """
+    table = None if model is None else table_of(model, nodes)
+    models = {
+        name: node
+        for name, node in sorted(nodes.items())
+        if node["resource_type"] == "model"
+        and (node["config"].get("materialized") in _WRITTEN if table is None else table_of(name, nodes) == table)
+    }
+    found = {node["name"]: _why(session, name, node, nodes, schema_root) for name, node in models.items()}
+    if as_json:
+        return json_text(found)
+    return "\n".join(f"{name}: {_sentence(each)}" for name, each in found.items()) or "the project has no tables"
+
+
+def _why(
+    session: SparkSession,
+    unique_id: str,
+    node: Mapping[str, Any],
+    nodes: Nodes,
+    schema_root: Callable[[str | None], str | None],
+) -> dict[str, Any]:
+    """Returns ``skips`` (whether the setting is on), ``version``, ``reads`` and ``reasons`` of one model."""
+    try:
+        wanted = read_model(node, schema_root(node["schema"]))
+        origin = ZTable.for_name(session, table_of(unique_id, nodes)).made_from()
+    except TableNotFoundError:
+        return _answer(wanted.skip_unchanged, None, "", ["it has not been built yet"])
+    except ZlayoutError as error:
+        return _answer(False, None, "", [f"it cannot be read: {error}"])
+    if origin is None:
+        why = "something else changed its rows since its last run, or an earlier release wrote them"
+        return _answer(wanted.skip_unchanged, None, "", [why])
+    version, before = origin
+    return _answer(wanted.skip_unchanged, version, sources_text(before), reasons_to_run(session, before, node, wanted))
+
+
+def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) -> dict[str, Any]:
+    return {"skip_unchanged": skips, "version": version, "reads": reads, "reasons": reasons}
+
+
+def _sentence(found: Mapping[str, Any]) -> str:
+    if found["reasons"]:
+        return f"would run: {'; '.join(found['reasons'])}"
+    unchanged = f"unchanged since v{found['version']}: {found['reads']}"
+    if found["skip_unchanged"]:
+        return f"{unchanged} (runs if variables or macros change its SQL)"
+    return f"{unchanged}; would run all the same, because skip_unchanged is not set"

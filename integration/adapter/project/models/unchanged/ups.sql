@@ -1,0 +1,2 @@
+{{ config(materialized='zordered_table', zorder=['id']) }}
+select id, id % 3 as kind from range(100)

@@ -1,0 +1,115 @@
+"""Models that skip a run when nothing has changed: what they are made from, and what makes them run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+MODELS = ("ups", "ups_seen", "skips", "skips_increment")
+
+
+@pytest.fixture(autouse=True)
+def built(dbt, spark):
+    spark.sql("create schema if not exists main")
+    spark.sql("drop table if exists main.others")
+    spark.range(50).coalesce(1).write.format("parquet").saveAsTable("main.others")
+    done = dbt("run", "--full-refresh", "--select", *MODELS)
+    assert done.success, done.log
+
+
+def run(dbt, model="skips", *options, **variables):
+    done = dbt("run", "--select", model, *options, **variables)
+    assert done.success, done.log
+    return done
+
+
+def skipped(done, model="skips"):
+    return done.message(model).startswith("unchanged since v")
+
+
+def test_an_unchanged_model_writes_nothing_and_says_so(dbt, spark):
+    version = ZTable.for_name(spark, "main.skips").version
+    done = run(dbt)
+    assert (
+        done.message("skips")
+        == f"unchanged since v{version}: ups v{ZTable.for_name(spark, 'main.ups').version}, others (1 file)"
+    )
+    assert done.response("skips")["version"] == ZTable.for_name(spark, "main.skips").version == version
+    assert done.response("skips")["rows_affected"] == 0
+    (told,) = dbt.artifact("run_results.json")["results"]
+    assert told["message"].startswith("unchanged since v")
+    # Neither comments nor white space nor another layout of what it reads change the rows.
+    assert skipped(run(dbt, comment="-- a comment\n  "))
+    ZTable.for_name(spark, "main.ups").cluster(rewrite_all=True)
+    ZTable.for_name(spark, "main.skips").cluster(rewrite_all=True)
+    assert skipped(run(dbt))
+
+
+def test_whatever_may_change_the_rows_makes_the_model_run(dbt, spark):
+    ups = ZTable.for_name(spark, "main.ups")
+    ups.delete("id = 99")
+    done = run(dbt)
+    assert not skipped(done)
+    assert f"main.ups has other rows since v{ups.version} (v{ups.version - 1} was read)" in done.log
+    assert skipped(run(dbt))
+    spark.range(3).coalesce(1).write.insertInto("main.others")
+    done = run(dbt)
+    assert not skipped(done)
+    assert "main.others has other files" in done.log
+    assert not skipped(run(dbt, comment=", 1 as one"))
+    assert not skipped(run(dbt))
+    assert not skipped(run(dbt, "skips", "--full-refresh"))
+    assert skipped(run(dbt))
+    # A view between the model and the table.
+    assert not skipped(run(dbt, "ups_seen+", most=2))
+    assert skipped(run(dbt))
+    ZTable.for_name(spark, "main.skips").delete("id = 1")
+    done = run(dbt)
+    assert not skipped(done)
+    assert "something else changed its rows since its last run" in done.log
+    assert spark.table("main.skips").where("id = 1").count() == 1
+
+
+def test_an_incremental_model_skips_after_a_run_that_found_no_rows(dbt, spark):
+    # The first increment has other SQL than the first build.
+    assert not skipped(run(dbt, "skips_increment"), "skips_increment")
+    assert skipped(run(dbt, "skips_increment"), "skips_increment")
+    ZTable.for_name(spark, "main.ups").append(spark.sql("select 1000L as id, 1L as kind"))
+    assert not skipped(run(dbt, "skips_increment"), "skips_increment")
+    assert spark.table("main.skips_increment").count() == 101
+    assert not skipped(run(dbt, "ups"), "ups")
+
+
+@pytest.mark.parametrize(
+    ("addition", "why"),
+    [
+        (", rand() as r", "a function such as rand or uuid"),
+        (", current_timestamp() as t", "the current time, user or schema"),
+    ],
+)
+def test_rows_that_differ_from_run_to_run_are_never_skipped(dbt, addition, why):
+    done = run(dbt, comment=addition)
+    assert not skipped(done)
+    done = run(dbt, comment=addition)
+    assert not skipped(done)
+    assert why in done.log
+
+
+def test_why_run_names_what_would_make_a_model_run(dbt, spark):
+    told = dbt.operation("zlayout_why_run", model="skips")
+    assert told.success, told.log
+    assert told.printed.startswith("skips: unchanged since v")
+    ZTable.for_name(spark, "main.ups").delete("id = 3")
+    told = json.loads(dbt.operation("zlayout_why_run", json=True).printed)
+    assert told["skips"]["skip_unchanged"]
+    assert not told["ups"]["skip_unchanged"]
+    assert [each.partition(" since")[0] for each in told["skips"]["reasons"]] == ["main.ups has other rows"]
+    assert told["ups"]["reasons"] == [
+        "something else changed its rows since its last run, or an earlier release wrote them"
+    ]
+    refused = dbt.operation("zlayout_why_run", model="skpis")
+    assert not refused.success
+    assert "did you mean 'skips'?" in str(refused.exception) + refused.log
