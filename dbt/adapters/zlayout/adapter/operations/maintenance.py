@@ -86,10 +86,10 @@ def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any
         and "partition_by" not in settings
         and table.other_folders(wanted) is not None
     ):
-        if {"where", "max_bytes"} & settings.keys():
+        if {"where", "max_bytes", "strategy"} & settings.keys():
             _LOG.info(
                 f"{table.name}: the model's partition_by differs from the table's; the next run, or a clustering "
-                "without where and max_bytes, will rewrite the table"
+                "without where, max_bytes and strategy, will rewrite the table"
             )
         else:
             settings["partition_by"] = wanted
