@@ -1,6 +1,7 @@
 """Clustering by the strategies binpack and sort: rows stay the same, their order is kept or becomes that of the sort."""
 
 import json
+from itertools import pairwise
 
 import pyarrow.parquet as pq
 import pytest
@@ -69,7 +70,7 @@ def test_binpack_fills_files_and_keeps_the_order_of_rows(spark, settings, jobs):
     assert done.files_added <= done.files_removed // 3
     assert done.after.files == planned.after.files
     assert done.files_read_after == pytest.approx(planned.files_read_after, rel=0.2)
-    sizes = dict(zip(table.snapshot().files["path"].to_pylist(), table.snapshot().files["size_bytes"].to_pylist()))
+    sizes = {file.path: file.size_bytes for file in table.snapshot().files}
     for path in new.keys() - old.keys():
         assert sizes[path] <= 64 << 10
         left = new[path]
@@ -126,7 +127,7 @@ def test_sort_makes_files_that_are_ranges_of_the_order_of_spark(spark, settings,
         assert found == sorted(found), path
         ranges.setdefault(path.rpartition("/")[0], []).append((found[0], found[-1]))
     for each in map(sorted, ranges.values()):
-        assert all(left[1] < right[0] for left, right in zip(each, each[1:]))
+        assert all(left[1] < right[0] for left, right in pairwise(each))
     after = table._opened.snapshot
     assert (after.curve, dict(after.layout)) == (curve, layout)
     assert f"sorted by {columns.replace('S', 's')}" in cluster_line(table.name, done)

@@ -33,6 +33,7 @@ _DROP = 1.5
 _MOST_DROPS = 64
 _SLACK = 1e-9
 _BITS = 16
+_PACK_ROUNDS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,13 +417,17 @@ def pack_groups(candidates: Candidates, target_bytes: int, wanted: ReclusteringC
     for files in candidates.partitions():
         left = files if wanted.rewrite_all else files[sizes[files] < min_file_bytes]
         left = _in_curve_order(candidates.boxes, left)
-        while True:
-            found = [left[pack] for pack in packs_of(sizes[left], target_bytes)]
-            kept = found if wanted.rewrite_all else [pack for pack in found if is_worth_it(pack)]
-            if len(kept) == len(found):
+        kept = [left[pack] for pack in packs_of(sizes[left], target_bytes)]
+        for _ in range(0 if wanted.rewrite_all else _PACK_ROUNDS):
+            # Without a file that stays alone, its neighbours may fit together.
+            together = [pack for pack in kept if len(pack) >= 2]
+            chosen = together if len(together) < len(kept) else [pack for pack in kept if is_worth_it(pack)]
+            if len(chosen) == len(kept):
                 break
-            # Without the files that stay, others may fit together.
-            left = np.concatenate([*kept, left[:0]])
+            left = np.concatenate([*chosen, left[:0]])
+            kept = [left[pack] for pack in packs_of(sizes[left], target_bytes)]
+        if not wanted.rewrite_all:
+            kept = [pack for pack in kept if is_worth_it(pack)]
         packs += [ChosenGroup(pack, 0.0, 0.0, "all" if wanted.rewrite_all else "small") for pack in kept]
     return _together(_affordable(packs, sizes, wanted.max_bytes), candidates, wanted.max_group_bytes)
 
