@@ -235,30 +235,15 @@ class Clustering:
         """
         opened = self._open()
         planner = self._planner(opened)
-        others, taken = self._other_plans(opened.store)
-        eligible = self._eligible(planner.survey.opened)
-        eligible &= ~pc.is_in(planner.survey.opened.files["path"].combine_chunks(), value_set=taken).to_numpy(False)
-        outline = planner.outline(planner.choose(eligible))
+        others, taken = _plans_of_others(opened.store, planner.strategy)
+        paths = planner.survey.opened.files["path"].combine_chunks()
+        free = ~pc.is_in(paths, value_set=taken).to_numpy(False)
+        outline = planner.outline(planner.choose(self._eligible(planner.survey.opened) & free))
         if outline.groups:
             older = list_scheduled(opened.store, Action.REPLACECOMMIT)
             replaced = [each for each in older if each.path not in others]
             schedule(opened.timeline, Action.REPLACECOMMIT, outline.to_dict(), replaces=replaced)
         return outline
-
-    def _other_plans(self, store: Store) -> tuple[set[str], pa.Array]:
-        """Returns the pending plans of other strategies, by the paths of their files, and the files in them."""
-        plans: set[str] = set()
-        taken: list[str] = []
-        for each in list_scheduled(store, Action.REPLACECOMMIT):
-            try:
-                groups = scheduled_groups(each.content.get("groups", ()))
-            except NewerFormatError:
-                plans.add(each.path)
-                continue
-            if any(group.strategy != self.strategy for group in groups):
-                plans.add(each.path)
-                taken += [path for group in groups for path in group.paths]
-        return plans, pa.array(taken, pa.string())
 
     def run(self) -> ClusterSummary:
         """Rewrites the groups for which it pays off.
@@ -547,6 +532,22 @@ class Clustering:
             return True
         self._dropped.append(_left_group(cut, "another writer has changed its rows"))
         return False
+
+
+def _plans_of_others(store: Store, strategy: ClusterStrategy) -> tuple[set[str], pa.Array]:
+    """Returns the paths of pending plans of other strategies, and the data files in these plans."""
+    plans: set[str] = set()
+    taken: list[str] = []
+    for each in list_scheduled(store, Action.REPLACECOMMIT):
+        try:
+            groups = scheduled_groups(each.content.get("groups", ()))
+        except NewerFormatError:
+            plans.add(each.path)
+            continue
+        if any(group.strategy != strategy for group in groups):
+            plans.add(each.path)
+            taken += [path for group in groups for path in group.paths]
+    return plans, pa.array(taken, pa.string())
 
 
 def _left_group(cut: CutGroup, why: str) -> LeftGroup:

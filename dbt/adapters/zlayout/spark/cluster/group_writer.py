@@ -125,6 +125,7 @@ class GroupWriter:
             transaction,
             self._placed_rows(cut),
             lambda rows: rows.repartition(len(cut.packs), PLACE[0]).sortWithinPartitions(*PLACE),
+            least_rows=max((int(survey.rows[pack].sum()) for pack in cut.packs if len(pack) > 1), default=0),
         )
 
     def _placed_rows(self, cut: CutGroup) -> DataFrame:
@@ -150,13 +151,24 @@ class GroupWriter:
         transaction: Transaction,
         rows: DataFrame,
         arrange: Callable[[DataFrame], DataFrame],
+        least_rows: int = 1,
     ) -> Written:
+        """Writes the rows of a group in the order into which they are brought.
+
+        Args:
+            writer: Writes the files.
+            cut: The group.
+            transaction: The transaction that writes the rows.
+            rows: The rows of the group.
+            arrange: Spreads the rows over tasks and sorts them.
+            least_rows: So many rows fit into a file, however large they are.
+        """
         opened, target_bytes = self.plan.survey.opened, self.plan.survey.cost_model.target_bytes
         raw = opened.partition_keys[cut.partition] if opened.partition_columns else ()
         per_file = target_bytes * cut.reported.rows // max(1, cut.reported.size_bytes)
         partition = tuple(value or None for value in raw)
         return writer.write_in_order(
-            opened.store, transaction, rows, arrange, partition, self._row_group_rows, max(1, per_file)
+            opened.store, transaction, rows, arrange, partition, self._row_group_rows, max(1, per_file, least_rows)
         )
 
     @property
