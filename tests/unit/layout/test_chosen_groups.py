@@ -185,7 +185,7 @@ def files_in(groups):
 
 
 def test_small_files_are_packed_within_their_partition_and_others_stay():
-    assert files_in(packed([400, 900, 500, 100, 300, 600], partition=[0, 0, 0, 0, 1, 1])) == [[0, 2, 3], [4, 5]]
+    assert files_in(packed([400, 900, 500, 100, 450, 450], partition=[0, 0, 0, 0, 1, 1])) == [[0, 2, 3], [4, 5]]
     assert files_in(packed([400, 500], eligible=[True, False])) == []
     # Neither many nor enough for a file.
     assert files_in(packed([100] * 4)) == []
@@ -193,11 +193,17 @@ def test_small_files_are_packed_within_their_partition_and_others_stay():
     assert files_in(packed([100] * 2, min_input_files=2)) == [[0, 1]]
 
 
+def test_a_packed_file_is_not_packed_again_with_a_few_small_ones():
+    assert files_in(packed([600, 100, 100])) == []
+    assert files_in(packed([300, 300, 300])) == [[0, 1, 2]]
+    assert files_in(packed([600, 100, 100, 50, 50])) == [[0, 1, 2, 3, 4]]
+
+
 def test_files_of_the_last_build_are_no_reason_to_pack():
     built = np.array([True, True, False])
-    assert files_in(packed([400, 500, 50], as_built=np.ones(3, bool))) == []
-    assert files_in(packed([400, 500, 50], as_built=built)) == [[0, 1, 2]]
-    assert files_in(packed([400, 500, 50], as_built=np.ones(3, bool), min_file_bytes=750)) == [[0, 1, 2]]
+    assert files_in(packed([400, 450, 50], as_built=np.ones(3, bool))) == []
+    assert files_in(packed([400, 450, 50], as_built=built)) == [[0, 1, 2]]
+    assert files_in(packed([400, 450, 50], as_built=np.ones(3, bool), min_file_bytes=750)) == [[0, 1, 2]]
 
 
 def test_a_file_that_stays_does_not_keep_its_neighbours_apart():
@@ -208,7 +214,7 @@ def test_a_file_that_stays_does_not_keep_its_neighbours_apart():
 
 def test_neighbours_on_the_curve_are_packed_together():
     low = np.array([[0.0, 0.9, 0.05, 0.95]])
-    assert files_in(packed([400, 420, 430, 410], boxes=Boxes(low, low + 0.01))) == [[0, 2, 1, 3]]
+    assert files_in(packed([400] * 4, boxes=Boxes(low, low + 0.01))) == [[0, 2, 1, 3]]
 
 
 def test_packing_again_and_again_ends():
@@ -232,5 +238,5 @@ def _packs(group, sizes):
 def test_rewrite_all_packs_every_file_and_the_budget_counts_new_files():
     sizes = [100, 2500, 900, 100]
     assert files_in(packed(sizes, rewrite_all=True)) == [[0, 1, 2, 3]]
-    assert files_in(packed([400, 500] * 3, max_bytes=2000)) == [[0, 1, 2, 3]]
-    assert files_in(packed([400, 500] * 3, max_group_bytes=1000)) == [[0, 1], [2, 3], [4, 5]]
+    assert files_in(packed([450] * 6, max_bytes=2000)) == [[0, 1, 2, 3]]
+    assert files_in(packed([450] * 6, max_group_bytes=1000)) == [[0, 1], [2, 3], [4, 5]]

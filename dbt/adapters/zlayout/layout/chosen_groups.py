@@ -393,8 +393,8 @@ def packs_of(size_bytes: npt.NDArray[np.int64], target_bytes: int) -> list[npt.N
 def pack_groups(candidates: Candidates, target_bytes: int, wanted: ReclusteringConfig) -> list[ChosenGroup]:
     """Chooses small files to append to one another, neighbours on the curve together, within the budget.
 
-    A new file is worth its rewrite if it takes many files or is no longer small. Files of the last build join others,
-    but are no reason to pack, as in `plan_groups`.
+    A new file is worth its rewrite if it takes many files, or if it is no longer small and has twice the size of each
+    file that it takes. Files of the last build join others, but are no reason to pack, as in `plan_groups`.
 
     Args:
         candidates: The files. In a table without keys they are packed in the order of the table.
@@ -410,7 +410,9 @@ def pack_groups(candidates: Candidates, target_bytes: int, wanted: ReclusteringC
 
     def is_worth_it(pack: npt.NDArray[np.int64]) -> bool:
         reasons = len(pack) if built is None else int((~built[pack]).sum())
-        filled = reasons > 0 and int(sizes[pack].sum()) >= min_file_bytes
+        total, largest = int(sizes[pack].sum()), int(sizes[pack].max())
+        # Files that were packed before shrink at most a little. So none of them is packed again with a few small ones.
+        filled = reasons > 0 and total >= min_file_bytes and largest <= total / 2
         return len(pack) >= 2 and (filled or reasons >= wanted.min_input_files)
 
     packs: list[ChosenGroup] = []
