@@ -55,7 +55,6 @@ def waiting(table):
 @pytest.mark.parametrize(
     ("settings", "jobs"),
     [
-        ({}, 1),
         ({"partition_by": ["part"]}, 2),
         pytest.param({"writer": "spark", "partition_by": ["part"]}, None, marks=pytest.mark.slow),
     ],
@@ -167,6 +166,7 @@ def test_plans_of_several_strategies_wait_side_by_side(spark):
     assert same_rows(spark.table(table.name), before)
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_a_sort_by_a_column_that_has_gone_is_dropped(spark):
     table = made(spark, "gone")
@@ -179,6 +179,7 @@ def test_a_sort_by_a_column_that_has_gone_is_dropped(spark):
     assert "sort_by: column 'gone' is not in the model" in done.groups_dropped[0].reason
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_file_groups_with_logs_are_neither_packed_nor_sorted(spark):
     settings = {"table_type": "merge_on_read", "unique_key": ["id"], "compaction": "off"}
