@@ -54,6 +54,12 @@ def test_a_deferred_plan_is_executed_by_a_run_operation(dbt, spark):
     dry = dbt.operation("zlayout_cluster_plan", model="clustered_later")
     assert dry.success, dry.log
     assert "would rewrite" in dry.printed
+    packed = dbt.operation("zlayout_cluster_plan", model="clustered_later", strategy="binpack")
+    assert "packed" in packed.printed
+    sort = dbt.operation("zlayout_cluster_plan", model="clustered_later", strategy="sort", sort_by=["id"])
+    assert "sorted by id" in sort.printed
+    unnamed = dbt.operation("zlayout_cluster", strategy="sort", sort_by=["id"])
+    assert "sort_by: the columns belong to one table" in str(unnamed.exception) + unnamed.log
     done = dbt.operation("zlayout_cluster", model="clustered_later", execute=True)
     assert done.success, done.log
     assert "a point lookup now reads" in done.printed

@@ -172,6 +172,8 @@ def test_a_table_is_maintained_by_its_folder(folder, logs, spark, tmp_path):
     (summary,) = json.loads(done.stdout)
     assert summary["files_removed"] > 0
     assert str(plain) in done.stderr
+    sort = printed("cluster", plain, "--strategy", "sort", "--sort-by", "k", "--rewrite-all", "--dry-run")
+    assert "sorted by k" in sort
     assert "merged the logs of" in printed("compact", merging)
     assert "would delete" in printed("clean", plain, "--dry-run", "--retain-hours", 0, "--retain-versions", 1)
     assert "deleted" in printed("clean", plain, "--retain-hours", 0, "--retain-versions", 1)
@@ -268,6 +270,7 @@ def test_every_mistake_is_one_line(folder, tmp_path):
         ("explain", folder, "nope = 1"): "nope",
         ("explain", folder, "k = = 1"): "Syntax error",
         ("cluster", folder, "--max-bytes", "much"): "much",
+        ("cluster", folder, "--strategy", "zip"): "'zip' is not one of curve, binpack, sort",
         ("compact", folder): "has no logs to merge",
         ("publish", folder, "--format", "csv"): "'csv' is not one of delta",
         ("info", "x", "--manifest", tmp_path / "broken.json"): "cannot be read",

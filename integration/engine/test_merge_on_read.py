@@ -487,6 +487,24 @@ def test_old_logs_are_merged_however_small_they_are(spark):
         assert upsert(spark, by_commits, "select 1L k, 1L a, 'one' v").compacted == {}
 
 
+@pytest.mark.newest_spark
+def test_a_log_merged_from_others_is_as_old_as_its_oldest_record(spark, monkeypatch):
+    hours, clock = [0], time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: clock() + hours[0] * 3_600_000_000_000)
+    settings = {"compaction": "inline", "compact_every": 100, "compaction_min_log_ratio": 1000, "stats_columns": ["a"]}
+    table = made(spark, "aged", ROWS.format(0, 1000), **settings, compact_after_hours=5)
+    oldest = upsert(spark, table, "select 1L k, 1L a, 'one' v").instant
+    upsert(spark, table, "select 2L k, 1L a, 'two' v")
+    hours[0] = 4
+    assert table.compact(logs_only=True).groups == 1
+    assert table.information()["oldest_log"] == oldest
+    assert upsert(spark, table, "select 3L k, 1L a, 'three' v").compacted == {}
+    hours[0] = 8
+    assert upsert(spark, table, "select 4L k, 1L a, 'four' v").compacted["groups"] == 1
+    assert table.information()["oldest_log"] is None
+    assert rows(spark, "select k from z.mor_aged__ro where a = 1 and k < 5") == [(1,), (2,), (3,), (4,)]
+
+
 @pytest.mark.slow
 def test_a_compaction_by_hand_merges_logs_that_pay_nothing(spark):
     settings = {"compaction": "inline", "compact_every": 1, "compaction_min_log_ratio": 1000, "compaction_max_logs": 50}

@@ -3,7 +3,12 @@
 import pytest
 
 from dbt.adapters.zlayout.config import parse_table_config
-from dbt.adapters.zlayout.config.clustering import ReclusteringConfig, parse_reclustering
+from dbt.adapters.zlayout.config.clustering import (
+    ClusterStrategy,
+    ReclusteringConfig,
+    parse_reclustering,
+    parse_strategy,
+)
 from dbt.adapters.zlayout.errors import ConfigError
 
 
@@ -73,3 +78,38 @@ def test_a_wrong_setting_says_what_is_allowed(settings, message):
     with pytest.raises(ConfigError) as error:
         parse_table_config(settings)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "sort_by", "found"),
+    [
+        (None, None, ClusterStrategy()),
+        ("Curve", None, ClusterStrategy("curve")),
+        ("binpack", None, ClusterStrategy("binpack")),
+        ("sort", "a, b.c", ClusterStrategy("sort", (("a",), ("b", "c")))),
+        ("sort", ["a, b"], ClusterStrategy("sort", (("a, b",),))),
+    ],
+)
+def test_strategies_are_read(strategy, sort_by, found):
+    problems = []
+    assert (parse_strategy(strategy, sort_by, problems), problems) == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "sort_by", "message"),
+    [
+        ("zip", None, "strategy: 'zip' is not one of curve, binpack, sort"),
+        (7, None, "strategy: 7 is not one of curve, binpack, sort"),
+        ("sort", None, "sort_by: missing; strategy 'sort' needs the columns to sort by"),
+        ("sort", [], "sort_by: missing"),
+        ("sort", "a, a", "sort_by: column 'a' is listed twice"),
+        ("sort", 7, "sort_by: 7 is not a list of columns"),
+        ("binpack", ["a"], "sort_by: strategy 'binpack' does not sort by columns; set strategy 'sort'"),
+        (None, ["a"], "sort_by: strategy 'curve' does not sort by columns"),
+    ],
+)
+def test_a_wrong_strategy_says_what_is_allowed(strategy, sort_by, message):
+    problems = []
+    parse_strategy(strategy, sort_by, problems)
+    assert len(problems) == 1
+    assert problems[0].startswith(message)

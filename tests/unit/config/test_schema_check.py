@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema, parse_table_config
+from dbt.adapters.zlayout.config.schema_check import sort_columns
 from dbt.adapters.zlayout.errors import ConfigError
 
 SCHEMA = pa.schema(
@@ -109,3 +110,14 @@ def test_a_column_that_spark_would_take_for_a_variable_is_refused_where_a_view_n
     config = parse_table_config({"table_type": "merge_on_read", "unique_key": "k"})
     with pytest.raises(ConfigError, match=r"column '\$\{env:HOME\}': .*rename it"):
         check_against_schema(config, schema)
+
+
+def test_columns_to_sort_by_are_of_any_type_and_no_partition_column() -> None:
+    schema = pa.schema([("Day", pa.date32()), ("s", pa.struct([("X", pa.list_(pa.int64()))])), ("p", pa.string())])
+    assert sort_columns([("day",), ("s", "x"), ("s",)], schema, ["p"]) == ((("Day",), ("s", "X"), ("s",)), [])
+    _, problems = sort_columns([("day",), ("DAY",), ("dax",), ("p",)], schema, ["p"])
+    assert problems == [
+        "sort_by: column 'DAY' is listed twice",
+        "sort_by: column 'dax' is not in the model (did you mean 'Day'?)",
+        "sort_by: 'p' is a partition column: each file has one value of it; leave it out",
+    ]

@@ -1,10 +1,14 @@
 """What a plan takes, and what it leaves alone."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
-from dbt.adapters.zlayout.layout.chosen_groups import Candidates, plan_groups
+from dbt.adapters.zlayout.layout.chosen_groups import Candidates, pack_groups, packs_of, plan_groups
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.key_space import Boxes
 
@@ -157,3 +161,82 @@ def test_many_files_are_planned_in_vectors():
     boxes = plus(grid(100), *[(0, 0, 1, 1)] * 20)
     (group,) = plan(boxes)
     assert group.files.tolist() == list(range(10_000, 10_020))
+
+
+@given(sizes=st.lists(st.integers(1, 2 * TARGET), max_size=40))
+def test_packs_keep_the_order_fit_the_target_and_leave_no_room_for_the_next_file(sizes):
+    sizes = np.array(sizes, np.int64)
+    packs = packs_of(sizes, TARGET)
+    assert [each for pack in packs for each in pack.tolist()] == list(range(len(sizes)))
+    assert all(sizes[pack].sum() <= TARGET or len(pack) == 1 for pack in packs)
+    assert all(sizes[pack].sum() + sizes[after[0]] > TARGET for pack, after in pairwise(packs))
+
+
+def packed(sizes, partition=None, eligible=None, as_built=None, boxes=None, **changed):
+    boxes = Boxes(np.zeros((0, len(sizes))), np.zeros((0, len(sizes)))) if boxes is None else boxes
+    partition = np.zeros(len(sizes), np.int64) if partition is None else np.array(partition)
+    eligible = np.ones(len(sizes), bool) if eligible is None else np.array(eligible)
+    candidates = Candidates(boxes, np.array(sizes, np.int64), partition, eligible, as_built)
+    return pack_groups(candidates, TARGET, ReclusteringConfig(**changed))
+
+
+def files_in(groups):
+    return [group.files.tolist() for group in groups]
+
+
+def test_small_files_are_packed_within_their_partition_and_others_stay():
+    assert files_in(packed([400, 900, 500, 100, 450, 450], partition=[0, 0, 0, 0, 1, 1])) == [[0, 2, 3], [4, 5]]
+    assert files_in(packed([400, 500], eligible=[True, False])) == []
+    # Neither many nor enough for a file.
+    assert files_in(packed([100] * 4)) == []
+    assert files_in(packed([100] * 5)) == [[0, 1, 2, 3, 4]]
+    assert files_in(packed([100] * 2, min_input_files=2)) == [[0, 1]]
+
+
+def test_a_packed_file_is_not_packed_again_with_a_few_small_ones():
+    assert files_in(packed([600, 100, 100])) == []
+    assert files_in(packed([300, 300, 300])) == [[0, 1, 2]]
+    assert files_in(packed([600, 100, 100, 50, 50])) == [[0, 1, 2, 3, 4]]
+
+
+def test_files_of_the_last_build_are_no_reason_to_pack():
+    built = np.array([True, True, False])
+    assert files_in(packed([400, 450, 50], as_built=np.ones(3, bool))) == []
+    assert files_in(packed([400, 450, 50], as_built=built)) == [[0, 1, 2]]
+    assert files_in(packed([400, 450, 50], as_built=np.ones(3, bool), min_file_bytes=750)) == [[0, 1, 2]]
+
+
+def test_a_file_that_stays_does_not_keep_its_neighbours_apart():
+    # 700 and 740 fit with neither neighbour.
+    assert files_in(packed([400, 700, 500], min_input_files=99)) == []
+    assert files_in(packed([260, 240, 740, 300, 160, 100], min_input_files=99)) == [[0, 1, 3, 4]]
+
+
+def test_neighbours_on_the_curve_are_packed_together():
+    low = np.array([[0.0, 0.9, 0.05, 0.95]])
+    assert files_in(packed([400] * 4, boxes=Boxes(low, low + 0.01))) == [[0, 2, 1, 3]]
+
+
+def test_packing_again_and_again_ends():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, TARGET, 300).tolist()
+    for _ in range(10):
+        groups = packed(sizes)
+        if not groups:
+            break
+        gone = {file for group in groups for file in group.files.tolist()}
+        new = [sum(sizes[file] for file in pack) for g in groups for pack in _packs(g, sizes)]
+        assert len(new) < len(gone)
+        sizes = [*(size for file, size in enumerate(sizes) if file not in gone), *new]
+    assert not packed(sizes)
+
+
+def _packs(group, sizes):
+    return [group.files[pack].tolist() for pack in packs_of(np.array(sizes)[group.files], TARGET)]
+
+
+def test_rewrite_all_packs_every_file_and_the_budget_counts_new_files():
+    sizes = [100, 2500, 900, 100]
+    assert files_in(packed(sizes, rewrite_all=True)) == [[0, 1, 2, 3]]
+    assert files_in(packed([450] * 6, max_bytes=2000)) == [[0, 1, 2, 3]]
+    assert files_in(packed([450] * 6, max_group_bytes=1000)) == [[0, 1], [2, 3], [4, 5]]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, TableTypeConfig
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
 from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
@@ -18,13 +18,14 @@ from dbt.adapters.zlayout.layout.compaction_plan import (
     delete_logs,
     groups_of,
     is_due,
+    oldest_records,
     operations_of,
     still_whole,
 )
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, log_file_path
-from dbt.adapters.zlayout.timeline.log.file_slices import FileSlice
+from dbt.adapters.zlayout.timeline.log.file_slices import FileSlice, slices_with_logs
 
 
 def slice_of(name, base_bytes, *logs):
@@ -35,7 +36,8 @@ def slice_of(name, base_bytes, *logs):
     ]
     path = data_file_path("", group, "20230101000000000")
     base = None if base_bytes is None else DataFile(path, (), 1, base_bytes, 5, group)
-    return FileSlice((), group, base, tuple(files))
+    oldest = f"202401{min((day for day, _ in logs), default=0):02}000000000"
+    return FileSlice((), group, base, tuple(files), oldest_record=oldest)
 
 
 SLICES = [
@@ -109,15 +111,52 @@ def test_a_log_larger_than_all_smaller_ones_together_is_not_merged_again():
 
 
 def test_it_is_looked_at_after_every_so_many_commits():
-    assert [commits for commits in range(12) if is_due([str(each) for each in range(commits)], 5)] == [5, 10]
+    days = [[(day, 1) for day in range(1, commits + 1)] for commits in range(1, 12)]
+    assert [len(each) for each in days if is_due([slice_of("a", 9, *each), slice_of("b", 9, *each)], 5)] == [5, 10]
 
 
-def test_it_is_looked_at_once_a_log_is_old():
-    young, old, before = "20240302000000000", "20240228235959999", "20240229000000000"
+def test_it_is_looked_at_once_a_log_record_is_old():
+    young, old, before = slice_of("a", 9, (9, 1)), slice_of("b", 9, (3, 1)), "20240104000000000"
     assert not is_due([young, old], 5)
     assert is_due([young, old], 5, before)
     assert not is_due([young], 5, before)
     assert not is_due([], 5, before)
+
+
+def test_a_merged_log_is_as_old_as_its_oldest_record():
+    merged, other = slice_of("a", 100_000, (9, 1)), slice_of("b", 100_000, (5, 1))
+    files = DataFiles.of([*merged.logs, *other.logs])
+    instants = pa.array([20240101000000000, None])
+    known, none = pa.array([True, True]), pa.array([0, 0])
+    bounds = ColumnBounds(pa.int64(), instants, instants, known, known, none, none)
+    found = oldest_records(files, AlignedStatistics(files["row_count"].combine_chunks(), {(INSTANT,): bounds}))
+    assert found == {merged.logs[0].path: "20240101000000000"}
+    slices = slices_with_logs(files, found)
+    assert [each.oldest_record for each in slices] == ["20240101000000000", "20240105000000000"]
+    before = "20240102000000000"
+    assert is_due(slices, 5, before)
+    thresholds = MergeThresholds(0.1, 20, logs_before=before)
+    # A slice without a base file is merged in any case.
+    based = [replace(each, base=merged.base) for each in slices]
+    assert [each.group[0] for each in choose(based, "age", thresholds=thresholds)] == ["a"]
+    assert [each.group[0] for each in choose(slices, "age")] == ["a", "b"]
+    assert [each.group[0] for each in choose(slices_with_logs(files), "age")] == ["b", "a"]
+
+
+@pytest.mark.parametrize("told", [-1, 5, 20240199000000000, 99990101000000000])
+def test_an_age_that_no_log_record_can_have_is_not_believed(told):
+    log = slice_of("a", 9, (9, 1)).logs[0]
+    files, value = DataFiles.of([log]), pa.array([told])
+    bounds = ColumnBounds(pa.int64(), value, value, pa.array([True]), pa.array([True]), pa.array([0]), pa.array([0]))
+    found = oldest_records(files, AlignedStatistics(files["row_count"].combine_chunks(), {(INSTANT,): bounds}))
+    (only,) = slices_with_logs(files, found)
+    assert only.oldest_record == "20240109000000000"
+
+
+def test_without_statistics_a_log_is_as_old_as_its_commit():
+    files = DataFiles.of(slice_of("a", 9, (9, 1), (3, 1)).logs)
+    assert oldest_records(files, AlignedStatistics(files["row_count"].combine_chunks(), {})) == {}
+    assert slices_with_logs(files)[0].oldest_record == "20240103000000000"
 
 
 def test_a_slice_with_an_old_log_is_merged_whatever_its_size():
@@ -176,8 +215,7 @@ def written_by_compactions(rows, groups, share, rounds):
             )
             for name in names
         ]
-        commits = {commit for each in slices for commit in each.log_instants}
-        if not is_due(commits, config.compact_every):
+        if not is_due(slices, config.compact_every):
             continue
         for each in choose(slices, config.compaction_strategy, thresholds=thresholds):
             sizes = [logs[each.group].pop(path) for path in each.logs]

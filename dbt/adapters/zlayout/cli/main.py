@@ -63,6 +63,8 @@ def history(context: Context, table: str, limit: int | None, as_json: bool) -> N
 
 @command(zlayout)
 @_TABLE
+@click.option("--strategy", help="How rows are arranged: curve, the default, binpack or sort.")
+@click.option("--sort-by", help="The columns of the strategy sort, separated by commas.")
 @click.option("--where", help="Only rewrite files that may hold a matching row.")
 @click.option("--max-bytes", help="The most bytes to rewrite, such as 10gb.")
 @click.option("--rewrite-all", is_flag=True, help="Rewrite every file, even where it does not pay off.")

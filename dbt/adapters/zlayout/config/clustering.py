@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from dbt.adapters.zlayout.config import settings
-from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
+from dbt.adapters.zlayout.config.scalars import Parser, one_of
 from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
@@ -28,6 +30,51 @@ class ClusteringConfig:
 
     columns: tuple[ColumnPath, ...] = settings.ZORDER.default_value
     curve: CurveName = settings.CURVE.default_value
+
+
+ClusterStrategyName = Literal["curve", "binpack", "sort"]
+
+
+@dataclass(frozen=True)
+class ClusterStrategy:
+    """How a clustering arranges the rows of the files that it rewrites.
+
+    Attributes:
+        name: ``curve`` places rows along the table's curve, ``binpack`` appends small files to one another, ``sort``
+            sorts the rows.
+        sort_by: The columns of ``sort``, most important first; ascending, nulls first.
+    """
+
+    name: ClusterStrategyName = "curve"
+    sort_by: tuple[ColumnPath, ...] = ()
+
+    def __str__(self) -> str:
+        """Describes the result: ``along the curve``, ``packed`` or ``sorted by a, b``."""
+        words = {"curve": "along the curve", "binpack": "packed"}
+        return words.get(self.name) or f"sorted by {', '.join(map(format_column_path, self.sort_by))}"
+
+
+ALONG_CURVE = ClusterStrategy()
+
+
+def parse_strategy(strategy: object, sort_by: object, problems: list[str]) -> ClusterStrategy:
+    """Reads the arguments ``strategy`` and ``sort_by`` of a clustering.
+
+    >>> problems: list[str] = []
+    >>> str(parse_strategy("sort", "day, address.city", problems)), problems
+    ('sorted by day, address.city', [])
+    """
+    before = len(problems)
+    read: Parser[Any] = one_of(*get_args(ClusterStrategyName))
+    name: Any = ALONG_CURVE.name if strategy is None else read("strategy", strategy, problems)
+    columns = parse_column_list("sort_by", sort_by, problems)
+    if name is None or len(problems) > before:
+        return ALONG_CURVE
+    if name == "sort" and not columns:
+        problems.append("sort_by: missing; strategy 'sort' needs the columns to sort by, such as sort_by=['a', 'b']")
+    if name != "sort" and sort_by is not None:
+        problems.append(f"sort_by: strategy '{name}' does not sort by columns; set strategy 'sort', or leave it out")
+    return ClusterStrategy(name, columns)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
+SortColumns = tuple[tuple[ColumnPath, ...], list[str]]
 _ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and booleans"
 _WORDS = (
     (pa.types.is_boolean, "boolean"),
@@ -90,6 +91,28 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     if problems:
         raise ConfigError(problems, subject)
     return resolved
+
+
+def sort_columns(columns: Iterable[ColumnPath], schema: pa.Schema, partition_by: Iterable[str]) -> SortColumns:
+    """Resolves the columns of ``sort_by`` against a table's schema.
+
+    Args:
+        columns: From `parse_strategy`.
+        schema: The table's columns, partition columns included.
+        partition_by: Names of the partition columns.
+
+    Returns:
+        The columns as the schema spells them, and a sentence for each that is missing, ambiguous, listed twice or a
+        partition column. Types are not checked.
+    """
+    problems: list[str] = []
+    found = _resolve("sort_by", columns, dict(_paths(schema)), problems, _always_fit)
+    problems += [
+        f"sort_by: '{format_column_path(path)}' is a partition column: each file has one value of it; leave it out"
+        for path in found
+        if path[0] in set(partition_by)
+    ]
+    return found, problems
 
 
 def _paths(fields: Iterable[pa.Field], prefix: ColumnPath = ()) -> Iterable[tuple[ColumnPath, pa.DataType]]:

@@ -293,8 +293,8 @@ COMPACT_EVERY = Setting(
     "With `inline` and `deferred`: how many delta commits pass before the table looks for logs to merge.")
 COMPACT_AFTER_HOURS = Setting[float | None](
     "compact_after_hours", Scope.MERGE_ON_READ, parse_hours, None,
-    "With `inline` and `deferred`: a run also looks for logs to merge once a log is this many hours older than the "
-    "run, and then merges each file group with such a log.", absent="never")
+    "With `inline` and `deferred`: a run also looks for logs to merge once a log record is this many hours "
+    "older than the run, and then merges each file group with such a record.", absent="never")
 COMPACTION_MIN_LOG_RATIO = Setting(
     "compaction_min_log_ratio", Scope.MERGE_ON_READ, parse_ratio, 0.1,
     "With `inline` and `deferred`: a file group is compacted once its logs have this many bytes for each byte of "

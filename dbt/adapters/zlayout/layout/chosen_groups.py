@@ -8,6 +8,8 @@ which is adjusted until the chosen groups fit the budget (a Lagrange multiplier,
 11(3), 1963).
 
 Then come files of a wrong size: small files are combined with their neighbours, large ones are split.
+
+Packing (`pack_groups`) looks at sizes alone: it fills files up to the target size with small files.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
+from dbt.adapters.zlayout.config.clustering import ALONG_CURVE, ClusterStrategy, ReclusteringConfig
 from dbt.adapters.zlayout.curve.orders import MAX_BITS, interleave
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.key_space import Boxes, Floats
@@ -31,6 +33,7 @@ _DROP = 1.5
 _MOST_DROPS = 64
 _SLACK = 1e-9
 _BITS = 16
+_PACK_ROUNDS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +45,14 @@ class ChosenGroup:
         gain: Bytes per query that the rewrite saves, at the least cost that the group could have.
         cost: Bytes that a query reads of the files now.
         reason: 'overlap', 'small', 'large' or 'all'.
+        strategy: How their rows are arranged. With ``binpack`` the files are in the order in which they are packed.
     """
 
     files: npt.NDArray[np.int64]
     gain: float
     cost: float
     reason: str
+    strategy: ClusterStrategy = ALONG_CURVE
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,6 +366,88 @@ def plan_groups(candidates: Candidates, model: CostModel, wanted: ReclusteringCo
         )
     ]
     return _affordable([*chosen, *sized], sizes, wanted.max_bytes)
+
+
+def packs_of(size_bytes: npt.NDArray[np.int64], target_bytes: int) -> list[npt.NDArray[np.int64]]:
+    """Fills new files with the given files, in their order. A file above the target size has a new file to itself.
+
+    Args:
+        size_bytes: int64[n], in the order in which files are packed.
+        target_bytes: Most bytes of a new file.
+
+    Returns:
+        int64 positions, for each new file; together 0 … n - 1.
+
+    >>> [pack.tolist() for pack in packs_of(np.array([4, 5, 3, 20, 1]), 10)]
+    [[0, 1], [2], [3], [4]]
+    """
+    ends, packs, start = np.cumsum(size_bytes), [], 0
+    while start < len(ends):
+        room = target_bytes + (int(ends[start - 1]) if start else 0)
+        end = max(start + 1, int(np.searchsorted(ends, room, "right")))
+        packs.append(np.arange(start, end))
+        start = end
+    return packs
+
+
+def pack_groups(candidates: Candidates, target_bytes: int, wanted: ReclusteringConfig) -> list[ChosenGroup]:
+    """Chooses small files to append to one another, neighbours on the curve together, within the budget.
+
+    A new file is worth its rewrite if it takes many files, or if it is no longer small and has twice the size of each
+    file that it takes. Files of the last build join others, but are no reason to pack, as in `plan_groups`.
+
+    Args:
+        candidates: The files. In a table without keys they are packed in the order of the table.
+        target_bytes: Target size of a file.
+        wanted: What is worth rewriting. With ``rewrite_all`` all files are packed.
+
+    Returns:
+        Disjoint groups. The files of a group are in the order in which they are packed: `packs_of` gives the new files.
+    """
+    sizes = candidates.size_bytes
+    min_file_bytes, _ = wanted.file_limits(target_bytes)
+    built = candidates.as_built if wanted.min_file_bytes is None else None
+
+    def is_worth_it(pack: npt.NDArray[np.int64]) -> bool:
+        reasons = len(pack) if built is None else int((~built[pack]).sum())
+        total, largest = int(sizes[pack].sum()), int(sizes[pack].max())
+        # Files that were packed before shrink at most a little. So none of them is packed again with a few small ones.
+        filled = reasons > 0 and total >= min_file_bytes and largest <= total / 2
+        return len(pack) >= 2 and (filled or reasons >= wanted.min_input_files)
+
+    packs: list[ChosenGroup] = []
+    for files in candidates.partitions():
+        left = files if wanted.rewrite_all else files[sizes[files] < min_file_bytes]
+        left = _in_curve_order(candidates.boxes, left)
+        kept = [left[pack] for pack in packs_of(sizes[left], target_bytes)]
+        for _ in range(0 if wanted.rewrite_all else _PACK_ROUNDS):
+            # Without a file that stays alone, its neighbours may fit together.
+            together = [pack for pack in kept if len(pack) >= 2]
+            chosen = together if len(together) < len(kept) else [pack for pack in kept if is_worth_it(pack)]
+            if len(chosen) == len(kept):
+                break
+            left = np.concatenate([*chosen, left[:0]])
+            kept = [left[pack] for pack in packs_of(sizes[left], target_bytes)]
+        if not wanted.rewrite_all:
+            kept = [pack for pack in kept if is_worth_it(pack)]
+        packs += [ChosenGroup(pack, 0.0, 0.0, "all" if wanted.rewrite_all else "small") for pack in kept]
+    return _together(_affordable(packs, sizes, wanted.max_bytes), candidates, wanted.max_group_bytes)
+
+
+def _together(packs: Sequence[ChosenGroup], candidates: Candidates, max_group_bytes: int) -> list[ChosenGroup]:
+    """Joins packs of one partition into groups of limited size, so that one job writes many files."""
+    partition = candidates.partition
+    groups: list[list[ChosenGroup]] = []
+    spent = 0
+    for pack in packs:
+        size = int(candidates.size_bytes[pack.files].sum())
+        of_last = bool(groups) and partition[groups[-1][0].files[0]] == partition[pack.files[0]]
+        if not of_last or spent + size > max_group_bytes:
+            groups.append([])
+            spent = 0
+        groups[-1].append(pack)
+        spent += size
+    return [ChosenGroup(np.concatenate([each.files for each in group]), 0.0, 0.0, group[0].reason) for group in groups]
 
 
 def _affordable(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dbt.adapters.zlayout.config.clustering import ALONG_CURVE, ClusterStrategy, ClusterStrategyName, parse_strategy
+from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
-from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.depth import is_deeper, overlap_depth, ranks_of
 from dbt.adapters.zlayout.layout.key_space import KeyBounds, boxes_of
@@ -47,6 +49,7 @@ class PlannedGroup:
         reason: 'overlap', 'small', 'large' or 'all'; 'partition_by' if all files move to other folders.
         files_after: Number of files that replace them.
         saves: Share of the bytes read by queries that the rewrite saves; None if that was not the reason.
+        strategy: How the rows are arranged. With ``binpack`` the files are in the order in which they are packed.
     """
 
     partition: str
@@ -56,10 +59,17 @@ class PlannedGroup:
     reason: str
     files_after: int
     saves: float | None
+    strategy: ClusterStrategy = ALONG_CURVE
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain values."""
-        return {**vars(self), "paths": list(self.paths)}
+        """Returns plain values. Releases that know no strategies read groups along the curve, and refuse others."""
+        plain = {**vars(self), "paths": list(self.paths)}
+        strategy: ClusterStrategy = plain.pop("strategy")
+        if strategy.name != "curve":
+            plain["strategy"] = strategy.name
+        if strategy.sort_by:
+            plain["sort_by"] = [format_column_path(path) for path in strategy.sort_by]
+        return plain
 
 
 @dataclass(frozen=True)
@@ -175,12 +185,31 @@ def _lows_and_highs(
 
 
 def scheduled_groups(raw: Sequence[Mapping[str, Any]]) -> tuple[PlannedGroup, ...]:
-    """Reads the groups written by `PlannedGroup.to_dict`. A damaged plan has no groups."""
+    """Reads the groups written by `PlannedGroup.to_dict`. A damaged plan has no groups.
+
+    Raises:
+        NewerFormatError: A group has a strategy that this release does not know.
+    """
     try:
-        found = tuple(PlannedGroup(**{**each, "paths": data_paths(each["paths"], "a plan")}) for each in raw)
-    except (KeyError, TypeError, CorruptError):
+        names = {each.get("strategy") for each in raw}
+        unknown = sorted(str(each) for each in names - {None, *get_args(ClusterStrategyName)})
+        found = () if unknown else tuple(map(_scheduled_group, raw))
+    except (AttributeError, KeyError, TypeError, ValueError, CorruptError):
         return ()
+    if unknown:
+        raise NewerFormatError(
+            f"a pending plan has the strategy {unknown[0]!r}, which a newer release of dbt-zlayout has written: upgrade"
+        )
     return found if all(each.paths for each in found) else ()
+
+
+def _scheduled_group(raw: Mapping[str, Any]) -> PlannedGroup:
+    plain = {**raw, "paths": data_paths(raw["paths"], "a plan")}
+    problems: list[str] = []
+    strategy = parse_strategy(plain.pop("strategy", None), plain.pop("sort_by", None), problems)
+    if problems:
+        raise ValueError(problems[0])
+    return PlannedGroup(**plain, strategy=strategy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +249,39 @@ def forecast(
     share = np.repeat(counts / len(file) / parts, parts)
     rows = np.maximum(1, np.rint(share * total_rows)).astype(np.int64)
     return Forecast(bounds, rows, np.rint(share * total_bytes).astype(np.int64))
+
+
+def forecast_packs(
+    keys: Sequence[KeyBounds],
+    packs: Sequence[npt.NDArray[np.int64]],
+    rows: npt.NDArray[np.int64],
+    size_bytes: npt.NDArray[np.int64],
+) -> Forecast:
+    """Returns the files that hold the rows of several files each: their bounds span those of the files.
+
+    Args:
+        keys: Bounds of each key, for n files.
+        packs: Positions of the files whose rows each new file holds.
+        rows: int64[n].
+        size_bytes: int64[n].
+    """
+    number = np.repeat(np.arange(len(packs)), [len(pack) for pack in packs])
+    files = np.concatenate(packs)
+    ones = np.ones(len(packs), np.int64)
+    bounds = []
+    for key in (each.take(files) for each in keys):
+        low, high = (_bounds(side, number, ones) for side in (key.low, key.high))
+        unknown = np.bincount(number, key.unknown, len(packs)) > 0
+        empty = np.bincount(number, ~key.empty, len(packs)) == 0
+        bounds.append(
+            KeyBounds(
+                Comparable(low.low.values, low.low.nulls | unknown),
+                Comparable(high.high.values, high.high.nulls | unknown),
+                empty,
+            )
+        )
+    sums = [np.bincount(number, each[files], len(packs)).astype(np.int64) for each in (rows, size_bytes)]
+    return Forecast(tuple(bounds), sums[0], sums[1])
 
 
 def _bounds(key: Comparable, file: npt.NDArray[Any], parts: npt.NDArray[np.int64]) -> KeyBounds:

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.settings import CompactionStrategy
-from dbt.adapters.zlayout.config.table_type import DELETE, OP
+from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import is_instant
 from dbt.adapters.zlayout.timeline.files.naming import data_paths
 from dbt.adapters.zlayout.timeline.log.file_slices import FileSlice, Partition
 
@@ -22,7 +23,7 @@ _ORDER: Mapping[CompactionStrategy, Callable[[FileSlice], Any]] = {
     "log_size": lambda each: -each.log_bytes,
     "log_ratio": lambda each: -each.log_bytes / max(1, each.size_bytes - each.log_bytes),
     "commits": lambda each: -len(each.log_instants),
-    "age": lambda each: each.log_instants,
+    "age": lambda each: each.oldest_record,
 }
 
 
@@ -36,7 +37,8 @@ class MergeThresholds:
         max_deleted_share: Records in logs that only delete, per row of the base file, above which base and logs are
             merged.
         deletes: Records of each log that only deletes, by path; see `delete_logs`.
-        logs_before: The instant before which a log is so old that its slice is merged in any case. None for no limit.
+        logs_before: The instant before which a log record is so old that its slice is merged in any case. None for no
+            limit.
     """
 
     min_log_ratio: float
@@ -49,7 +51,7 @@ class MergeThresholds:
         """Returns whether a slice's base and logs should become a new base file."""
         if each.log_bytes >= self.min_log_ratio * (each.size_bytes - each.log_bytes):
             return True
-        if self.logs_before is not None and any(instant < self.logs_before for instant in each.log_instants):
+        if self.logs_before is not None and each.oldest_record < self.logs_before:
             return True
         deleted = sum(self.deletes.get(log.path, 0) for log in each.logs)
         return each.base is not None and deleted > self.max_deleted_share * each.base.row_count
@@ -103,17 +105,33 @@ class CompactionOperation:
         )
 
 
-def is_due(unplanned: Collection[str], every: int, logs_before: str | None = None) -> bool:
-    """Returns whether a compaction is due: after every so many commits, or because a log is old.
+def is_due(unplanned: Sequence[FileSlice], every: int, logs_before: str | None = None) -> bool:
+    """Returns whether a compaction is due: after every so many commits, or because a log record is old.
 
     Args:
-        unplanned: Instants of the commits whose logs are not in a plan yet.
-        every: Number of commits.
-        logs_before: The instant before which a log is old; None if age does not count.
+        unplanned: Slices with logs that are not in a plan yet.
+        every: Number of commits with logs in these slices.
+        logs_before: The instant before which a log record is old; None if age does not count.
     """
     if not unplanned:
         return False
-    return len(unplanned) % every == 0 or (logs_before is not None and min(unplanned) < logs_before)
+    if logs_before is not None and any(each.oldest_record < logs_before for each in unplanned):
+        return True
+    return len({instant for each in unplanned for instant in each.log_instants}) % every == 0
+
+
+def oldest_records(files: DataFiles, statistics: Statistics) -> dict[str, str]:
+    """Returns the instant of the oldest record of each log, by path; omits files of which the index does not know it.
+
+    Args:
+        files: Files of a snapshot.
+        statistics: Their statistics, with the column that tells the instants of log records.
+    """
+    bounds = statistics.column((INSTANT,))
+    if bounds is None:
+        return {}
+    texts = zip(files["path"].to_pylist(), bounds.minimum.cast(pa.string()).to_pylist(), strict=True)
+    return {path: text for path, text in texts if text is not None and is_instant(text)}
 
 
 def delete_logs(files: DataFiles, statistics: Statistics) -> dict[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS, parse_reclustering
+from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS, parse_reclustering, parse_strategy
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.settings import PARTITION_BY, RETAIN_HOURS, RETAIN_VERSIONS
 from dbt.adapters.zlayout.config.table_config import PartitioningConfig
@@ -35,6 +35,8 @@ def clustering_of(
     where: str | None,
     max_bytes: int | str | None,
     rewrite_all: bool,
+    strategy: str | None,
+    sort_by: Sequence[str] | str | None,
     progress: Callable[[str], None] | None,
     settings: Mapping[str, Any],
 ) -> Clustering:
@@ -46,9 +48,10 @@ def clustering_of(
     problems = unknown_settings(settings, CLUSTER_SETTINGS)
     raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
     config = parse_reclustering(raw, problems)
+    arranged = parse_strategy(strategy, sort_by, problems)
     if problems:
         raise ConfigError(problems, str(name))
-    return Clustering(spark, name, config, where, progress)
+    return Clustering(spark, name, config, where, progress, arranged)
 
 
 def cluster(
@@ -57,6 +60,12 @@ def cluster(
     """Runs the clustering that `clustering_of` returned, or with ``dry_run`` only plans it. See ``ZTable.cluster``."""
     folders = None if partition_by is None else other_folders(work.spark, work.name, partition_by)
     if folders is not None:
+        if work.strategy.name != "curve":
+            why = (
+                f"strategy: '{work.strategy.name}' cannot change partition columns, which rewrites the whole table "
+                "along its curve; cluster with partition_by first, then with the strategy"
+            )
+            raise ConfigError([why], str(work.name))
         if work.where is not None or max_bytes is not None:
             raise ConfigError(
                 ["partition_by: other partition columns rewrite the whole table; leave out where and max_bytes"],

@@ -824,13 +824,15 @@ class ZTable:
         self._reopen()
         return done
 
-    def cluster(
+    def cluster(  # noqa: PLR0913 - users give them by name
         self,
         where: str | None = None,
         max_bytes: int | str | None = None,
         rewrite_all: bool = False,
         dry_run: bool = False,
         *,
+        strategy: str | None = None,
+        sort_by: Sequence[str] | str | None = None,
         partition_by: Sequence[str] | str | None = None,
         schedule: bool = False,
         execute: bool = False,
@@ -848,11 +850,15 @@ class ZTable:
             max_bytes: The most bytes to rewrite, as a number or text such as '10gb'; None for no limit.
             rewrite_all: Whether to rewrite every file, even where it does not pay off.
             dry_run: Whether to only return what would be done.
+            strategy: How rows are arranged. ``'curve'``, the default, places them along the table's curve.
+                ``'binpack'`` appends small files to one another up to the target size, and sorts nothing. ``'sort'``
+                sorts the rows of overlapping, small and oversized files by ``sort_by``; the table keeps its keys.
+            sort_by: The columns of ``'sort'``, such as ``['a', 'b.c']``: ascending, nulls first.
             partition_by: The new partition columns. If the table has other ones, one commit rewrites the whole table.
                 None keeps the partition columns, and an empty list makes a table without partitions.
             schedule: Whether to only write a plan to the timeline, for a later call to execute. It replaces an older
-                plan. The result says what the plan contains; without groups, no plan was written.
-            execute: Whether to execute the pending plan, and make no new one.
+                plan of the same strategy. The result says what the plan contains; without groups, no plan was written.
+            execute: Whether to execute the pending plans, each with its strategy, and make no new one.
             plan: The instant of the only plan to execute.
             progress: Receives one line for each group.
             **settings: ``cluster_min_gain``, ``min_file_size``, ``max_file_size``, ``max_group_size``,
@@ -865,6 +871,7 @@ class ZTable:
 
         Raises:
             ConfigError: A setting is wrong. Nothing has run.
+            NewerFormatError: A pending plan has a strategy that this release does not know.
             UnsupportedError: The table is only indexed.
             WriteError: No group could be read or written. The table is unchanged.
         """
@@ -875,10 +882,11 @@ class ZTable:
             execute = execute or "execute" in renamed_switches("cluster", old, {"pending": "execute"}, problems)
             max_bytes = None if execute else max_bytes  # `pending` has always ignored it
         execute = execute or plan is not None
-        of_a_new_plan = (where, max_bytes, rewrite_all or None, dry_run or None, partition_by)
+        of_a_new_plan = (where, max_bytes, rewrite_all or None, dry_run or None, partition_by, strategy, sort_by)
         if execute and any(each is not None for each in of_a_new_plan):
             problems.append(
-                f"{word}: where, max_bytes, rewrite_all, dry_run and partition_by belong to a new plan; leave them out"
+                f"{word}: where, max_bytes, rewrite_all, dry_run, partition_by, strategy and sort_by belong to a new "
+                "plan; leave them out"
             )
         if schedule and (dry_run or partition_by is not None):
             problems.append("schedule: dry_run and partition_by cannot be scheduled; leave them out")
@@ -886,7 +894,9 @@ class ZTable:
             problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
         if problems:
             raise ConfigError(problems, self.name)
-        work = clustering_of(self._spark, self._table, where, max_bytes, rewrite_all, progress, settings)
+        work = clustering_of(
+            self._spark, self._table, where, max_bytes, rewrite_all, strategy, sort_by, progress, settings
+        )
         if schedule:
             return ClusterSummary.of_dry_run(work.schedule())
         done = work.execute(plan) if execute else cluster(work, max_bytes, dry_run, partition_by)

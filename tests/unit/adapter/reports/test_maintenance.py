@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line, cluster_report, compaction_report
+from dbt.adapters.zlayout.config.clustering import ClusterStrategy
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LayoutState, LeftGroup, PlannedGroup
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
@@ -43,6 +44,20 @@ def test_a_plan_shows_what_a_lookup_would_read_and_each_group() -> None:
         "  overlap        2 files → 1, 17.6 KiB, queries read 25% less of them",
         "  large           1 file → 2, 1 byte, day=3",
     ]
+
+
+def test_the_line_says_how_rows_were_arranged_unless_all_follow_the_curve() -> None:
+    strategies = [ClusterStrategy(), ClusterStrategy("binpack"), ClusterStrategy("sort", (("a",), ("b", "c")))]
+    groups = [PlannedGroup("", ("a", "b"), 10, 18_022, "small", 1, None, each) for each in strategies]
+    plan = ClusterPlan(3, tuple(groups[1:2]), STATE, STATE)
+    lookup = "a point lookup would read 3 files (now 3)"
+    line = cluster_line("t", ClusterSummary.of_dry_run(plan))
+    assert line == f"t: would rewrite 2 files → 1 (17.6 KiB), packed; {lookup}"
+    # Nobody knows yet what a sort does to the clustering keys.
+    line = cluster_line("t", ClusterSummary.of_dry_run(replace(plan, groups=tuple(groups[2:]))))
+    assert line == "t: would rewrite 2 files → 1 (17.6 KiB), sorted by a, b.c"
+    line = cluster_line("t", ClusterSummary.of_dry_run(replace(plan, groups=tuple(groups[:2]))))
+    assert line == f"t: would rewrite 4 files → 2 (35.2 KiB), along the curve and packed; {lookup}"
 
 
 def test_a_plan_that_could_not_be_read_is_named() -> None:

@@ -177,8 +177,8 @@ def test_pending_compactions_are_listed_apart_from_transactions(table):
 def test_a_clustering_plan_replaces_older_ones_and_a_damaged_one_has_no_content(table):
     table.overwrite()
     timeline = table.timeline()
-    schedule(timeline, Action.REPLACECOMMIT, {"groups": [1]}, replaces=True)
-    kept = schedule(timeline, Action.REPLACECOMMIT, {"groups": [2]}, replaces=True)
+    first = schedule(timeline, Action.REPLACECOMMIT, {"groups": [1]})
+    kept = schedule(timeline, Action.REPLACECOMMIT, {"groups": [2]}, replaces=[first])
     (found,) = list_scheduled(table.store, Action.REPLACECOMMIT)
     assert (found.path, found.content["groups"]) == (kept.path, [2])
     table.store.put(kept.path, b"{")

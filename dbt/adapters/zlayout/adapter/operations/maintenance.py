@@ -42,6 +42,8 @@ def cluster_report(
     """Clusters one table, or all managed tables of the project."""
     if given.get("plan") is not None and model is None:
         raise ConfigError(["plan: an instant belongs to one table; give its model too"], "zlayout_cluster")
+    if given.get("sort_by") is not None and model is None:
+        raise ConfigError(["sort_by: the columns belong to one table; give its model too"], "zlayout_cluster")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     done = {table.name: _clustered(table, config_of_table(table.name, nodes), given) for table in tables}
     return maintenance.cluster_report(done, as_json=as_json, scheduled=bool(given.get("schedule")))
@@ -86,10 +88,10 @@ def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any
         and "partition_by" not in settings
         and table.other_folders(wanted) is not None
     ):
-        if {"where", "max_bytes"} & settings.keys():
+        if {"where", "max_bytes", "strategy"} & settings.keys():
             _LOG.info(
                 f"{table.name}: the model's partition_by differs from the table's; the next run, or a clustering "
-                "without where and max_bytes, will rewrite the table"
+                "without where, max_bytes and strategy, will rewrite the table"
             )
         else:
             settings["partition_by"] = wanted

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.config.clustering import ALONG_CURVE
 from dbt.adapters.zlayout.quantities import counted, number_text, size_text
 from dbt.adapters.zlayout.timeline.files.instant import instant_ms
 
@@ -30,7 +31,7 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
         line = f"{table}: no files rewritten; {_lookup(done)}"
     else:
         files = f"{counted(done.files_removed, 'file')} → {done.files_added:,} ({size_text(done.bytes_rewritten)})"
-        line = f"{table}: {'would rewrite ' if done.dry_run else ''}{files}; {_lookup_change(done)}"
+        line = f"{table}: {'would rewrite ' if done.dry_run else ''}{files}{_arranged(done)}{_lookup_change(done)}"
     if not done.dry_run:
         line += f"; version {done.version}, {done.seconds:,.1f} s"
     if done.resampled:
@@ -70,11 +71,21 @@ def _lookup(done: ClusterSummary) -> str:
     return f"a point lookup reads {number_text(done.files_read_after)} of {counted(done.after.files, 'file')}"
 
 
+def _arranged(done: ClusterSummary) -> str:
+    """Returns how the rows are arranged, unless all follow the curve."""
+    found = list(dict.fromkeys(str(each.strategy) for each in done.groups if each.strategy.name != "curve"))
+    if found and any(each.strategy.name == "curve" for each in done.groups):
+        found.insert(0, str(ALONG_CURVE))
+    return f", {' and '.join(found)}" if found else ""
+
+
 def _lookup_change(done: ClusterSummary) -> str:
+    if done.dry_run and any(each.strategy.name == "sort" for each in done.groups):
+        return ""  # only the sort itself tells which values of the clustering keys end in which file
     after, before = counted(done.files_read_after, "file"), number_text(done.files_read_before)
     if done.dry_run:
-        return f"a point lookup would read {after} (now {before})"
-    return f"a point lookup now reads {after} (was {before})"
+        return f"; a point lookup would read {after} (now {before})"
+    return f"; a point lookup now reads {after} (was {before})"
 
 
 def _left_out(done: ClusterSummary) -> str:

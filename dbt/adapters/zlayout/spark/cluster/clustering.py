@@ -12,9 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 
-from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
-from dbt.adapters.zlayout.errors import ConflictError, StoreError, WriteError, ZlayoutError
+from dbt.adapters.zlayout.config.clustering import ALONG_CURVE, ClusterStrategy, ReclusteringConfig
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.schema_check import sort_columns
+from dbt.adapters.zlayout.errors import (
+    ConfigError,
+    ConflictError,
+    NewerFormatError,
+    StoreError,
+    WriteError,
+    ZlayoutError,
+)
 from dbt.adapters.zlayout.layout.chosen_groups import ChosenGroup
 from dbt.adapters.zlayout.layout.cluster_plan import (
     ClusterPlan,
@@ -23,6 +33,8 @@ from dbt.adapters.zlayout.layout.cluster_plan import (
     PlannedGroup,
     scheduled_groups,
 )
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.group_writer import Batch, GroupWriter, WrittenGroup, ended_batches
@@ -33,7 +45,9 @@ from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_file
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
+from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.read.session import newest_managed, open_managed
+from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.replace import rewrite_table
@@ -46,6 +60,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+    list_scheduled,
     plans_to_execute,
     schedule,
     unreadable_text,
@@ -188,6 +203,7 @@ class Clustering:
         config: When a rewrite pays off, and how to run it.
         where: SQL condition. Only files that may hold a matching row are rewritten.
         progress: Called with a line of text as the work goes on.
+        strategy: How the rows of the rewritten files are arranged. Pending plans have their own.
     """
 
     spark: SparkSession
@@ -195,6 +211,7 @@ class Clustering:
     config: ReclusteringConfig
     where: str | None = None
     progress: Progress | None = None
+    strategy: ClusterStrategy = ALONG_CURVE
     _dropped: list[LeftGroup] = field(default_factory=list)
     _failed: list[LeftGroup] = field(default_factory=list)
 
@@ -210,14 +227,22 @@ class Clustering:
     def schedule(self) -> ClusterPlan:
         """Writes a plan to the timeline for a later `execute`, unless the plan has no groups.
 
+        It replaces pending plans of the same strategy, and leaves the files of other plans to these.
+
         Raises:
+            ConfigError: Rows cannot be sorted by a column of the strategy.
             UnsupportedError: The table is only indexed.
         """
         opened = self._open()
         planner = self._planner(opened)
-        outline = planner.outline(planner.choose(self._eligible(planner.survey.opened)))
+        others, taken = _plans_of_others(opened.store, planner.strategy)
+        paths = planner.survey.opened.files["path"].combine_chunks()
+        free = ~pc.is_in(paths, value_set=taken).to_numpy(False)
+        outline = planner.outline(planner.choose(self._eligible(planner.survey.opened) & free))
         if outline.groups:
-            schedule(opened.timeline, Action.REPLACECOMMIT, outline.to_dict(), replaces=True)
+            older = list_scheduled(opened.store, Action.REPLACECOMMIT)
+            replaced = [each for each in older if each.path not in others]
+            schedule(opened.timeline, Action.REPLACECOMMIT, outline.to_dict(), replaces=replaced)
         return outline
 
     def run(self) -> ClusterSummary:
@@ -237,6 +262,7 @@ class Clustering:
 
         Raises:
             ConfigError: No pending plan has this instant.
+            NewerFormatError: A plan has a strategy that this release does not know. All plans stay pending.
             UnsupportedError: The table is only indexed.
             WriteError: Rows could not be read or written. The plans stay pending.
         """
@@ -318,13 +344,38 @@ class Clustering:
         for group in groups:
             at = pc.index_in(pa.array(group.paths, pa.string()), value_set=paths)
             files = at.drop_null().to_numpy()
+            strategy, why = group.strategy, ""
             if at.null_count or taken[files].any():
                 why = "its files have changed since the plan was made"
+            elif strategy.name == "sort":
+                columns, problems = self._sort_columns(opened, strategy)
+                strategy, why = replace(strategy, sort_by=columns), "; ".join(problems)
+            if why:
                 self._dropped.append(LeftGroup(group.partition, len(group.paths), why))
                 continue
             taken[files] = True
-            found.append(ChosenGroup(np.sort(files).astype(np.int64), 0.0, 0.0, group.reason))
+            ordered = files if strategy.name == "binpack" else np.sort(files)
+            found.append(ChosenGroup(ordered.astype(np.int64), 0.0, 0.0, group.reason, strategy))
         return found
+
+    def _sort_columns(
+        self, opened: TableSnapshot, strategy: ClusterStrategy
+    ) -> tuple[tuple[ColumnPath, ...], list[str]]:
+        """Returns the columns of a sort as the table spells them, and a sentence for each that is unfit for it."""
+        schema = checked_schema(opened.row_schema_json)
+        columns, problems = sort_columns(strategy.sort_by, schema, opened.partition_columns)
+        rows = frame_of(Catalog(self.spark), opened, ~opened.all_files())
+        for path in columns:
+            column = rows.selectExpr(f"{'.'.join(map(backquoted, path))} as c")
+            try:
+                column.orderBy("c")
+            except AnalysisException:
+                kind = column.schema["c"].dataType.simpleString()
+                problems.append(
+                    f"sort_by: column '{format_column_path(path)}' has type {kind}, and Spark does not sort by it; "
+                    "choose another column, or a field of it"
+                )
+        return columns, problems
 
     def _open(self) -> TableSnapshot:
         return newest_managed(self.spark, self.name)
@@ -336,7 +387,13 @@ class Clustering:
         layout = TableLayout.of(config_of(opened.snapshot), opened.row_schema_json, str(self.name))
         _, max_file_bytes = self.config.file_limits(layout.config.file_sizing.target_file_bytes)
         survey = Survey(opened, layout, max_file_bytes, files_with_logs=total - len(opened.snapshot.files))
-        return Planner(Catalog(self.spark), survey, self.config, self.progress)
+        strategy = self.strategy
+        if strategy.name == "sort":
+            columns, problems = self._sort_columns(opened, strategy)
+            if problems:
+                raise ConfigError(problems, str(self.name))
+            strategy = replace(strategy, sort_by=columns)
+        return Planner(Catalog(self.spark), survey, self.config, self.progress, strategy)
 
     def _eligible(self, opened: TableSnapshot) -> npt.NDArray[np.bool_]:
         if self.where is None:
@@ -475,6 +532,22 @@ class Clustering:
             return True
         self._dropped.append(_left_group(cut, "another writer has changed its rows"))
         return False
+
+
+def _plans_of_others(store: Store, strategy: ClusterStrategy) -> tuple[set[str], pa.Array]:
+    """Returns the paths of pending plans of other strategies, and the data files in these plans."""
+    plans: set[str] = set()
+    taken: list[str] = []
+    for each in list_scheduled(store, Action.REPLACECOMMIT):
+        try:
+            groups = scheduled_groups(each.content.get("groups", ()))
+        except NewerFormatError:
+            plans.add(each.path)
+            continue
+        if any(group.strategy != strategy for group in groups):
+            plans.add(each.path)
+            taken += [path for group in groups for path in group.paths]
+    return plans, pa.array(taken, pa.string())
 
 
 def _left_group(cut: CutGroup, why: str) -> LeftGroup:

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, unescaped
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan
+from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
-from dbt.adapters.zlayout.spark.read.relations import frame_of
-from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
+from dbt.adapters.zlayout.spark.read.record_tables import joined_by_file
+from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file_and_row
+from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark
+from dbt.adapters.zlayout.spark.rewrite.route import slot_keys
+from dbt.adapters.zlayout.spark.rewrite.rows import Written
+from dbt.adapters.zlayout.spark.schema.log_columns import PLACE
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema, schema_json_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 WrittenGroup = tuple[CutGroup, tuple[FileReport, ...]]
@@ -70,7 +79,18 @@ class GroupWriter:
     def _rewrite(self, cut: CutGroup, transaction: Transaction) -> tuple[FileReport, ...]:
         survey, layout = self.plan.survey, self.plan.survey.layout
         writer, store = FileWriter(self.spark, self.subject, layout), survey.opened.store
-        if cut.source is not None and cut.model is not None:
+        if cut.reported.strategy.name == "binpack":
+            written = self._packed(writer, cut, transaction)
+        elif cut.reported.strategy.name == "sort":
+            parts, order = cut.reported.files_after, sort_order(cut.reported.strategy.sort_by)
+            written = self._in_order(
+                writer,
+                cut,
+                transaction,
+                self._rows(cut),
+                lambda rows: rows.repartitionByRange(parts, *order).sortWithinPartitions(*order),
+            )
+        elif cut.source is not None and cut.model is not None:
             written = writer.rewrite(store, transaction, cut.source, cut.model)
         else:
             written = writer.write(store, transaction, self._rows(cut), cuts=cut.model)
@@ -87,10 +107,86 @@ class GroupWriter:
             check_same_rows(self._rows(cut), after, self.subject)
         return written.files
 
+    def _packed(self, writer: FileWriter, cut: CutGroup, transaction: Transaction) -> Written:
+        survey, layout = self.plan.survey, self.plan.survey.layout
+        opened = survey.opened
+        source = None
+        if not needs_spark(layout, self.spark):
+            kinds = arrow_schema(layout.partition_json).types
+            values = opened.partition_keys[cut.partition] if layout.partition_by else ()
+            partition = list(zip(values, kinds, strict=True))
+            source = ArrowSource.of(opened.store, cut.reported.paths, layout.data_schema, partition)
+        if source is not None:
+            packs = [opened.files["path"].take(pa.array(pack)).to_pylist() for pack in cut.packs]
+            return writer.pack(opened.store, transaction, source.packed(packs), self._row_group_rows)
+        return self._in_order(
+            writer,
+            cut,
+            transaction,
+            self._placed_rows(cut),
+            lambda rows: rows.repartition(len(cut.packs), PLACE[0]).sortWithinPartitions(*PLACE),
+            least_rows=max((int(survey.rows[pack].sum()) for pack in cut.packs if len(pack) > 1), default=0),
+        )
+
+    def _placed_rows(self, cut: CutGroup) -> DataFrame:
+        """Returns the rows of a group, as Spark reads them, with their place in the new files."""
+        catalog, opened = Catalog(self.spark), self.plan.survey.opened
+        uris = [unescaped(uri) for uri in opened.file_uris()]
+        places = [
+            (uris[file], slot, number)
+            for slot, pack in zip(slot_keys(len(cut.packs)).tolist(), cut.packs, strict=True)
+            for number, file in enumerate(pack.tolist())
+        ]
+        slot, number, row = PLACE
+        rows = with_file_and_row(frame_of(catalog, opened, cut.files), row)
+        kinds = {slot: "integer", number: "integer", row: "long"}
+        fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in kinds.items()]
+        columns = [*json.loads(self.plan.survey.layout.schema_json)["fields"], *fields]
+        return cast_to(joined_by_file(catalog, rows, places, f"{slot} int, {number} int"), schema_json_of(columns))
+
+    def _in_order(
+        self,
+        writer: FileWriter,
+        cut: CutGroup,
+        transaction: Transaction,
+        rows: DataFrame,
+        arrange: Callable[[DataFrame], DataFrame],
+        least_rows: int = 1,
+    ) -> Written:
+        """Writes the rows of a group in the order into which they are brought.
+
+        Args:
+            writer: Writes the files.
+            cut: The group.
+            transaction: The transaction that writes the rows.
+            rows: The rows of the group.
+            arrange: Spreads the rows over tasks and sorts them.
+            least_rows: So many rows fit into a file, however large they are.
+        """
+        opened, target_bytes = self.plan.survey.opened, self.plan.survey.cost_model.target_bytes
+        raw = opened.partition_keys[cut.partition] if opened.partition_columns else ()
+        per_file = target_bytes * cut.reported.rows // max(1, cut.reported.size_bytes)
+        partition = tuple(value or None for value in raw)
+        return writer.write_in_order(
+            opened.store, transaction, rows, arrange, partition, self._row_group_rows, max(1, per_file, least_rows)
+        )
+
+    @property
+    def _row_group_rows(self) -> int | None:
+        stored = self.plan.survey.stored
+        return self.plan.survey.layout.config.file_sizing.row_group_rows or (
+            stored.row_group_rows if stored is not None else None
+        )
+
     def _rows(self, cut: CutGroup) -> DataFrame:
         """Returns the rows of a group as Spark reads them."""
         survey = self.plan.survey
         return cast_to(frame_of(Catalog(self.spark), survey.opened, cut.files), survey.layout.schema_json)
+
+
+def sort_order(columns: Sequence[ColumnPath]) -> list[Column]:
+    """Returns the columns by which rows are sorted, ascending and nulls first, as Spark sorts by default."""
+    return [functions.expr(".".join(map(backquoted, path))).asc_nulls_first() for path in columns]
 
 
 # Groups submitted per thread, running or queued, so that threads have work even while a batch is being committed.

@@ -9,12 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
+from dbt.adapters.zlayout.config.clustering import ALONG_CURVE, ClusterStrategy, ReclusteringConfig
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
-from dbt.adapters.zlayout.layout.chosen_groups import Candidates, ChosenGroup, plan_groups
-from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, Forecast, LeftGroup, PlannedGroup, forecast
+from dbt.adapters.zlayout.layout.chosen_groups import Candidates, ChosenGroup, pack_groups, packs_of, plan_groups
+from dbt.adapters.zlayout.layout.cluster_plan import (
+    ClusterPlan,
+    Forecast,
+    LeftGroup,
+    PlannedGroup,
+    forecast,
+    forecast_packs,
+)
 from dbt.adapters.zlayout.layout.key_space import boxes_of
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
@@ -115,10 +122,11 @@ class CutGroup:
     Attributes:
         files: bool[n], which of the version's files belong to the group.
         partition: Number of the files' partition.
-        model: The curve with the group's cuts. None in a table without keys.
+        model: The curve with the group's cuts. None in a table without keys, and if rows do not follow the curve.
         forecast: The expected new files. None in a table without keys.
         reported: The group as the plan reports it.
-        source: The files as Arrow reads them. None if Spark has to read them.
+        source: The files as Arrow reads them. None if Spark has to read them, or if the rows do not follow the curve.
+        packs: With the strategy ``binpack``, for each new file the positions of the files whose rows it takes over.
     """
 
     files: npt.NDArray[np.bool_]
@@ -127,6 +135,7 @@ class CutGroup:
     forecast: Forecast | None
     reported: PlannedGroup
     source: ArrowSource | None = None
+    packs: tuple[npt.NDArray[np.int64], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +164,14 @@ class Planner:
         survey: Survey of the version.
         config: When a rewrite pays off.
         progress: Called with a line of text as the work goes on.
+        strategy: How the rows of chosen groups are arranged.
     """
 
     catalog: Catalog
     survey: Survey
     config: ReclusteringConfig
     progress: Progress | None = None
+    strategy: ClusterStrategy = ALONG_CURVE
 
     def choose(self, eligible: npt.NDArray[np.bool_]) -> list[ChosenGroup]:
         """Returns the groups for which a rewrite pays off, judged by the index alone.
@@ -168,12 +179,17 @@ class Planner:
         Args:
             eligible: bool[n], files that may be rewritten.
         """
-        survey = self.survey
+        survey, strategy = self.survey, self.strategy
+        seen = survey.sorted_by(strategy.sort_by) if strategy.name == "sort" else survey
         partition = survey.opened.partition_of_file
-        candidates = Candidates(survey.boxes, survey.size_bytes, partition, eligible, survey.as_built)
-        groups = plan_groups(candidates, survey.cost_model, self.config)
+        candidates = Candidates(seen.boxes, survey.size_bytes, partition, eligible, survey.as_built)
+        if strategy.name == "binpack":
+            groups = pack_groups(candidates, survey.cost_model.target_bytes, self.config)
+        else:
+            groups = plan_groups(candidates, seen.cost_model, self.config)
+        groups = [replace(each, strategy=strategy) for each in groups]
         # Spark leaves files without a row. They have no keys to cut along.
-        return [each for each in groups if not survey.layout.keys or survey.rows[each.files].any()]
+        return [each for each in groups if not seen.layout.keys or survey.rows[each.files].any()]
 
     def outline(self, groups: Sequence[ChosenGroup]) -> ClusterPlan:
         """Returns a plan from the index alone. It estimates the number of new files from the size of each group."""
@@ -185,18 +201,17 @@ class Planner:
     def cut(self, groups: Sequence[ChosenGroup]) -> CutPlan:
         """Makes cuts for the groups from a sample of their keys. Groups that turn out not to pay off are left out."""
         survey = self.survey
-        if not groups:
-            return CutPlan(survey, (), None, self._reported((), ()))
-        if not survey.layout.keys:
-            cuts = [self._cut(group, None, None) for group in groups]
-            return CutPlan(survey, tuple(cuts), None, self._reported(cuts, ()))
+        along_curve = [group for group in groups if survey.layout.keys and group.strategy.name == "curve"]
+        others = [self._cut(group, None, None) for group in groups if group not in along_curve]
+        if not along_curve:
+            return CutPlan(survey, tuple(others), None, self._reported(others, ()))
         use_driver_python(self.catalog.spark)
-        sampled, failed = self._sampled(groups)
+        sampled, failed = self._sampled(along_curve)
         left = tuple(
             LeftGroup(self._partition_text(group), len(group.files), why_failed(error)) for group, error in failed
         )
         if not sampled:
-            return CutPlan(survey, (), None, replace(self._reported((), ()), groups_failed=left))
+            return CutPlan(survey, tuple(others), None, replace(self._reported(others, ()), groups_failed=left))
         outgrown = survey.outgrown()
         curve = None
         if survey.stored is None or outgrown:
@@ -208,8 +223,9 @@ class Planner:
             cut = replace(self._cut(group, model, expected), source=keys.source)
             if self._is_worth_it(cut):
                 cuts.append(cut)
-        reported = replace(self._reported(cuts, outgrown if cuts else ()), groups_failed=left)
-        return CutPlan(survey, tuple(cuts), curve if cuts else None, reported)
+        every = [*cuts, *others]
+        reported = replace(self._reported(every, outgrown if cuts else ()), groups_failed=left)
+        return CutPlan(survey, tuple(every), curve if cuts else None, reported)
 
     def _sampled(
         self, groups: Sequence[ChosenGroup]
@@ -303,18 +319,24 @@ class Planner:
     def _cut(self, group: ChosenGroup, model: CurveModel | None, expected: Forecast | None) -> CutGroup:
         survey, mask = self.survey, self._mask(group)
         size = int(survey.size_bytes[mask].sum())
+        packs: list[npt.NDArray[np.int64]] = []
+        if group.strategy.name == "binpack":
+            positions = packs_of(survey.size_bytes[group.files], survey.cost_model.target_bytes)
+            packs = [group.files[pack] for pack in positions]
+            expected = forecast_packs(survey.bounds, packs, survey.rows, survey.size_bytes)
         reported = PlannedGroup(
             partition=self._partition_text(group),
-            paths=tuple(survey.opened.files.filter(mask)["path"].to_pylist()),
+            paths=tuple(survey.opened.files["path"].take(pa.array(group.files)).to_pylist()),
             rows=int(survey.rows[mask].sum()),
             size_bytes=size,
             reason=group.reason,
             files_after=self._files_after(group) if expected is None else len(expected),
             saves=round(group.gain / group.cost, 4) if expected is None and group.cost else None,
+            strategy=group.strategy,
         )
-        if expected is not None:
+        if expected is not None and model is not None:
             reported = replace(reported, saves=self._saved(mask, expected))
-        return CutGroup(mask, self._partition_number(group), model, expected, reported)
+        return CutGroup(mask, self._partition_number(group), model, expected, reported, packs=tuple(packs))
 
     def _saved(self, mask: npt.NDArray[np.bool_], expected: Forecast) -> float | None:
         """Returns the share of bytes that queries no longer read of a group, by its forecast files."""
@@ -329,6 +351,13 @@ class Planner:
 
     def _reported(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
         survey = self.survey
+        if any(cut.reported.strategy.name == "sort" for cut in cuts):
+            # Only the sort itself tells which values of the clustering keys end in which file.
+            before = survey.state
+            files = before.files + sum(cut.reported.files_after - len(cut.reported.paths) for cut in cuts)
+            groups = tuple(cut.reported for cut in cuts)
+            version, left_out = survey.opened.version, survey.files_with_logs
+            return ClusterPlan(version, groups, before, replace(before, files=files), resampled, left_out)
         removed = np.zeros(len(survey.rows), bool)
         for cut in cuts:
             removed |= cut.files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,12 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config.clustering import ClusteringConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.curve.keys import Comparable, comparable
+from dbt.adapters.zlayout.curve.keys import Comparable, comparable, is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.layout.cluster_plan import LayoutState, deepens, layout_state
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.key_space import Boxes, Floats, KeyBounds, boxes_of, fullest_bucket
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
@@ -46,7 +48,10 @@ class Survey:
     @cached_property
     def stored(self) -> CurveModel | None:
         """The table's curve, if it was made for this layout."""
-        return self.layout.stored_model(self.opened.store, self.opened.snapshot) if self.layout.keys else None
+        schema, keys = self.layout.data_schema, self.layout.keys
+        if not keys or any(_ordered_type(schema, path) is None for path in keys):
+            return None
+        return self.layout.stored_model(self.opened.store, self.opened.snapshot)
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
@@ -62,10 +67,10 @@ class Survey:
     def bounds(self) -> tuple[KeyBounds, ...]:
         """Bounds of each key, per file."""
         statistics = self.opened.statistics.statistics(self.opened.files, self.layout.keys)
-        schema = self.layout.data_schema
+        kinds = [_ordered_type(self.layout.data_schema, path) for path in self.layout.keys]
         return tuple(
-            _key_bounds(statistics.column(path), type_at(schema, path), statistics.row_count)
-            for path in self.layout.keys
+            _key_bounds(None if kind is None else statistics.column(path), kind or pa.int64(), statistics.row_count)
+            for path, kind in zip(self.layout.keys, kinds, strict=True)
         )
 
     @cached_property
@@ -86,6 +91,12 @@ class Survey:
         clustering = self.layout.config.clustering
         target = self.layout.config.file_sizing.target_file_bytes
         return CostModel.of(target, self.max_file_bytes, len(self.layout.keys), clustering.curve)
+
+    def sorted_by(self, columns: tuple[ColumnPath, ...]) -> Survey:
+        """Returns the survey of the same files as a sort by other columns sees them."""
+        config = self.layout.config
+        clustering = ClusteringConfig(columns, "linear")
+        return replace(self, layout=replace(self.layout, config=replace(config, clustering=clustering)))
 
     def outgrown(self) -> tuple[str, ...]:
         """Returns the keys whose stored boundaries no longer divide the rows finely enough."""
@@ -146,6 +157,15 @@ class Survey:
             rows = np.concatenate([rows, more])
             bounds = [each.plus(other) for each, other in zip(bounds, keys, strict=True)]
         return layout_state(bounds, rows, partition, self.cost_model, self.marks)
+
+
+def _ordered_type(schema: pa.Schema, path: ColumnPath) -> pa.DataType | None:
+    """Returns the type at a path; None if Arrow lacks it, or has no order for it, as for a struct."""
+    try:
+        kind = type_at(schema, path)
+    except KeyError:
+        return None
+    return kind if is_orderable(kind) else None
 
 
 def _key_bounds(bounds: ColumnBounds | None, kind: pa.DataType, row_count: pa.Array) -> KeyBounds:

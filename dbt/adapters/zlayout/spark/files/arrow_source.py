@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -93,6 +93,18 @@ class ArrowSource:
                     for group in groups:
                         for rows in _in_bounds(file, group, columns):
                             yield in_schema(rows, schema)
+
+    def packed(self, packs: Sequence[Sequence[str]]) -> ArrowSource:
+        """Returns the same files with one unit for each pack.
+
+        Args:
+            packs: Paths of all files, in the order in which their rows are read.
+        """
+        pieces: dict[str, list[_Piece]] = {}
+        for path, groups in (piece for unit in self.units for piece in unit):
+            pieces.setdefault(path, []).append((path, groups))
+        units = tuple(tuple(piece for path in pack for piece in pieces.get(path, ())) for pack in packs)
+        return replace(self, units=units)
 
     def first_rows(self, most_rows: int) -> pa.Table:
         """Returns the first rows of the first row group, at most ``most_rows``."""

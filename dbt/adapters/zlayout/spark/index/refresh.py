@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
+from dbt.adapters.zlayout.config.table_type import INSTANT
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.gaps import Gaps, gaps_of, news_in
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -328,7 +329,9 @@ class Refresh:
         return same_files(files, self.goal.listed())
 
     def _work(self, snapshot: Snapshot) -> _Work:
-        gaps = gaps_of(self.timeline.store, snapshot, self.goal.tracked(snapshot))
+        # Earlier releases had no statistics of INSTANT. Without them a merged log only seems younger.
+        tracked = tuple(each for each in self.goal.tracked(snapshot) if each.path != (INSTANT,))
+        gaps = gaps_of(self.timeline.store, snapshot, tracked)
         files = snapshot.files
         if self.goal.listed is None:
             return _Work(snapshot, files[:0], files[:0], (), gaps, None)

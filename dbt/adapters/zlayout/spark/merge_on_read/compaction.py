@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.settings import CompactionStrategy
-from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, TableTypeConfig
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.layout.compaction_plan import (
     delete_logs,
     groups_of,
     is_due,
+    oldest_records,
     operations_of,
     still_whole,
 )
@@ -114,6 +115,8 @@ class Compaction:
         logs_only: Merge the log files of a slice into one, and leave its base file (log compaction).
         progress: Called with a line of text as the work goes on.
         only_worthwhile: Take only slices whose merge pays off, by the table's settings.
+        logs_before: With `only_worthwhile`, the instant before which a log record is so old that its slice is merged
+            in any case. None for no limit.
     """
 
     spark: SparkSession
@@ -124,6 +127,7 @@ class Compaction:
     logs_only: bool = False
     progress: Progress | None = None
     only_worthwhile: bool = False
+    logs_before: str | None = None
 
     def schedule(self) -> CompactionSummary:
         """Writes a plan to the timeline, unless there is nothing to merge.
@@ -186,14 +190,23 @@ class Compaction:
             taken=groups_of(each.content for each in pending),
             max_bytes=self.max_bytes if self.max_bytes is not None else table_type.compaction_max_bytes,
             logs_only=self.logs_only,
-            thresholds=_thresholds(opened, table_type) if self.only_worthwhile else None,
+            thresholds=self._thresholds(opened, table_type) if self.only_worthwhile else None,
         )
         if not operations:
             return None
         return schedule(timeline, Action.COMPACTION, {"operations": [each.to_dict() for each in operations]})
 
+    def _thresholds(self, opened: TableSnapshot, table_type: TableTypeConfig) -> MergeThresholds:
+        return MergeThresholds(
+            table_type.compaction_min_log_ratio,
+            table_type.compaction_max_logs,
+            table_type.compaction_max_deleted_share,
+            delete_logs(opened.files, opened.statistics.statistics(opened.files, [(OP,)])),
+            self.logs_before,
+        )
+
     def _eligible(self, opened: TableSnapshot) -> list[FileSlice]:
-        slices = list(slices_with_logs(opened.snapshot.files))
+        slices = slices_of(opened)
         if self.where is None:
             return slices
         kept = set(files_that_may_match(self.spark, self.name, opened, self.where).to_pylist())
@@ -268,27 +281,17 @@ class Compaction:
         )
 
 
-def _thresholds(opened: TableSnapshot, table_type: TableTypeConfig) -> MergeThresholds:
-    return MergeThresholds(
-        table_type.compaction_min_log_ratio,
-        table_type.compaction_max_logs,
-        table_type.compaction_max_deleted_share,
-        delete_logs(opened.files, opened.statistics.statistics(opened.files, [(OP,)])),
-        _logs_before(opened, table_type),
-    )
+def slices_of(opened: TableSnapshot) -> list[FileSlice]:
+    """Returns the newest slice of each file group with logs. The index knows how old the records of a log are."""
+    statistics = opened.statistics.statistics(opened.files, [(INSTANT,)])
+    return slices_with_logs(opened.snapshot.files, oldest_records(opened.files, statistics))
 
 
-def _logs_before(opened: TableSnapshot, table_type: TableTypeConfig) -> str | None:
-    """Returns the instant before which logs are old. The newest commit tells the time, so no clock has to be right."""
-    hours = table_type.compact_after_hours
-    return None if hours is None else hours_before(opened.snapshot.last_instant, hours)
-
-
-def unplanned_commits(opened: TableSnapshot) -> set[str]:
-    """Returns the instants of delta commits whose log files no compaction has merged and no pending plan will merge."""
+def _is_due(opened: TableSnapshot, table_type: TableTypeConfig, logs_before: str | None) -> bool:
     planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
-    slices = slices_with_logs(opened.snapshot.files)
-    return {instant for each in slices if each.group not in planned for instant in each.log_instants}
+    # Every delta commit asks this. Without a limit of age it reads no statistics.
+    slices = slices_with_logs(opened.snapshot.files) if logs_before is None else slices_of(opened)
+    return is_due([each for each in slices if each.group not in planned], table_type.compact_every, logs_before)
 
 
 def compact_inline(
@@ -299,12 +302,14 @@ def compact_inline(
     Returns:
         A summary. None if no compaction is due, no merge pays off, a plan was written for later, or it failed.
     """
-    work = Compaction(spark, name, progress=progress, only_worthwhile=True)
     try:
         table_type = table_type_of(opened)
-        before = _logs_before(opened, table_type)
-        if table_type.compaction == "off" or not is_due(unplanned_commits(opened), table_type.compact_every, before):
+        hours = table_type.compact_after_hours
+        # The instant of the newest commit is the time. So only the clocks of writers count, not that of this machine.
+        before = None if hours is None else hours_before(opened.snapshot.last_instant, hours)
+        if table_type.compaction == "off" or not _is_due(opened, table_type, before):
             return None
+        work = Compaction(spark, name, progress=progress, only_worthwhile=True, logs_before=before)
         if table_type.compaction == "deferred":
             planned = work.schedule()
             if progress is not None and planned.groups:
@@ -332,8 +337,7 @@ def pending_plans(opened: TableSnapshot) -> dict[str, list[str]]:
 
 def merging_information(opened: TableSnapshot) -> dict[str, Any]:
     """Returns figures about a merge-on-read table: its slices with log files, their size, and the pending plans."""
-    slices = slices_with_logs(opened.snapshot.files)
-    unmerged = sorted({instant for each in slices for instant in each.log_instants})
+    slices = slices_of(opened)
     return {
         "unique_key": list(table_type_of(opened).unique_key),
         "slices_with_logs": len(slices),
@@ -341,7 +345,7 @@ def merging_information(opened: TableSnapshot) -> dict[str, Any]:
         "log_records": log_files(opened.snapshot.files).total_rows,
         "log_bytes": sum(each.log_bytes for each in slices),
         "kept_deletes": kept_deletes(opened.snapshot.files).total_rows,
-        "unmerged_commits": len(unmerged),
-        "oldest_log": unmerged[0] if unmerged else None,
+        "unmerged_commits": len({instant for each in slices for instant in each.log_instants}),
+        "oldest_log": min((each.oldest_record for each in slices), default=None),
         "pending_compactions": [each.instant for each in list_scheduled(opened.store, Action.COMPACTION)],
     }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.table_type import OP, TableTypeConfig
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
@@ -85,7 +85,7 @@ def _make_merging(
         layout = TableLayout.of(settings, base.schema_json, str(name))
         check_keys(rows_of(catalog, opened), layout.config.table_type.unique_key, str(name))
         nothing = DataFiles.empty(base.partition_by)
-        new = tuple(each for each in layout.tracked if each.path == (OP,))
+        new = tuple(each for each in layout.tracked if each.path[0] in (OP, INSTANT, SEQ))
         index = IndexUpdate(opened.store, transaction.instant, nothing, statistics_of((), layout.tracked), (), new)
         change = Change(
             adds=base.files,

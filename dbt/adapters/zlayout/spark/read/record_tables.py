@@ -220,11 +220,23 @@ def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> Dat
         return rows.withColumn(GROUP, functions.regexp_extract(FILE, GROUP_IN_NAME, 1))
     # The names of adopted files do not contain their file group.
     pairs = list(zip(map(unescaped, opened.file_uris()), group_ids, strict=True))
-    groups = functions.broadcast(catalog.spark.createDataFrame(pairs, f"{FILE} string, {GROUP} string"))
+    return joined_by_file(catalog, rows, pairs, f"{GROUP} string")
+
+
+def joined_by_file(catalog: Catalog, rows: DataFrame, facts: Sequence[tuple[Any, ...]], columns: str) -> DataFrame:
+    """Adds facts about its file to each row. Rows of other files are left out.
+
+    Args:
+        catalog: The session's catalog.
+        rows: Rows with the URI of their file in the column `FILE`.
+        facts: For each file its URI, as `unescaped` spells it, and the values of further columns.
+        columns: Names and types of these columns, as in SQL.
+    """
+    told = functions.broadcast(catalog.spark.createDataFrame(list(facts), f"{FILE} string, {columns}"))
     # Same result as `unescaped`; `url_decode` alone would turn a plus sign into a blank.
     decoded = f"url_decode(replace({FILE}, '+', '%2B'))"
     spelled = rows.withColumn(FILE, functions.expr(f"regexp_replace({decoded}, '^file:/+', 'file:///')"))
-    return spelled.join(groups, FILE)
+    return spelled.join(told, FILE)
 
 
 def put_views(

@@ -98,6 +98,15 @@ def with_file(frame: DataFrame) -> DataFrame:
     return frame.withColumn(FILE, Column(native.metadataColumn("_metadata").getField("file_path")))
 
 
+def with_file_and_row(frame: DataFrame, row: str) -> DataFrame:
+    """Adds what `with_file` adds, and the number of each row in its file as another column."""
+    native: Any = frame._jdf
+    metadata = native.metadataColumn("_metadata")
+    return frame.withColumns(
+        {FILE: Column(metadata.getField("file_path")), row: Column(metadata.getField("row_index"))}
+    )
+
+
 def spark_relation(catalog: Catalog, name: TableName) -> Any:
     """Returns the ``HadoopFsRelation`` that Spark itself creates for a table (Py4J object)."""
     session: Any = catalog.spark._jsparkSession

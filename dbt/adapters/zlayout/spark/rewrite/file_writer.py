@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import NULL_FOLDER
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -17,9 +18,17 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, Tracking
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
+from dbt.adapters.zlayout.spark.jobs.jobs import (
+    Progress,
+    failing_as_write_error,
+    in_session,
+    numbered_tasks,
+    rewrite_session,
+    writing_session,
+)
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
-from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
+from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
+from dbt.adapters.zlayout.spark.rewrite.ordered_rows import OrderedTask
 from dbt.adapters.zlayout.spark.rewrite.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.rewrite.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _DEFAULT_ROW_GROUP_ROWS = 1 << 17
+_ROWS_IN_A_BATCH = "10000"
 
 
 def needs_spark(layout: TableLayout, spark: SparkSession) -> bool:
@@ -102,6 +112,74 @@ class FileWriter:
             WriteError: Rows could not be read or written.
         """
         return self._written(lambda: self.arrow_writer(self.build(store, transaction)).rewrite(source, cuts))
+
+    def pack(self, store: Store, transaction: Transaction, source: ArrowSource, row_group_rows: int | None) -> Written:
+        """Writes each unit of a source as a file, with its rows in their order. Readers see nothing of them yet.
+
+        Args:
+            store: The table's folder.
+            transaction: The transaction that writes the rows.
+            source: The files to rewrite. All are of one partition.
+            row_group_rows: Rows of a row group. None for the default.
+
+        Raises:
+            WriteError: Rows could not be read or written.
+        """
+        task = self._ordered_task(store, transaction, source.partition, row_group_rows)
+
+        def write() -> Written:
+            numbers = numbered_tasks(rewrite_session(self.spark), len(source.units))
+            write_units = partial(task.of_units, source)
+            return Written(written_files(self.spark, "write", self.progress, numbers, write_units), None, 1, {})
+
+        return self._written(write)
+
+    def write_in_order(
+        self,
+        store: Store,
+        transaction: Transaction,
+        frame: DataFrame,
+        arrange: Callable[[DataFrame], DataFrame],
+        partition: PartitionKey,
+        row_group_rows: int | None,
+        rows_per_file: int,
+    ) -> Written:
+        """Writes each task's rows as a file, in the order of the rows. Readers see nothing of them yet.
+
+        Args:
+            store: The table's folder.
+            transaction: The transaction that writes the rows.
+            frame: Rows of one partition, with the layout's data columns and perhaps others.
+            arrange: Spreads these rows over tasks and sorts them.
+            partition: The partition of the rows.
+            row_group_rows: Rows of a row group. None for the default.
+            rows_per_file: Expected number of rows of a file of the target size.
+
+        Raises:
+            WriteError: Rows could not be read or written.
+        """
+        task = self._ordered_task(store, transaction, partition, row_group_rows)
+        names = [backquoted(name) for name in _data_names(self.layout)]
+
+        def write() -> Written:
+            if needs_spark(self.layout, self.spark):
+                session = writing_session(self.spark)
+                session.conf.set("spark.sql.adaptive.enabled", "false")
+                rows = arrange(in_session(frame, session)).selectExpr(*names)
+                return self._spark_writer(task.build).write_in_order(rows, partition, rows_per_file)
+            session = rewrite_session(self.spark)
+            session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", _ROWS_IN_A_BATCH)
+            rows = arrange(in_session(frame, session))
+            rows = rows.selectExpr(*(f"{name} as c{number}" for number, name in enumerate(names)))
+            return Written(written_files(session, "write", self.progress, rows, task.of_rows), None, 1, {})
+
+        return self._written(write)
+
+    def _ordered_task(
+        self, store: Store, transaction: Transaction, partition: PartitionKey, row_group_rows: int | None
+    ) -> OrderedTask:
+        build = self.build(store, transaction)
+        return OrderedTask(replace(build, row_group_rows=row_group_rows or build.row_group_rows), partition)
 
     def _written(self, write: Callable[[], Written]) -> Written:
         use_driver_python(self.spark)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.cuts import Sizing, Tree
-from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -34,6 +34,7 @@ from dbt.adapters.zlayout.spark.rewrite.stage import model_of
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, is_data_path, new_group
+from dbt.adapters.zlayout.timeline.log.file_slices import Partition
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -117,6 +118,27 @@ class SparkRowWriter:
         finally:
             store.delete_tree(self.staging)
 
+    def write_in_order(self, rows: DataFrame, partition: PartitionKey, rows_per_file: int) -> Written:
+        """Writes each task's rows as a file, in their order.
+
+        Args:
+            rows: The data columns, of one partition.
+            partition: The partition.
+            rows_per_file: Expected number of rows of a file of the target size.
+        """
+        store = open_store(self.build.root_uri)
+        output = f"{unquote(qualified(self.build.root_uri, self.staging))}/out"
+        try:
+            with Timed(self._phases, "write"):
+                # The rows already have their order, and columns of folders would make Spark sort them again.
+                write = self._file_options(rows.write, rows_per_file)
+                run(self.spark, "write", self.progress, lambda: write.parquet(output))
+                values = tuple(zip(self.build.partition_by, partition, strict=True))
+                files = self._collected(store, f"{self.staging}/out", {}, values)
+            return Written(files, None, 1, self._phases)
+        finally:
+            store.delete_tree(self.staging)
+
     def _measured(self, store: Store) -> tuple[int, float]:
         """Returns the number of rows in the staged files, by their footers, and the bytes per row."""
         stored = [each for each in store.list(f"{self.staging}/rows") if is_data_path(each.path.rpartition("/")[2])]
@@ -156,11 +178,14 @@ class SparkRowWriter:
         return _partition_sql([backquoted(name) for name in self.build.partition_by], own, texts[0])
 
     def _output(self, parted: DataFrame, sizing: Sizing) -> Any:
+        write = parted.write.partitionBy(*self.build.partition_by, _FILE)
+        return self._file_options(write, sizing.rows_per_file)
+
+    def _file_options(self, write: Any, rows_per_file: float) -> Any:
         group_bytes = max(1 << 20, min(_BIG_ROW_GROUP_BYTES, self.build.target_file_bytes // 8))
         return (
-            parted.write.partitionBy(*self.build.partition_by, _FILE)
-            .option("compression", self.build.settings.compression)
-            .option("maxRecordsPerFile", max(1, int(1.5 * sizing.rows_per_file)))
+            write.option("compression", self.build.settings.compression)
+            .option("maxRecordsPerFile", max(1, int(1.5 * rows_per_file)))
             .option("parquet.block.size", group_bytes)
         )
 
@@ -170,13 +195,23 @@ class SparkRowWriter:
         counts = [functions.expr(f"count_if({backquoted(name)} IS NULL)") for name in self.required]
         return dict(zip(self.required, rows.select(*counts).collect()[0], strict=True))
 
-    def _collected(self, store: Store, folder: str, nulls: dict[str, int]) -> tuple[FileReport, ...]:
-        """Moves Spark's files to their paths in the table and reads their footers."""
+    def _collected(
+        self, store: Store, folder: str, nulls: dict[str, int], partition: Partition | None = None
+    ) -> tuple[FileReport, ...]:
+        """Moves Spark's files to their paths in the table and reads their footers.
+
+        Args:
+            store: The table's folder.
+            folder: The folder that Spark has written.
+            nulls: Number of nulls of each required column.
+            partition: The partition of all files. None if the names of their folders tell it.
+        """
         found: list[tuple[str, str, tuple[tuple[str, str | None], ...]]] = []
         for file in store.list(folder, recursive=True):
             relative = file.path.removeprefix(f"{folder}/")
             if is_data_path(relative):
-                values = parse_partition_folder(relative.rpartition("/")[0])[:-1]
+                named = parse_partition_folder(relative.rpartition("/")[0])[:-1]
+                values = named if partition is None else partition
                 group = new_group()
                 path = data_file_path(partition_folder(values) if values else "", group, self.build.instant)
                 store.move(file.path, path)

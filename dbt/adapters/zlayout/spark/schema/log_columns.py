@@ -11,6 +11,8 @@ from dbt.adapters.zlayout.timeline.files.naming import new_group
 
 # Temporary columns: the file of a row, and the file group of that file.
 FILE, GROUP = "__zl_file", "__zl_group"
+# Temporary columns: the place of a row in files that are packed. Which new file, which of its files, which row of that.
+PLACE = ("__zl_slot", "__zl_nth_file", "__zl_row_index")
 # Temporary column: true for a row of a change feed that deletes the row with its key.
 DELETED = "__zl_deleted"
 

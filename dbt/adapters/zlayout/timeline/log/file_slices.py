@@ -5,7 +5,7 @@ A slice can also have kept deletes: what a compaction remembers of deleted rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -32,6 +32,8 @@ class FileSlice:
         base: The base file, or None if all rows of the group are in logs.
         logs: Log files, oldest first.
         deletes: Files of kept deletes.
+        oldest_record: Instant of the delta commit that wrote the oldest record in the logs; empty without logs. A log
+            that a compaction merged from others is younger than its records.
     """
 
     partition: Partition
@@ -39,10 +41,11 @@ class FileSlice:
     base: DataFile | None = None
     logs: tuple[DataFile, ...] = field(default=())
     deletes: tuple[DataFile, ...] = field(default=())
+    oldest_record: str = ""
 
     @property
     def log_instants(self) -> tuple[str, ...]:
-        """Instants of the delta commits that wrote the logs, oldest first."""
+        """Instants of the commits that wrote the logs, oldest first: delta commits and log compactions."""
         found = (parse_log_file_name(each.path) for each in self.logs)
         return tuple(dict.fromkeys(each[1] for each in found if each is not None))
 
@@ -94,14 +97,27 @@ def log_files(files: DataFiles) -> DataFiles:
     return files.filter(is_log(files))
 
 
-def slices_with_logs(files: DataFiles) -> list[FileSlice]:
-    """Returns the newest slice of each file group with logs, by partition and group; others cost nothing."""
+def slices_with_logs(files: DataFiles, oldest_records: Mapping[str, str] | None = None) -> list[FileSlice]:
+    """Returns the newest slice of each file group with logs, by partition and group; others cost nothing.
+
+    Args:
+        files: Files of a snapshot.
+        oldest_records: Instant of the oldest record by path of the log, where it is known. A log's records are as old
+            as the log where it is not.
+    """
     logs = log_files(files)
     if not len(logs):
         return []
     others = files.filter(pc.invert(is_log(files)))
     touched = pc.is_in(others["group"], value_set=logs["group"].combine_chunks())
-    return sorted(_slices([*others.filter(touched), *logs]), key=lambda each: (str(each.partition), each.group))
+    slices = sorted(_slices([*others.filter(touched), *logs]), key=lambda each: (str(each.partition), each.group))
+    return [replace(each, oldest_record=_oldest_record(each, oldest_records or {})) for each in slices]
+
+
+def _oldest_record(each: FileSlice, oldest_records: Mapping[str, str]) -> str:
+    found = ((parse_log_file_name(log.path), oldest_records.get(log.path)) for log in each.logs)
+    # No record is younger than its log, whatever the statistics say.
+    return min((min(parsed[1], known or parsed[1]) for parsed, known in found if parsed is not None), default="")
 
 
 def _slices(files: Iterable[DataFile]) -> list[FileSlice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,17 +32,18 @@ class Scheduled:
     content: Mapping[str, Any]
 
 
-def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: bool = False) -> Scheduled:
+def schedule(
+    timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: Sequence[Scheduled] = ()
+) -> Scheduled:
     """Writes a pending plan.
 
     Args:
         timeline: The table's timeline.
         action: The planned action; a clustering is a replacecommit.
         content: What is to be done; a compaction has its ``operations``.
-        replaces: Whether it replaces older plans, because it takes them into account.
+        replaces: Older plans that it replaces, because it takes them into account.
     """
     store = timeline.store
-    older = [each.path for each in list_scheduled(store, action)] if replaces else []
     taken = [timeline.snapshot().last_instant, *(file.instant for file in list_state_files(store))]
     instant = max(taken)
     while True:
@@ -53,7 +54,7 @@ def schedule(timeline: Timeline, action: Action, content: Mapping[str, Any], *, 
             break
         except AlreadyExistsError:
             continue
-    store.delete(each for each in older if each != path)
+    withdraw_scheduled(store, replaces)
     return Scheduled(instant, path, content)
 
 
