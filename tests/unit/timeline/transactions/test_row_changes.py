@@ -3,7 +3,9 @@ import pytest
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
-from dbt.adapters.zlayout.timeline.transactions.row_changes import last_row_change
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.row_changes import ADOPTED, last_row_change, rows_changed_ms
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 
 def header(version, operation, files_added=1):
@@ -48,3 +50,24 @@ def test_if_no_version_changed_rows_the_oldest_counts():
 def test_without_versions_there_is_no_time():
     with pytest.raises(TableNotFoundError, match="t has no committed version"):
         last_row_change([], "t")
+
+
+def test_a_commit_changes_rows_when_it_commits(table):
+    table.overwrite()
+    appended = table.append()
+    assert rows_changed_ms(table.timeline(), "t") == appended.committed_ms
+
+
+def test_an_adopted_table_is_as_old_as_its_newest_file(table):
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as transaction:
+        adds = table.write(transaction, 2)
+        transaction.commit(Change(adds, schema_json="{}", summary={ADOPTED: "managed"}))
+    assert rows_changed_ms(table.timeline(), "t") == max(adds["modified_ms"].to_pylist()) == 5
+    appended = table.append()
+    assert rows_changed_ms(table.timeline(), "t") == appended.committed_ms
+
+
+def test_an_adopted_table_without_files_is_as_old_as_its_adoption(table):
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as transaction:
+        commit = transaction.commit(Change(table.write(transaction, 0), schema_json="{}", summary={ADOPTED: "managed"}))
+    assert rows_changed_ms(table.timeline(), "t") == commit.committed_ms
