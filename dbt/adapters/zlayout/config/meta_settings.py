@@ -16,11 +16,13 @@ _ALLOWED = frozenset(OWN_KEYS) - {LOCATION_ROOT.key}
 def with_meta_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what is set in a config and in its ``meta.zlayout``. A setting in the config itself takes precedence.
 
+    Other keys of ``meta.zlayout`` are left out; `meta_problems` names them.
+
     >>> with_meta_settings({"curve": "hilbert", "meta": {"zlayout": {"zorder": "id", "curve": "zorder"}}})["curve"]
     'hilbert'
     """
     found = _ours(config)
-    settings = found if isinstance(found, Mapping) else {}
+    settings = {key: found[key] for key in found if key in _ALLOWED} if isinstance(found, Mapping) else {}
     return {key: value for each in (settings, config) for key, value in each.items() if value is not None}
 
 
@@ -43,9 +45,10 @@ def meta_problems(config: Mapping[str, Any]) -> list[str]:
         return []
     if not isinstance(found, Mapping):
         return [f"meta.zlayout: {found!r} is not a mapping; write settings under it, such as zorder: [id]"]
+    problems = unknown_settings((str(key) for key in found if key != LOCATION_ROOT.key), _ALLOWED)
     if LOCATION_ROOT.key in found:
-        return [f"meta.zlayout: {LOCATION_ROOT.key} is read from the config only; set it there"]
-    return [f"meta.zlayout: {each}" for each in unknown_settings(map(str, found), _ALLOWED)]
+        problems.append(f"{LOCATION_ROOT.key} is read from the config only; set it there")
+    return [f"meta.zlayout: {each}" for each in problems]
 
 
 def _ours(config: Mapping[str, Any]) -> object:
