@@ -31,6 +31,7 @@ def test_only_what_becomes_a_table_is_taken(tmp_path):
         ({"config": {"zorder": ["k"], "publish": None}}, {"zorder": ["k"]}),
         ({"config": {"meta": {"zlayout": {"zorder": "k"}}}}, {"zorder": "k"}),
         ({"meta": {"zlayout": {"zorder": "k"}}}, {"zorder": "k"}),
+        ({"config": {"meta": {}}, "meta": {"zlayout": {"zorder": "k"}}}, {"zorder": "k"}),
         (
             {"config": {"zorder": "own", "meta": {"zlayout": {"zorder": "k", "verify": True}}}},
             {"zorder": "own", "verify": True},

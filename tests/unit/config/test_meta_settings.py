@@ -1,7 +1,8 @@
 import pytest
 
+from dbt.adapters.zlayout.adapter.materialize.model_warnings import unused_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import cluster_settings, read_model
-from dbt.adapters.zlayout.config.meta_settings import meta_problems, with_meta_settings
+from dbt.adapters.zlayout.config.meta_settings import meta_problems, settings_among, with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError
 
 
@@ -26,6 +27,10 @@ def test_hooks_pass_an_object_that_only_has_get():
             return {"verify": True, "meta": {"zlayout": {"cluster_min_gain": 0.5}}}.get(key)
 
     assert cluster_settings(Config()) == {"verify": True, "cluster_min_gain": 0.5}
+    assert settings_among(("verify", "cluster_min_gain", "curve"), Config()) == {
+        "verify": True,
+        "cluster_min_gain": 0.5,
+    }
 
 
 @pytest.mark.parametrize(
@@ -37,6 +42,7 @@ def test_hooks_pass_an_object_that_only_has_get():
         ({"zlayout": ["zorder"]}, "meta.zlayout: ['zorder'] is not a mapping"),
         ({"zlayout": {"location_root": "/lake"}}, "meta.zlayout: location_root is read from the config only"),
         ({"zlayout": {"curve": "spiral"}}, "curve: 'spiral'"),
+        ({"zlayout": {1: "id"}}, "meta.zlayout: `1` is not a setting"),
     ],
 )
 def test_what_is_wrong_in_meta_is_named(meta, problem):
@@ -49,3 +55,24 @@ def test_what_is_wrong_in_meta_is_named(meta, problem):
 def test_other_metadata_is_left_alone(config):
     assert with_meta_settings(config) == {key: value for key, value in config.items() if value is not None}
     assert meta_problems(config) == []
+
+
+WRONG = {"zordr": ["id"], "location_root": "/lake", True: 1}
+
+
+def test_each_key_that_meta_may_not_have_is_named_once_and_sets_nothing():
+    config = {"meta": {"zlayout": WRONG}}
+    problems = meta_problems(config)
+    for key in map(str, WRONG):
+        assert sum(key in each.split("allowed are")[0] for each in problems) == 1, key
+    assert with_meta_settings(config) == config
+    with pytest.raises(ConfigError) as raised:
+        read_model(model(zorder="id", **config), None)
+    assert list(raised.value.problems) == problems
+
+
+@pytest.mark.parametrize("settings", [WRONG, ["zorder"], {"owner": "me"}])
+def test_the_meta_of_a_view_is_checked_too(settings):
+    with pytest.raises(ConfigError) as raised:
+        unused_settings({"name": "orders", "config": {"materialized": "view", "meta": {"zlayout": settings}}})
+    assert list(raised.value.problems) == meta_problems({"meta": {"zlayout": settings}})

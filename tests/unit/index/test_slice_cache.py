@@ -1,13 +1,18 @@
 """Slices stay in memory across versions, are read again when their file changes, and take bounded memory."""
 
+import gc
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
-from dbt.adapters.zlayout.index.slice_cache import SliceCache
+from dbt.adapters.zlayout.index.slice_cache import OpenSlice, SliceCache
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
@@ -67,8 +72,9 @@ def test_tables_do_not_share_slices(store, tmp_path):
 
 def test_the_slices_used_least_recently_go_first(store):
     slices = [written(store, name) for name in "abcd"]
-    # Decoded columns count, too.
-    cache = SliceCache(most_bytes=3 * max(size for _, size in slices) + 500)
+    # Decoded columns count, too: three slices fit, but not with a fourth.
+    sizes = [OpenSlice(store.read(path)).size_bytes for path, _ in slices]
+    cache = SliceCache(most_bytes=sum(sizes[:3]) + 500)
     for path, _ in slices[:3]:
         cache.read(store, path).column("path")
     cache.read(store, slices[0][0])
@@ -95,3 +101,46 @@ def test_threads_share_a_slice(store):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: cache.read(store, path).column("path").to_pylist(), range(200)))
     assert found == [["a.parquet"]] * 200
+
+
+def wide(name, columns):
+    struct = pa.nulls(1, stats_type(pa.int64()))
+    paths = [(f"c{number}",) for number in range(columns)]
+    table = column_stats_table(pa.array([f"{name}.parquet"]), paths, [struct] * columns, pa.array([True]))
+    return write_slices(DataFiles.of([DataFile(f"{name}.parquet", (), 1, 2, 3, "g")]), table)["column_stats"]
+
+
+def resident_bytes():
+    pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]
+    return int(pages) * 4096
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells the memory of a process in a file")
+def test_what_counts_is_what_the_process_holds():
+    content = wide("a", 40)
+    OpenSlice(content)
+    gc.collect()
+    before = resident_bytes()
+    slices = [OpenSlice(bytes(content)) for _ in range(60)]
+    held = resident_bytes() - before
+    assert held < 2 * sum(each.size_bytes for each in slices), held
+
+
+def calls_of(action):
+    found = []
+    sys.setprofile(lambda _, event, __: found.append(event))
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return len(found)
+
+
+def test_a_hit_costs_the_same_however_many_slices_there_are(store):
+    cache, slices = SliceCache(), [written(store, f"f{number}")[0] for number in range(60)]
+    for path in slices[:2]:
+        cache.read(store, path).column("path")
+    few = calls_of(lambda: cache.read(store, slices[0]))
+    for path in slices:
+        cache.read(store, path).column("path")
+    assert calls_of(lambda: cache.read(store, slices[0])) == few

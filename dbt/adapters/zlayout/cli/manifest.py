@@ -50,4 +50,4 @@ def _config(node: Mapping[str, Any]) -> dict[str, Any]:
     own = node.get("config")
     own = own if isinstance(own, dict) else {}
     # One engine writes a node's meta into its config, the other beside it.
-    return with_meta_settings({"meta": node.get("meta"), **own})
+    return with_meta_settings({**own, "meta": own.get("meta") or node.get("meta")})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from operator import attrgetter, itemgetter
 from threading import Lock
 from typing import Protocol
 
@@ -14,6 +15,8 @@ from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.store import Store, StoredFile
 
 _MOST_BYTES = 256 << 20
+# Without a call of Python for each slice: there may be ten thousand.
+_SLICE, _SIZE_BYTES = itemgetter(1), attrgetter("size_bytes")
 
 
 class SliceStore(Protocol):
@@ -25,13 +28,20 @@ class SliceStore(Protocol):
 
 
 class OpenSlice:
-    """One slice in memory; columns are decoded on first use. Threads may share it."""
+    """One slice in memory; columns are decoded on first use. Threads may share it.
+
+    Attributes:
+        reader: The open file.
+        paths: The name of each column's statistics, by the column.
+        row_count: Number of rows.
+        size_bytes: Memory that it takes: the open file and the decoded columns.
+    """
 
     def __init__(self, content: bytes) -> None:
         self.reader = open_slice(content)
         self.paths = column_paths(self.reader.schema)
         self.row_count: int = self.reader.row_count
-        self._content_bytes = len(content)
+        self.size_bytes = self.reader.open_bytes
         self._decoded: dict[str, pa.Array] = {}
         self._lock = Lock()
 
@@ -43,15 +53,10 @@ class OpenSlice:
         """
         with self._lock:
             if name not in self._decoded:
-                self._decoded[name] = read_columns(self.reader, [name]).column(0).combine_chunks()
+                decoded = read_columns(self.reader, [name]).column(0).combine_chunks()
+                self._decoded[name] = decoded
+                self.size_bytes += decoded.nbytes
             return self._decoded[name]
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory of the content and of the decoded columns."""
-        with self._lock:
-            decoded: int = sum(each.nbytes for each in self._decoded.values())
-        return self._content_bytes + decoded
 
 
 def read_slice(store: SliceStore, path: str) -> OpenSlice:
@@ -93,11 +98,11 @@ class SliceCache:
         with self._lock:
             self._found[key] = known
             self._found.move_to_end(key)
-            left = self.most_bytes
-            for each in reversed(list(self._found)):
-                left -= self._found[each][1].size_bytes
-                if left < 0 and each != key:
-                    del self._found[each]
+            # Sizes are summed anew each time, because slices grow outside of this cache while columns are decoded.
+            taken = sum(map(_SIZE_BYTES, map(_SLICE, self._found.values())))
+            while taken > self.most_bytes and len(self._found) > 1:
+                _, (_, oldest) = self._found.popitem(last=False)
+                taken -= oldest.size_bytes
         return known[1]
 
 

@@ -10,18 +10,17 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.files.action import MOVES_ROWS
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 
 # The key that counts records in logs of the version, which readers do not see.
 LOG_RECORDS = "zlayout.log_records_not_shown"
-_SAME_ROWS = frozenset({Operation.CLUSTERING.value, Operation.COMPACTION.value, Operation.CONVERSION.value})
 
 
 def changes_rows(state: TableState) -> bool:
     """Returns whether readers see other rows than before. They do not see logs, so a compaction shows them new rows."""
-    return state.operation not in _SAME_ROWS or bool(state.layout.get("table_type"))
+    return state.operation not in MOVES_ROWS or bool(state.layout.get("table_type"))
 
 
 def stored_statistics(store: Store, state: TableState, files: DataFiles) -> pa.Table:

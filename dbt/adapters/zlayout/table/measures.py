@@ -33,7 +33,7 @@ from dbt.adapters.zlayout.timeline.files.naming import is_own_name
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_text
-from dbt.adapters.zlayout.timeline.transactions.row_changes import last_row_change
+from dbt.adapters.zlayout.timeline.transactions.row_changes import rows_changed_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,7 +159,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
 def rows_changed_at(opened: TableSnapshot, subject: str) -> datetime:
     """Returns when rows last changed, in UTC. See ``ZTable.rows_changed_at``."""
     if opened.managed:
-        time_ms = last_row_change(opened.timeline.headers(), subject).committed_ms
+        time_ms = rows_changed_ms(opened.timeline, subject)
     else:
         files = listed_files(opened.store, opened.snapshot.partition_by)
         if not len(files):

@@ -442,10 +442,12 @@ class ZTable:
     def rows_changed_at(self) -> datetime:
         """Returns when the table's rows last changed, in UTC. Clustering, compaction and indexing do not change rows.
 
-        For a table that other tools write, it is the time of its newest file.
+        For a table that other tools write, it is the time of its newest file. So it is for a managed table that nobody
+        has written since its adoption.
 
         Raises:
             TableNotFoundError: The table is only indexed, and has no files.
+            CorruptError: An entry of the log is damaged.
         """
         return rows_changed_at(self._opened, self.name)
 

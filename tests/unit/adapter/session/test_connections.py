@@ -116,19 +116,51 @@ def test_cancelling_stops_the_jobs_of_this_connection(session: Session) -> None:
     assert session.events == [("tag", tag), ("cancel", tag), ("untag", tag)]
 
 
-OPTIONS = "spark.driver.extraJavaOptions"
+DEFAULT, EXTRA = "spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions"
 
 
-def test_spark_logs_errors_only_unless_the_user_configures_its_log(tmp_path: Path) -> None:
-    (option,) = with_launch_defaults({}, {})[OPTIONS].split()
+def test_spark_logs_errors_only() -> None:
+    (option,) = with_launch_defaults({}, {})[DEFAULT].split()
     name, place = option.split("=")
     assert name == "-Dlog4j2.configurationFile"
     assert "rootLogger.level = error" in Path(unquote(urlparse(place).path)).read_text()
-    assert with_launch_defaults({OPTIONS: "-Xss4m"}, {})[OPTIONS] == f"-Xss4m {option}"
-    own = {OPTIONS: "-Dlog4j2.configurationFile=mine"}
-    assert with_launch_defaults(own, {})[OPTIONS] == own[OPTIONS]
-    (tmp_path / "log4j2.properties").touch()
-    assert OPTIONS not in with_launch_defaults({}, {"SPARK_CONF_DIR": str(tmp_path)})
+
+
+def test_java_options_of_the_user_stay_and_come_last(tmp_path: Path) -> None:
+    (option,) = with_launch_defaults({}, {})[DEFAULT].split()
+    (tmp_path / "spark-defaults.conf").write_text(f"{EXTRA} -Xss4m")
+    # A configuration passed on would replace that of spark-defaults.conf.
+    assert EXTRA not in with_launch_defaults({}, {"SPARK_CONF_DIR": str(tmp_path)})
+    found = with_launch_defaults({DEFAULT: "-Xss4m", EXTRA: "-Xss8m"}, {})
+    assert (found[DEFAULT], found[EXTRA]) == (f"{option} -Xss4m", "-Xss8m")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "environment"),
+    [
+        ({EXTRA: "-Dlog4j2.configurationFile=mine"}, {}),
+        ({DEFAULT: "-Dlog4j.configurationFile=mine"}, {}),
+        ({}, {"LOG4J_CONFIGURATION_FILE": "mine"}),
+        ({}, {"JAVA_TOOL_OPTIONS": "-Dlog4j2.configurationFile=mine"}),
+        ({}, {"PYSPARK_SUBMIT_ARGS": "--driver-java-options -Dlog4j2.configurationFile=mine pyspark-shell"}),
+    ],
+)
+def test_a_log_that_the_user_configures_is_left_alone(parameters: dict[str, str], environment: dict[str, str]) -> None:
+    found = with_launch_defaults(parameters, environment)
+    assert {key: found.get(key) for key in (DEFAULT, EXTRA)} == {key: parameters.get(key) for key in (DEFAULT, EXTRA)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log4j2.properties", ""),
+        ("spark-defaults.conf", f"{EXTRA} -Dlog4j2.configurationFile=mine"),
+        ("spark-defaults.conf", f"{DEFAULT} -Xss4m"),
+    ],
+)
+def test_a_log_that_sparks_configuration_folder_configures_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert DEFAULT not in with_launch_defaults({}, {"SPARK_CONF_DIR": str(tmp_path)})
 
 
 @pytest.mark.parametrize(

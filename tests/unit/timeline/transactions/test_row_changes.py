@@ -5,12 +5,16 @@ import pytest
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
+from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.row_changes import (
+    ADOPTED,
     last_origin,
     last_row_change,
     origin_summary,
     row_change_after,
+    rows_changed_ms,
 )
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 
 def header(version, operation, files_added=1, made_from=None):
@@ -75,3 +79,24 @@ def test_the_origin_holds_until_something_else_changes_rows():
 def test_an_origin_that_is_no_object_is_none():
     damaged = replace(header(1, "overwrite"), summary={"made_from": ["x"]})
     assert last_origin([damaged]) is None
+
+
+def test_a_commit_changes_rows_when_it_commits(table):
+    table.overwrite()
+    appended = table.append()
+    assert rows_changed_ms(table.timeline(), "t") == appended.committed_ms
+
+
+def test_an_adopted_table_is_as_old_as_its_newest_file(table):
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as transaction:
+        adds = table.write(transaction, 2)
+        transaction.commit(Change(adds, schema_json="{}", summary={ADOPTED: "managed"}))
+    assert rows_changed_ms(table.timeline(), "t") == max(adds["modified_ms"].to_pylist()) == 5
+    appended = table.append()
+    assert rows_changed_ms(table.timeline(), "t") == appended.committed_ms
+
+
+def test_an_adopted_table_without_files_is_as_old_as_its_adoption(table):
+    with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as transaction:
+        commit = transaction.commit(Change(table.write(transaction, 0), schema_json="{}", summary={ADOPTED: "managed"}))
+    assert rows_changed_ms(table.timeline(), "t") == commit.committed_ms

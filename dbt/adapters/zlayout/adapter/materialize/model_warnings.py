@@ -8,7 +8,7 @@ from typing import Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, subject_of
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
-from dbt.adapters.zlayout.config.meta_settings import with_meta_settings
+from dbt.adapters.zlayout.config.meta_settings import meta_problems, with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
@@ -44,10 +44,11 @@ def unused_settings(model: Mapping[str, Any]) -> list[str]:
         model: The node of a view, or of a table in one of dbt-spark's formats.
 
     Raises:
-        ConfigError: A key looks like a misspelling of one of this adapter's keys.
+        ConfigError: A key looks like a misspelling of one of this adapter's keys, or ``meta.zlayout`` has another key.
     """
     config = with_meta_settings(model["config"])
-    if problems := near_misses((key for key in config if config[key] is not None), DBT_KEYS):
+    problems = [*near_misses((key for key in config if config[key] is not None), DBT_KEYS), *meta_problems(config)]
+    if problems:
         raise ConfigError(problems, subject_of(model))
     is_view = config.get("materialized") == "view"
     what = "a view, which has no files" if is_view else f"a table with file_format {config.get('file_format')!r}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
-from dbt.adapters.zlayout.config.meta_settings import meta_problems, with_meta_settings
+from dbt.adapters.zlayout.config.meta_settings import meta_problems, settings_among, with_meta_settings
 from dbt.adapters.zlayout.config.settings import SKIP_UNCHANGED
 from dbt.adapters.zlayout.config.table_config import read_table_config
 from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
@@ -113,8 +113,7 @@ def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None 
         config: A mapping, or the object that dbt passes to hooks, which only has ``get``.
         given: Keywords of the call.
     """
-    found = with_meta_settings({key: config.get(key) for key in (*CLUSTER_SETTINGS, "meta")})
-    found = {key: value for key, value in found.items() if key in CLUSTER_SETTINGS}
+    found = settings_among(CLUSTER_SETTINGS, config)
     found |= {key: value for key, value in (given or {}).items() if value is not None}
     if "cluster_max_bytes" in found:
         found.setdefault("max_bytes", found["cluster_max_bytes"])

@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import LAG_TEST, compact_
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports import maintenance
 from dbt.adapters.zlayout.adapter.reports.diagnostics import problem_line
+from dbt.adapters.zlayout.config.meta_settings import settings_among
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -73,7 +74,7 @@ def compaction_problems(
 
 def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
     settings = cluster_settings(config, given)
-    wanted = config.get("partition_by")
+    wanted = settings_among(("partition_by",), config).get("partition_by")
     if settings.pop("pending", False):
         _LOG.warning("zlayout_cluster: pending is deprecated; write execute: true")
         settings["execute"] = True

@@ -21,7 +21,9 @@ from dbt.include.zlayout import PACKAGE_PATH
 
 _LOCK = threading.Lock()
 _APPLIED: list[tuple[str, dict[str, str]]] = []
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# Spark puts the default options before the extra ones, which are the user's: theirs stay, and theirs win.
+_DEFAULT_OPTIONS, _EXTRA_OPTIONS = "spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions"
+_JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS")
 _LOG_CONFIGURATION = Path(PACKAGE_PATH) / "log4j2.properties"
 _IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
@@ -58,7 +60,7 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         wanted = dict(parameters) if running is not None else with_launch_defaults(parameters, os.environ)
         with_hive = not wanted.items() >= _IN_MEMORY.items()
         # A hive-site.xml names the metastore, which then may not be a Derby database.
-        named_elsewhere = not with_hive or _is_in_configuration("hive-site.xml", os.environ)
+        named_elsewhere = not with_hive or bool(_in_configuration("hive-site.xml", os.environ))
         database = None if named_elsewhere else derby_folder(wanted, Path.cwd())
         if SparkContext._gateway is None:
             require_java()
@@ -72,7 +74,7 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         if with_hive and running is None:
-            own_log = _LOG_CONFIGURATION.as_uri() in wanted.get(_JAVA_OPTIONS, "")
+            own_log = _LOG_CONFIGURATION.as_uri() in wanted.get(_DEFAULT_OPTIONS, "")
             _open_catalog(session, wanted.get("spark.log.level", "ERROR" if own_log else None), database)
         # Settings are applied once: each further time, Spark would warn about those that can no longer change.
         _APPLIED[:] = [(session.sparkContext.applicationId, dict(parameters))]
@@ -84,8 +86,7 @@ def with_launch_defaults(parameters: Mapping[str, str], environment: Mapping[str
 
     Args:
         parameters: The configuration of the profile, which takes precedence.
-        environment: The variables of the process. If Spark's configuration folder has a log4j2.properties, the log is
-            left to it.
+        environment: The variables of the process. A log that the user configures is left as it is.
     """
     wanted = {
         # Without this, Spark 3.5 creates a Hive text table if a statement names no format. Spark 4 does not.
@@ -96,11 +97,22 @@ def with_launch_defaults(parameters: Mapping[str, str], environment: Mapping[str
         "spark.sql.variable.substitute": "false",
         **parameters,
     }
-    options = wanted.get(_JAVA_OPTIONS, "")
-    if "log4j" not in options and not _is_in_configuration("log4j2.properties", environment):
+    if not _configures_log(parameters, environment):
         # A level set after the start would come too late for the lines of the start.
-        wanted[_JAVA_OPTIONS] = f"{options} -Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}".strip()
+        ours = f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}"
+        wanted[_DEFAULT_OPTIONS] = f"{ours} {wanted.get(_DEFAULT_OPTIONS, '')}".strip()
     return wanted
+
+
+def _configures_log(parameters: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+    """Returns whether the user configures Log4j, in any place from which Spark's JVM takes options."""
+    if "LOG4J_CONFIGURATION_FILE" in environment or _in_configuration("log4j2.properties", environment):
+        return True
+    defaults = [file.read_text(errors="replace") for file in _in_configuration("spark-defaults.conf", environment)]
+    texts = [parameters.get(key, "") for key in (_DEFAULT_OPTIONS, _EXTRA_OPTIONS)]
+    texts += [environment.get(name, "") for name in _JAVA_VARIABLES] + defaults
+    # Our default options would replace those of spark-defaults.conf.
+    return any("log4j" in text for text in texts) or any(_DEFAULT_OPTIONS in text for text in defaults)
 
 
 def _open_catalog(session: SparkSession, log_level: str | None, database: Path | None) -> None:
@@ -140,11 +152,12 @@ def _hush_statement_loggers() -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _is_in_configuration(file: str, environment: Mapping[str, str]) -> bool:
+def _in_configuration(name: str, environment: Mapping[str, str]) -> list[Path]:
+    """Returns the files of a name in Spark's configuration folders."""
     folders = [environment.get("SPARK_CONF_DIR")]
     if environment.get("SPARK_HOME"):
         folders.append(str(Path(environment["SPARK_HOME"]) / "conf"))
-    return any(folder is not None and (Path(folder) / file).is_file() for folder in folders)
+    return [Path(folder) / name for folder in folders if folder is not None and (Path(folder) / name).is_file()]
 
 
 def require_java() -> None:

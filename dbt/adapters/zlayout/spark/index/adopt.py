@@ -49,6 +49,7 @@ from dbt.adapters.zlayout.timeline.files.table_file import (
 )
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.row_changes import ADOPTED
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def adopt_table(
     depth = round(depth_of(statistics, keys, [each.partition for each in adopted]), 4)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
         layout = stored_settings(config)
-        summary = {"rows": adopted.total_rows, "overlap_depth": depth, "data_passes": 0, "adopted": level.value}
+        summary = {"rows": adopted.total_rows, "overlap_depth": depth, "data_passes": 0, ADOPTED: level.value}
         change = Change(
             adds=adopted,
             schema_json=entry.schema_json,

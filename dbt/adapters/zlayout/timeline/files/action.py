@@ -40,3 +40,7 @@ class Operation(str, Enum):
     INDEXING = "indexing"
     RECOVERY = "recovery"
     CONVERSION = "conversion"
+
+
+# What moves rows to other files and leaves them as they are.
+MOVES_ROWS = frozenset({Operation.CLUSTERING.value, Operation.COMPACTION.value, Operation.CONVERSION.value})

@@ -16,6 +16,8 @@ from dbt.adapters.zlayout.errors import CorruptError
 _MOST_BYTES = 64 << 20
 _MOST_TIMES = 100
 _VALUE_BYTES = 8
+# What Arrow holds about each column chunk of an open file, measured on slices of 15 to 1,400 leaf columns.
+_CHUNK_BYTES = 2_700
 _TEXTS = frozenset({"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
 # The only encodings that our writer uses; some others can repeat long strings in few bytes.
 _ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"})
@@ -41,6 +43,11 @@ class BoundedParquet:
             raise CorruptError(f"it is not a Parquet file: {error}") from error
         self._metadata: Any = self._file.metadata
         self.row_count: int = self._metadata.num_rows
+
+    @property
+    def open_bytes(self) -> int:
+        """Memory of the open file: its content, and what Arrow holds about each column chunk, which is often more."""
+        return len(self._content) + _CHUNK_BYTES * int(self._metadata.num_row_groups * self._metadata.num_columns)
 
     def read(self, columns: Sequence[str] | None = None, *, use_threads: bool = True) -> pa.Table:
         """Reads whole columns; all columns if no names are given.

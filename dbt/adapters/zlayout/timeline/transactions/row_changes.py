@@ -6,20 +6,16 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
-from dbt.adapters.zlayout.errors import TableNotFoundError
-from dbt.adapters.zlayout.timeline.files.action import Operation
-from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
+import pyarrow.compute as pc
 
-_SAME_ROWS = frozenset(
-    each.value
-    for each in (
-        Operation.CLUSTERING,
-        Operation.COMPACTION,
-        Operation.CONVERSION,
-        Operation.INDEXING,
-        Operation.RECOVERY,
-    )
-)
+from dbt.adapters.zlayout.errors import TableNotFoundError
+from dbt.adapters.zlayout.timeline.files.action import MOVES_ROWS, Operation
+from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+# In the summary of a version that took a table's files as they were.
+ADOPTED = "adopted"
+_SAME_ROWS = MOVES_ROWS | {Operation.INDEXING.value, Operation.RECOVERY.value}
 
 
 _ORIGIN = "made_from"
@@ -80,3 +76,19 @@ def last_row_change(headers: Iterable[CommitHeader], subject: str) -> CommitHead
     if oldest is None:
         raise TableNotFoundError(f"{subject} has no committed version; run the model that builds it")
     return oldest
+
+
+def rows_changed_ms(timeline: Timeline, subject: str) -> int:
+    """Returns when rows last changed, in milliseconds since the epoch.
+
+    It is the time of the commit that changed them. An adoption changes none: there it is the time of the newest file.
+
+    Raises:
+        TableNotFoundError: There is no version.
+        CorruptError: An entry of the log is damaged.
+    """
+    last = last_row_change(timeline.headers(), subject)
+    if ADOPTED not in last.summary:
+        return last.committed_ms
+    newest = pc.max(timeline.read(last.version).adds["modified_ms"]).as_py()
+    return last.committed_ms if newest is None else min(int(newest), last.committed_ms)
