@@ -82,8 +82,10 @@ def test_an_overwrite_by_another_tool_gives_its_rows(spark, plain):
     assert spark.sql(f"select count(*) from {plain} where k = 3").collect()[0][0] == 11
 
 
-@pytest.mark.parametrize("external", [False, True])
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize(
+    ("partitioned", "external"),
+    [(False, False), (True, True), *(pytest.param(each, not each, marks=pytest.mark.slow) for each in (False, True))],
+)
 def test_a_table_taken_over_becomes_managed_and_keeps_its_rows(spark, plain, partitioned, external, tmp_path):
     plain = f"{plain}_{partitioned}_{external}"
     frame = spark.sql(ROWS).repartitionByRange(10, "k").write.format("parquet")

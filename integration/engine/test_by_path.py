@@ -69,9 +69,16 @@ def sorted_rows(frame):
     return sorted(map(tuple, frame.select(*sorted(frame.columns)).collect()))
 
 
-KINDS = ["plain", "partitioned", "merging"]
 # Partitions make no difference where a plain table takes the same way.
-USUAL_KINDS = ["plain", pytest.param("partitioned", marks=pytest.mark.slow), "merging"]
+KINDS = ["plain", pytest.param("partitioned", marks=pytest.mark.slow), "merging"]
+
+
+def mostly(kind):
+    """Every kind. In `make test` one, where other tests take the others the same way."""
+    return [
+        each if each == kind else pytest.param(each, marks=pytest.mark.slow)
+        for each in ("plain", "partitioned", "merging")
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,7 +109,7 @@ def test_a_folder_reads_as_its_table_and_skips_files_without_an_entry(spark, mad
     assert not [each for each in spark.catalog.listTables() if each.name.startswith("_zl_")]
 
 
-@pytest.mark.parametrize("kind", USUAL_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_is_maintained_without_an_entry(spark, made, kind):
     table = made(kind)
     expected = sorted_rows(spark.table(table.name))
@@ -215,7 +222,7 @@ def test_a_folder_without_a_table_says_what_is_there(spark, made, tmp_path):
     assert Catalog(spark).find(Catalog(spark).name("z.never")) is None
 
 
-@pytest.mark.parametrize("kind", USUAL_KINDS)
+@pytest.mark.parametrize("kind", mostly("merging"))
 def test_a_lost_entry_is_made_again(spark, made, kind):
     table = made(kind)
     expected = sorted_rows(spark.table(table.name))
@@ -244,7 +251,7 @@ def test_a_moved_table_may_get_another_name(spark, made, tmp_path):
     forget(spark, name)
 
 
-@pytest.mark.parametrize("kind", USUAL_KINDS)
+@pytest.mark.parametrize("kind", mostly("plain"))
 def test_a_moved_table_is_registered_at_its_new_place(spark, made, kind, tmp_path):
     table = made(kind, publish=["delta"])
     expected = sorted_rows(spark.table(table.name))
@@ -312,7 +319,7 @@ def test_a_copy_read_by_its_folder_is_never_taken_for_the_table(spark, made, tmp
     forget(spark, "z.copied_for_reuse")
 
 
-@pytest.mark.parametrize("kind", USUAL_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_plain_entry_of_the_folder_is_taken_over(spark, made, kind):
     table = made(kind)
     expected = sorted_rows(spark.table(table.name))
@@ -426,7 +433,7 @@ def test_a_table_that_the_catalog_owns_keeps_its_files_when_it_is_taken_over(spa
     assert sorted_rows(spark.newSession().table("z.owned")) == expected
 
 
-@pytest.mark.parametrize("kind", USUAL_KINDS)
+@pytest.mark.parametrize("kind", mostly("plain"))
 def test_the_note_in_the_folder_disturbs_nobody(spark, made, kind):
     table = made(kind, publish=["delta"])
     folder, expected = folder_of(table), sorted_rows(spark.table(table.name))
