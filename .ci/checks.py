@@ -2,7 +2,7 @@
 
     checks.py test       what a change can break: lint, types, unit tests, the suites on the newest Spark
     checks.py others     a share of what takes longer: older Sparks, slow tests; the wheel, the documentation
-    checks.py all        every test on every Spark, every order of writers, every fault, coverage, mutants; takes hours
+    checks.py all        every test on every Spark, every order of writers, every fault, mutants; takes hours
     checks.py summary test others    adds up the reports of these runs; one without a report has failed
 
 Runs in the environment that `make venv` made.
@@ -110,7 +110,7 @@ class Checks:
             self.types(),
             *(self.engine_on(spark, "-m", "not newest_spark") for spark in OTHER_SPARKS),
             *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
-            self.unit(*every, coverage=True),
+            self.unit(*every),
             self.laws(*every, ZLAYOUT_PROTOCOL="full"),
             self.wheel(),
             self.documentation(),
@@ -126,16 +126,16 @@ class Checks:
         """The type checker."""
         return Check("types", [Command([PYTHON, "-m", "mypy", "--strict"])])
 
-    def unit(self, *options: str, coverage: bool = False) -> Check:
-        """Tests without Spark; on request also how much of the core they cover by branch, for two thirds more time."""
+    def unit(self, *options: str) -> Check:
+        """Tests without Spark; CI also measures how much of the core they cover, by branch."""
         measured = [f"--cov=dbt/adapters/zlayout/{part}" for part in CORE]
-        measuring = [*measured, "--cov-branch", "--cov-report=term:skip-covered"] if coverage else []
+        coverage = [*measured, "--cov-branch", "--cov-report=term:skip-covered"] if "CI" in os.environ else []
         environment = {"COVERAGE_FILE": str(self.reports / ".coverage")}
         without = (f"--ignore={each}" for each in LAWS)
-        return Check("unit tests", [self._pytest("tests", "unit", *without, *measuring, *options, **environment)])
+        return Check("unit tests", [self._pytest("tests", "unit", *without, *coverage, *options, **environment)])
 
     def laws(self, *options: str, **environment: str) -> Check:
-        """Laws, and orders of the effects of several writers: apart from the unit tests, to fill the lanes evenly."""
+        """Laws, and orders of the effects of several writers: apart, since measuring coverage doubles their time."""
         return Check("laws", [self._pytest(LAWS[0], "laws", *LAWS[1:], *options, **environment)])
 
     def suite(self, name: str, *options: str, **environment: str) -> Check:
