@@ -76,7 +76,7 @@ def write_slices(files: DataFiles, column_stats: pa.Table) -> dict[str, bytes]:
     for name in IDENTITY:
         wide = wide.append_column(name, contiguous(files.column(name)))
     return {
-        COLUMN_STATS: _to_bytes(wide),
+        COLUMN_STATS: to_bytes(wide),
         PARTITION_STATS: partition_slice(files, column_stats, files[:0]),
     }
 
@@ -100,7 +100,7 @@ def partition_slice(files: DataFiles, column_stats: pa.Table, gone: DataFiles) -
     columns[FILE_COUNT] = pa.array(np.bincount(groups, minlength=count))
     columns |= {name: merge_counts(contiguous(files.column(name)), groups, count) for name in IDENTITY}
     columns |= {f"c{number}": struct for number, struct in enumerate(merged.values())}
-    return _to_bytes(with_column_paths(pa.table(columns), list(merged)))
+    return to_bytes(with_column_paths(pa.table(columns), list(merged)))
 
 
 def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[ColumnPath, pa.StructArray]]:
@@ -137,7 +137,8 @@ def read_columns(reader: BoundedParquet, names: Sequence[str]) -> pa.Table:
         raise CorruptError(f"an index slice cannot be read: {error}") from error
 
 
-def _to_bytes(table: pa.Table) -> bytes:
+def to_bytes(table: pa.Table) -> bytes:
+    """Returns a table of the index as a small Parquet file."""
     sink = pa.BufferOutputStream()
     # A small slice is mostly footer, with one entry per column: leave out statistics, the Arrow schema (Parquet's own
     # schema restores the same types) and dictionaries.

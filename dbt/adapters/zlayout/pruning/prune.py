@@ -36,7 +36,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 from dbt.adapters.zlayout.predicate.literals import literal, literals
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
-from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Membership, Statistics
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
@@ -113,13 +113,16 @@ class Pruned:
     conjuncts: tuple[ConjunctReport, ...]
 
 
-def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False) -> Pruned:
+def prune(
+    expr: Expr, statistics: Statistics, *, reasons: bool = False, membership: Membership | None = None
+) -> Pruned:
     """Returns a verdict for each file and a report for each conjunct.
 
     Args:
         expr: Any predicate; each conjunct is evaluated separately.
         statistics: Of n files or partitions.
         reasons: Whether to also give the reason why each file is skipped or read.
+        membership: Which values each of the files may hold; None if nothing is known about that.
 
     Returns:
         The same verdicts as `evaluation.verdicts`, with the reports.
@@ -139,7 +142,7 @@ def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False) -> Prune
     ['id: [1, 40] has no value > 60', 'may match: id [50, 90]']
     """
     normal = normal_form(expr)
-    evaluation = Evaluation(normal, statistics)
+    evaluation = Evaluation(normal, statistics, membership)
     verdict = evaluation.match(normal).verdicts()
     parts = conjuncts(normal)
     why = _file_reasons(parts, evaluation, verdict) if reasons else pa.nulls(evaluation.file_count, pa.string())
@@ -204,6 +207,14 @@ def _skip_reason(expr: Expr, evaluation: Evaluation, rows: Rows) -> pa.Array:
 
 
 def _leaf_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
+    reason, held = _bounds_reason(leaf, evaluation, rows), evaluation.may_hold(leaf)
+    if held is None:
+        return reason
+    by_filter = pa.array(evaluation.bounded(leaf).possible[rows] & ~held[rows])
+    return pc.if_else(by_filter, f"{leaf.operand.sql()}: its Bloom filter{_misses(leaf)}", reason)
+
+
+def _bounds_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
     facts, name = evaluation.facts(leaf.operand), leaf.operand.sql()
     if facts is None:
         return _repeated(f"no row matches {leaf.sql()}", len(rows))
