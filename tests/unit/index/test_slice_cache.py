@@ -6,7 +6,7 @@ import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
-from dbt.adapters.zlayout.index.slice_cache import SliceCache
+from dbt.adapters.zlayout.index.slice_cache import SliceCache, read_slice
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -37,7 +37,7 @@ def written(store, name):
 
 
 def test_a_slice_is_read_once(store):
-    cache, (path, size) = SliceCache(), written(store, "a")
+    cache, (path, size) = SliceCache(read_slice), written(store, "a")
     first = cache.read(store, path)
     assert cache.read(store, path) is first
     assert cache.read(CountingStore(store.local_path("")), path) is first
@@ -46,7 +46,7 @@ def test_a_slice_is_read_once(store):
 
 
 def test_a_slice_whose_file_changes_is_read_again(store):
-    cache, (path, _) = SliceCache(), written(store, "a")
+    cache, (path, _) = SliceCache(read_slice), written(store, "a")
     cache.read(store, path)
     store.put(path, b"damaged")
     with pytest.raises(CorruptError, match="damaged"):
@@ -59,7 +59,7 @@ def test_a_slice_whose_file_changes_is_read_again(store):
 
 
 def test_tables_do_not_share_slices(store, tmp_path):
-    cache, (path, _) = SliceCache(), written(store, "a")
+    cache, (path, _) = SliceCache(read_slice), written(store, "a")
     other = CountingStore(tmp_path / "other")
     assert written(other, "a")[0] == path
     assert cache.read(other, path) is not cache.read(store, path)
@@ -68,7 +68,7 @@ def test_tables_do_not_share_slices(store, tmp_path):
 def test_the_slices_used_least_recently_go_first(store):
     slices = [written(store, name) for name in "abcd"]
     # Decoded columns count, too.
-    cache = SliceCache(most_bytes=3 * max(size for _, size in slices) + 500)
+    cache = SliceCache(read_slice, most_bytes=3 * max(size for _, size in slices) + 500)
     for path, _ in slices[:3]:
         cache.read(store, path).column("path")
     cache.read(store, slices[0][0])
@@ -81,7 +81,7 @@ def test_the_slices_used_least_recently_go_first(store):
 
 
 def test_a_slice_larger_than_the_cache_is_kept_alone(store):
-    cache, (path, _), (other, _) = SliceCache(most_bytes=1), written(store, "a"), written(store, "b")
+    cache, (path, _), (other, _) = SliceCache(read_slice, most_bytes=1), written(store, "a"), written(store, "b")
     first = cache.read(store, path)
     assert cache.read(store, path) is first
     cache.read(store, other)
@@ -91,7 +91,7 @@ def test_a_slice_larger_than_the_cache_is_kept_alone(store):
 
 
 def test_threads_share_a_slice(store):
-    cache, (path, _) = SliceCache(), written(store, "a")
+    cache, (path, _) = SliceCache(read_slice), written(store, "a")
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: cache.read(store, path).column("path").to_pylist(), range(200)))
     assert found == [["a.parquet"]] * 200

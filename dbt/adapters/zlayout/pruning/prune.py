@@ -113,9 +113,7 @@ class Pruned:
     conjuncts: tuple[ConjunctReport, ...]
 
 
-def prune(
-    expr: Expr, statistics: Statistics, *, reasons: bool = False, membership: Membership | None = None
-) -> Pruned:
+def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False, membership: Membership | None = None) -> Pruned:
     """Returns a verdict for each file and a report for each conjunct.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,7 @@ class Table:
         self.folder = folder
         self.store = LocalStore(folder)
         self.paths: list[str] = []
+        self.problems: list[str] = []
 
     def put(self, files: DataFiles, filters: pa.Table, slice_bytes: int = 64 << 20) -> list[str]:
         new = []
@@ -54,7 +56,8 @@ class Table:
         return new
 
     def open(self) -> TableFilters:
-        return TableFilters(self.store, self.paths)
+        self.problems = []
+        return TableFilters(self.paths, partial(FilterSlice, self.store), self.problems.append)
 
 
 @pytest.fixture
@@ -189,10 +192,9 @@ def test_a_damaged_slice_keeps_files_and_is_told(table: Table, where: str, size:
     if where == "name":
         local.rename(table.folder / "other_0123456789abcdef.bloom")
         table.paths = ["other_0123456789abcdef.bloom"]
-    opened = table.open()
-    found = opened.of(files).may_hold(column_of(ID), pa.scalar(0))
+    found = table.open().of(files).may_hold(column_of(ID), pa.scalar(0))
     assert found is None or found.tolist() == [True]
-    assert len(opened.problems) == 1
+    assert len(table.problems) == 1
 
 
 def test_any_single_changed_byte_of_a_filter_is_noticed(table: Table) -> None:
@@ -202,9 +204,8 @@ def test_any_single_changed_byte_of_a_filter_is_noticed(table: Table) -> None:
     local, right = table.folder / path, (table.folder / path).read_bytes()
     for at in range(0, len(content or b""), 7):
         local.write_bytes(right[:at] + bytes([right[at] ^ 0x10]) + right[at + 1 :])
-        opened = table.open()
-        assert opened.of(files).may_hold(column_of(ID), pa.scalar(-5)).tolist() == [True]
-        assert opened.problems == ["1 Bloom filters of id are damaged; their files are read"]
+        assert table.open().of(files).may_hold(column_of(ID), pa.scalar(-5)).tolist() == [True]
+        assert table.problems == ["1 Bloom filters of id are damaged; their files are read"]
 
 
 def test_a_lookup_that_would_read_too_much_keeps_files(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,9 +213,8 @@ def test_a_lookup_that_would_read_too_much_keeps_files(table: Table, monkeypatch
     files = files_named("a", "b")
     content = built(pa.array(range(10_000)))
     table.put(files, filter_table(["a", "b"], [ID], {ID.path: [content, content]}))
-    opened = table.open()
-    assert opened.of(files).may_hold(column_of(ID), pa.scalar(-1)).tolist() == [True, True]
-    assert "would read more than" in opened.problems[0]
+    assert table.open().of(files).may_hold(column_of(ID), pa.scalar(-1)).tolist() == [True, True]
+    assert "would read more than" in table.problems[0]
 
 
 def test_large_filters_go_to_several_slices(table: Table) -> None:

@@ -1,7 +1,7 @@
 """Slices of Bloom filters: the filters of many files one after the other, then a table of where each of them is.
 
-A lookup reads that table once, and then of each filter only the chunks that hold the blocks of its values. The name of a
-slice has the digest of the table, and the table has a checksum of each chunk.
+A lookup reads that table once, and then of each filter only the chunks that hold the blocks of its values. The name of
+a slice has the digest of the table, and the table has a checksum of each chunk.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.bloom.filter_table import column_types, with_types
-from dbt.adapters.zlayout.index.bloom.hashing import Hashes
+from dbt.adapters.zlayout.index.bloom.hashing import Hashes, hashes_of_words
 from dbt.adapters.zlayout.index.bloom.split_block import BLOCK_BYTES, blocks_of, masks_of
-from dbt.adapters.zlayout.index.slices import IDENTITY, to_bytes
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet, parquet_bytes
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 BLOOM_FILTERS = "bloom_filters"
 CHUNK_BYTES = 1024
@@ -39,7 +38,7 @@ _DIGEST = re.compile(r"_([0-9a-f]{16})\.bloom$")
 _PLACE = pa.struct([("offset", pa.int64()), ("size", pa.int64()), ("checks", pa.binary())])
 _TOO_LARGE, _NONE = -1, -2
 # Odd factors: a chunk with one wrong word never has the checksum of the right one.
-_FACTORS = np.random.default_rng(20261125).integers(0, 1 << 63, CHUNK_BYTES // 8, np.uint64) * np.uint64(2) + np.uint64(1)
+_FACTORS = hashes_of_words(np.arange(CHUNK_BYTES // 8, dtype=np.uint64)) | np.uint64(1)
 _MOST_CELLS = 1 << 18
 
 Positions = npt.NDArray[np.int64]
@@ -108,7 +107,7 @@ class _Pending:
         some = files.take(pa.array(self.rows, pa.int64()))
         columns = {name: contiguous(some[name]) for name in ("path", *IDENTITY)}
         columns |= {f"c{number}": pa.array(places, _PLACE) for number, places in enumerate(self._places)}
-        header = to_bytes(with_types(pa.table(columns), self.types))
+        header = parquet_bytes(with_types(pa.table(columns), self.types))
         return b"".join([*self._contents, header, len(header).to_bytes(_LENGTH_BYTES, "little")])
 
 
@@ -296,7 +295,8 @@ def _checksums(chunks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 def _places(column: pa.StructArray, data_bytes: int) -> Places:
-    offset, size = (pc.fill_null(column.field(name), _NONE).to_numpy(zero_copy_only=False) for name in ("offset", "size"))
+    known = [pc.fill_null(column.field(name), _NONE) for name in ("offset", "size")]
+    offset, size = (each.to_numpy(zero_copy_only=False) for each in known)
     size = np.where(pc.is_valid(column).to_numpy(zero_copy_only=False), size, _NONE)
     checks = pc.fill_null(column.field("checks"), b"")
     lengths = pc.binary_length(checks).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -81,7 +81,7 @@ def with_types(table: pa.Table, types: Mapping[ColumnPath, str]) -> pa.Table:
 
 
 def column_types(schema: pa.Schema) -> dict[ColumnPath, str]:
-    """Returns the type of each column, as text, in the order of ``c0``, ``c1`` …
+    """Returns the type of each column, as text, in the order of the columns.
 
     Raises:
         CorruptError: The schema does not say it.

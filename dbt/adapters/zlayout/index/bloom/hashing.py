@@ -1,7 +1,7 @@
 """Hashes of values for Bloom filters: xxHash64 in vectors, of bytes that are equal for values that Spark holds equal.
 
--0.0 and 0.0 have one hash, and so have all NaN. Whole numbers, dates and times are hashed as 8 bytes, decimals as the 16
-bytes of their unscaled value, texts and binary as their bytes.
+-0.0 and 0.0 have one hash, and so have all NaN. Whole numbers, dates, times and floats are hashed as 8 bytes, decimals
+as the 16 bytes of their unscaled value, texts and binary as their bytes.
 
 Source: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 """
@@ -82,6 +82,11 @@ def _hashed(values: pa.Array) -> Hashes:
         whole = values.view(pa.int32()) if pa.types.is_date32(kind) else values
         whole = whole.view(pa.int64()) if pa.types.is_timestamp(kind) else whole
         words = whole.cast(pa.int64()).to_numpy(zero_copy_only=False).view(np.uint64)
+    return hashes_of_words(words)
+
+
+def hashes_of_words(words: npt.NDArray[np.uint64]) -> Hashes:
+    """Returns the hash of each word's 8 bytes, the lowest byte first."""
     return _of_rows(np.ascontiguousarray(words, dtype="<u8").view(np.uint8).reshape(-1, 8))
 
 
@@ -133,7 +138,9 @@ def _of_rows(rows: npt.NDArray[np.uint8]) -> Hashes:
             words = _words(rows[:, at : at + _STRIPE], "<u8")
             lanes = [_round(lane, words[:, number]) for number, lane in enumerate(lanes)]
             at += _STRIPE
-        hashes = sum((_rotated(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True)), np.uint64(0))
+        hashes = np.zeros(count, np.uint64)
+        for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True):
+            hashes = hashes + _rotated(lane, turn)
         for lane in lanes:
             hashes = (hashes ^ _round(np.zeros_like(lane), lane)) * _P1 + _P4
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,10 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, Positions
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
-from dbt.adapters.zlayout.index.slices import IDENTITY
 from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous, widened
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
-from dbt.adapters.zlayout.store import Store
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 # Of so many absent values, some are found by mistake in nearly every file.
 _MOST_VALUES = 300
@@ -30,22 +28,16 @@ class TableFilters:
     """The slices of a snapshot.
 
     Args:
-        store: The table's folder.
         paths: Paths of the slices, oldest first.
-        read: Opens a slice; by default from the store each time.
-
-    Attributes:
-        problems: The problems with slices so far, one sentence each.
+        read: Opens a slice.
+        note: Receives a sentence for each problem with a slice.
     """
 
-    def __init__(self, store: Store, paths: Sequence[str], read: Callable[[str], FilterSlice] | None = None) -> None:
-        self.problems: list[str] = []
-        self._read = read or partial(FilterSlice, store)
+    def __init__(self, paths: Sequence[str], read: Callable[[str], FilterSlice], note: Callable[[str], None]) -> None:
+        self.note = note
+        self._read = read
         self._paths = tuple(reversed(paths))
         self._opened: tuple[FilterSlice, ...] | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._paths)
 
     @property
     def slices(self) -> tuple[FilterSlice, ...]:
@@ -62,11 +54,6 @@ class TableFilters:
     def of(self, files: DataFiles) -> FilesFilters:
         """Returns the filters of files of the snapshot."""
         return FilesFilters(self, files)
-
-    def note(self, problem: str) -> None:
-        """Records a problem."""
-        if problem not in self.problems:
-            self.problems.append(problem)
 
     def _open(self, path: str) -> FilterSlice | None:
         try:
@@ -92,8 +79,8 @@ class FilesFilters:
     _aligned: dict[tuple[ColumnPath, str], list[tuple[FilterSlice, Positions]]] = field(default_factory=dict)
     _read_bytes: int = 0
 
-    def at(self, positions: Positions) -> FilesFilters:
-        """Returns the same filters for a scan that only needs to know about some of the files."""
+    def among(self, positions: Positions | None) -> FilesFilters:
+        """Returns the same filters for one scan, which needs to know about some of the files, or None for all."""
         return FilesFilters(self.whole, self.files, positions, self._aligned)
 
     def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
@@ -177,5 +164,3 @@ def _rows_in(part: FilterSlice, files: DataFiles) -> Positions:
         pc.if_else(agrees, found.cast(pa.int64()), pa.scalar(_NO_ROW, pa.int64())).to_numpy(zero_copy_only=False).copy()
     )
     return rows
-
-

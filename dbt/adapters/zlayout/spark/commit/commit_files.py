@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.index.slice_cache import SHARED
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
-    IDENTITY,
     PARTITION_STATS,
     partition_slice,
     slice_path,
@@ -30,7 +29,7 @@ from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import curve_path
 from dbt.adapters.zlayout.timeline.log.entry import Commit, IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
