@@ -243,7 +243,7 @@ def test_filters_move_to_another_slice_unchanged_and_damaged_ones_stay_behind(ta
     local.write_bytes(bytes(content))
     old = FilterSlice(table.store, path)
     table.paths = []
-    (again,) = write_slices(files, old.table([0, 1, 2]))
+    (again,) = write_slices(files, old.tables([0, 1, 2]))
     table.paths = [slice_path(INSTANT, again)]
     table.store.put(table.paths[0], again)
     found = table.open().of(files)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.index.bloom.filter_table import column_types, with_types
+from dbt.adapters.zlayout.index.bloom.filter_table import FILTER, column_types, with_types
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes, hashes_of_words
 from dbt.adapters.zlayout.index.bloom.split_block import BLOCK_BYTES, blocks_of, masks_of
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -200,22 +201,28 @@ class FilterSlice:
         """Returns where the filters of a column are."""
         return self._places[column]
 
-    def table(self, rows: Sequence[int]) -> Iterator[pa.Table]:
-        """Yields the filters of some rows as a writer reports them, one row at a time.
+    def tables(self, rows: Sequence[int], drops: Collection[ColumnPath] = ()) -> Iterator[pa.Table]:
+        """Yields the filters of some rows as writers report them, one row at a time.
+
+        Args:
+            rows: The rows. A damaged filter is left out.
+            drops: Columns to leave out.
 
         Raises:
-            StoreError: They cannot be read. A damaged filter is left out.
+            StoreError: They cannot be read.
         """
         paths = self.rows.column("path").to_pylist()
+        types = {column: kind for column, kind in self.types.items() if column not in drops}
         for row in rows:
-            structs = []
-            for places in self._places.values():
-                size = int(places.size[row])
-                content = self._whole(places, row) if size >= 0 else None
-                wanted = None if content is None and size != _TOO_LARGE else {"content": content, "too_large": size < 0}
-                structs.append(pa.array([wanted], pa.struct([("content", pa.binary()), ("too_large", pa.bool_())])))
+            structs = [self._filter(self._places[column], row) for column in types]
             names = ["path", *(f"c{number}" for number in range(len(structs)))]
-            yield with_types(pa.Table.from_arrays([pa.array([paths[row]]), *structs], names=names), self.types)
+            yield with_types(pa.Table.from_arrays([pa.array([paths[row]]), *structs], names=names), types)
+
+    def _filter(self, places: Places, row: int) -> pa.Array:
+        size = int(places.size[row])
+        content = self._whole(places, row) if size >= 0 else None
+        known = content is not None or size == _TOO_LARGE
+        return pa.array([{"content": content, "too_large": content is None} if known else None], FILTER)
 
     def _whole(self, places: Places, row: int) -> bytes | None:
         (content,) = self._ranges([int(places.offset[row])], [int(places.size[row])])
@@ -280,6 +287,16 @@ class FilterSlice:
                 for start, length in zip(starts, lengths, strict=True)
             ]
         return self._store.read_ranges(self._path, starts, lengths)
+
+
+def rows_of(part: FilterSlice, files: DataFiles) -> Positions:
+    """Returns the row of each file in a slice, int64; -1 if it has none, or if the file is not the one described."""
+    found = pc.index_in(contiguous(files["path"]), value_set=contiguous(part.rows.column("path")))
+    same = [pc.equal(contiguous(files[name]), contiguous(part.rows.column(name)).take(found)) for name in IDENTITY]
+    agrees = pc.fill_null(reduce(pc.and_kleene, same), False)
+    rows = pc.if_else(agrees, found.cast(pa.int64()), pa.scalar(-1, pa.int64()))
+    positions: Positions = rows.to_numpy(zero_copy_only=False).copy()
+    return positions
 
 
 def checks_of(content: bytes) -> bytes:

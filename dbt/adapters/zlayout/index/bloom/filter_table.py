@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 # A file with more distinct values than fit (three million) has no filter for the column.
 MOST_FILTER_BYTES = 4 << 20
 _TYPES_KEY = b"zlayout.bloom"
-_FILTER = pa.struct([("content", pa.binary()), ("too_large", pa.bool_())])
+FILTER = pa.struct([("content", pa.binary()), ("too_large", pa.bool_())])
 
 
 class FilterBuilder:
@@ -65,10 +65,10 @@ def filter_table(
     for column in columns:
         found = filters.get(column.path)
         if found is None:
-            structs.append(pa.nulls(len(paths), _FILTER))
+            structs.append(pa.nulls(len(paths), FILTER))
         else:
             rows = [{"content": each, "too_large": each is None} for each in found]
-            structs.append(pa.array(rows, _FILTER))
+            structs.append(pa.array(rows, FILTER))
     names = [f"c{number}" for number in range(len(columns))]
     table = pa.Table.from_arrays([pa.array(paths, pa.string()), *structs], names=["path", *names])
     return with_types(table, {column.path: str(column.type) for column in columns})

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import ZlayoutError
-from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, Positions
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, Positions, rows_of
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
 from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath
-from dbt.adapters.zlayout.pruning.statistics.validation import contiguous, widened
+from dbt.adapters.zlayout.pruning.statistics.validation import widened
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
-from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # Of so many absent values, some are found by mistake in nearly every file.
 _MOST_VALUES = 300
@@ -144,7 +142,7 @@ class FilesFilters:
             for part in self.whole.slices:
                 if part.types.get(path) != column_type:
                     continue
-                rows = _rows_in(part, self.files)
+                rows = rows_of(part, self.files)
                 # A row without this filter says nothing, and an older slice may have one.
                 there = np.flatnonzero(rows != _NO_ROW)
                 told = part.places(path).is_told[rows[there]]
@@ -154,13 +152,3 @@ class FilesFilters:
                 parts.append((part, rows))
             self._aligned[key] = parts
         return self._aligned[key]
-
-
-def _rows_in(part: FilterSlice, files: DataFiles) -> Positions:
-    found = pc.index_in(contiguous(files["path"]), value_set=contiguous(part.rows.column("path")))
-    same = [pc.equal(contiguous(files[name]), contiguous(part.rows.column(name)).take(found)) for name in IDENTITY]
-    agrees = pc.fill_null(reduce(pc.and_kleene, same), False)
-    rows: Positions = (
-        pc.if_else(agrees, found.cast(pa.int64()), pa.scalar(_NO_ROW, pa.int64())).to_numpy(zero_copy_only=False).copy()
-    )
-    return rows
