@@ -129,9 +129,9 @@ def test_a_file_with_too_many_values_has_no_filter_and_is_kept(table: Table) -> 
     table.put(files, filter_table(["a", "b"], [ID], {ID.path: [large, built(pa.array([1]))]}))
     found = table.open().of(files)
     assert found.may_hold(column_of(ID), pa.scalar(-1)).tolist() == [True, False]
-    known, too_large = found.state(ID.path, str(ID.type))
+    known, refused = found.state(ID.path, str(ID.type))
     assert known.tolist() == [False, True]
-    assert too_large.tolist() == [True, False]
+    assert refused.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("change", ["rows", "type", "column", "many", "null", "unlike"])

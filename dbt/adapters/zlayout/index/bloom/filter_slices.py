@@ -37,7 +37,7 @@ _LIKELY_BYTES = 128 << 10
 _LENGTH_BYTES = 8
 _DIGEST = re.compile(r"_([0-9a-f]{16})\.bloom$")
 _PLACE = pa.struct([("offset", pa.int64()), ("size", pa.int64()), ("checks", pa.binary())])
-_TOO_LARGE, _NONE = -1, -2
+_REFUSED, _NONE = -1, -2
 # Odd factors: a chunk with one wrong word never has the checksum of the right one.
 _FACTORS = hashes_of_words(np.arange(CHUNK_BYTES // 8, dtype=np.uint64)) | np.uint64(1)
 _MOST_CELLS = 1 << 18
@@ -97,7 +97,7 @@ class _Pending:
             if found is None:
                 places.append(None)
             elif found["content"] is None:
-                places.append({"offset": 0, "size": _TOO_LARGE, "checks": b""})
+                places.append({"offset": 0, "size": _REFUSED, "checks": b""})
             else:
                 content = found["content"]
                 places.append({"offset": self.size_bytes, "size": len(content), "checks": checks_of(content)})
@@ -141,9 +141,9 @@ class Places:
         return told
 
     @property
-    def is_too_large(self) -> Flags:
+    def is_refused(self) -> Flags:
         """Which files have none because it would be too large."""
-        large: Flags = self.size == _TOO_LARGE
+        large: Flags = self.size == _REFUSED
         return large
 
 
@@ -221,8 +221,8 @@ class FilterSlice:
     def _filter(self, places: Places, row: int) -> pa.Array:
         size = int(places.size[row])
         content = self._whole(places, row) if size >= 0 else None
-        known = content is not None or size == _TOO_LARGE
-        return pa.array([{"content": content, "too_large": content is None} if known else None], FILTER)
+        known = content is not None or size == _REFUSED
+        return pa.array([{"content": content, "refused": content is None} if known else None], FILTER)
 
     def _whole(self, places: Places, row: int) -> bytes | None:
         (content,) = self._ranges([int(places.offset[row])], [int(places.size[row])])

@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 # A file with more distinct values than fit (three million) has no filter for the column.
 MOST_FILTER_BYTES = 4 << 20
 _TYPES_KEY = b"zlayout.bloom"
-FILTER = pa.struct([("content", pa.binary()), ("too_large", pa.bool_())])
+FILTER = pa.struct([("content", pa.binary()), ("refused", pa.bool_())])
 
 
 class FilterBuilder:
@@ -59,7 +59,7 @@ def filter_table(
             unknown.
 
     Returns:
-        ``path``, and a struct for each column: ``content`` (binary), ``too_large`` (bool); null for unknown.
+        ``path``, and a struct for each column: ``content`` (binary), ``refused`` (bool); null for unknown.
     """
     structs = []
     for column in columns:
@@ -67,7 +67,7 @@ def filter_table(
         if found is None:
             structs.append(pa.nulls(len(paths), FILTER))
         else:
-            rows = [{"content": each, "too_large": each is None} for each in found]
+            rows = [{"content": each, "refused": each is None} for each in found]
             structs.append(pa.array(rows, FILTER))
     names = [f"c{number}" for number in range(len(columns))]
     table = pa.Table.from_arrays([pa.array(paths, pa.string()), *structs], names=["path", *names])

@@ -127,7 +127,7 @@ class FilesFilters:
             found = np.flatnonzero(rows != _NO_ROW)
             places = part.places(path)
             known[found] = places.is_known[rows[found]]
-            large[found] = places.is_too_large[rows[found]]
+            large[found] = places.is_refused[rows[found]]
         return known, large
 
     def _parts(self, path: ColumnPath, column_type: str) -> list[tuple[FilterSlice, Positions]]:

@@ -76,10 +76,10 @@ class _Task:
 
     def _filters(self, store: Store, path: str) -> pa.Table:
         try:
-            filters = filters_in_file(store, path, self.columns)
+            found = filters_in_file(store, path, self.columns)
         except (OSError, pa.ArrowException, StoreError):
-            filters = {}
-        return filter_table([path], self.columns, {column: [each] for column, each in filters.items()})
+            return filter_table([path], self.columns, {})
+        return filter_table([path], self.columns, {each.path: [found.get(each.path)] for each in self.columns})
 
 
 def filters_in_file(store: Store, path: str, columns: Sequence[TrackedColumn]) -> dict[tuple[str, ...], bytes | None]:

@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.index.file_filters import filters_of_files
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import newest_managed
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filtered_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -131,6 +131,13 @@ def drop_index(
     return opened, _built(opened, layout)
 
 
+def lacks_filters(opened: TableSnapshot) -> bool:
+    """Returns whether a file lacks a Bloom filter that the table's settings ask for, and that was never tried."""
+    snapshot = opened.snapshot
+    columns = filtered_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by)
+    return bool(columns) and len(files_without(opened, columns)) > 0
+
+
 def files_without(opened: TableSnapshot, columns: Sequence[TrackedColumn]) -> DataFiles:
     """Returns the files whose filters are missing for one of the columns, or were never tried."""
     files, found = opened.files, opened.index.membership(opened.files)
@@ -143,8 +150,8 @@ def files_without(opened: TableSnapshot, columns: Sequence[TrackedColumn]) -> Da
 def _unknown(found: FilesFilters | None, column: TrackedColumn, count: int) -> np.ndarray:
     if found is None:
         return np.ones(count, dtype=bool)
-    known, too_large = found.state(column.path, str(column.type))
-    return ~(known | too_large)
+    known, refused = found.state(column.path, str(column.type))
+    return ~(known | refused)
 
 
 def _read(bloom: Sequence[str] | str, name: TableRef) -> tuple[ColumnPath, ...]:
