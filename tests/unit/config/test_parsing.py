@@ -221,7 +221,7 @@ def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
 
 def test_a_key_with_our_name_that_is_none_is_told_with_those_that_there_are() -> None:
     (problem,) = problems_of(zlayout_quagga=["a"])
-    assert problem.startswith("`zlayout_quagga`: no such key; remove it, or use one of bucket_buffer_size, ")
+    assert problem.startswith("`zlayout_quagga`: no such key; remove it, or use one of bloom, bucket_buffer_size, ")
 
 
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:
