@@ -5,11 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 pytestmark = pytest.mark.spark
 ROWS = 4_000
@@ -253,6 +260,32 @@ def test_lost_and_damaged_filters_keep_files_and_a_build_makes_them_again(spark)
     table = ZTable.for_name(spark, "z.bloom_lost")
     assert table.build_index(bloom=[]).files_read == total
     check(spark, table, [5], [4_000])
+
+
+def test_a_filter_that_lacks_a_value_is_found_by_verify(spark):
+    table = ZTable.write(spark, "z.bloom_wrong", rows_of(spark, 0, 50), bloom=["id", "n"])
+    assert table.verify(data=True).num_rows == 0
+    opened = table._opened
+    columns = [TrackedColumn(("id",), pa.string()), TrackedColumn(("n",), pa.int64())]
+    builders = {each.path: FilterBuilder(each.type) for each in columns}
+    builders["id",].add(pa.array(["other"]))
+    builders["n",].add(pa.array(range(60)))
+    path = opened.files["path"][0].as_py()
+    wrong = filter_table([path], columns, {name: [each.content()] for name, each in builders.items()})
+    (content,) = write_slices(opened.files, [wrong])
+    with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
+        new = slice_path(transaction.instant, content)
+        opened.store.put(new, content)
+        nothing = Change(opened.files[:0])
+        transaction.commit(nothing, index=lambda head: {**head.index, "bloom_filters": (new,)})
+    (cell,) = ZTable.for_name(spark, "z.bloom_wrong").verify(data=True).to_pylist()
+    assert cell == {
+        "path": path,
+        "column": "id",
+        "cell": "bloom",
+        "stored": "a filter that lacks values",
+        "found": "50 of its values",
+    }
 
 
 def test_columns_that_can_have_no_filter_are_named(spark):

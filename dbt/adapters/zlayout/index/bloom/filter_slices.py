@@ -230,6 +230,15 @@ class FilterSlice:
         found = np.frombuffer(checks_of(content), "<u8")
         return content if np.array_equal(found, places.checks[first : first + len(found)]) else None
 
+    def content(self, column: ColumnPath, row: int) -> bytes | None:
+        """Returns a filter; None if there is none, or if it is damaged.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        places = self._places[column]
+        return self._whole(places, row) if places.size[row] >= 0 else None
+
     def read_bytes(self, column: ColumnPath, rows: Positions, hashes: Hashes) -> int:
         """Returns the most bytes that `may_hold` reads."""
         sizes = self._places[column].size[rows]

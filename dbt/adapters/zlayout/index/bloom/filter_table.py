@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes, hashes_of
-from dbt.adapters.zlayout.index.bloom.split_block import BITS_PER_VALUE, filter_of
+from dbt.adapters.zlayout.index.bloom.split_block import BITS_PER_VALUE, filter_of, held_by
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, with_column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -41,6 +41,12 @@ class FilterBuilder:
         found = hashes_of(values, self._type)
         whole = np.union1d(self._hashes, found) if len(self._hashes) else found
         self._hashes = whole if len(whole) <= self._most_values else None
+
+    def missing_in(self, content: bytes) -> int:
+        """Returns how many of the values a filter lacks; 0 if there are too many to tell."""
+        if self._hashes is None:
+            return 0
+        return int(np.count_nonzero(~held_by(content, self._hashes)))
 
     def content(self) -> bytes | None:
         """Returns the filter; None if there are too many values."""

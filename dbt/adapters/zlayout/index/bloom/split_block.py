@@ -46,6 +46,16 @@ def filter_of(hashes: Hashes) -> bytes:
     return words.astype("<u4").tobytes()
 
 
+def held_by(content: bytes, hashes: Hashes) -> npt.NDArray[np.bool_]:
+    """Returns which of the hashes a whole filter may hold."""
+    words = np.frombuffer(content, "<u4").reshape(-1, 8)
+    if not len(words):
+        return np.zeros(len(hashes), dtype=bool)
+    masks = masks_of(hashes)
+    held: npt.NDArray[np.bool_] = ((words[blocks_of(hashes, np.uint64(len(words)))] & masks) == masks).all(axis=1)
+    return held
+
+
 def blocks_of(hashes: Hashes, blocks: np.uint64 | npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """Returns the number of the block of each hash, in filters with this many blocks. Both broadcast."""
     found: npt.NDArray[np.int64] = (((hashes >> _HALF) * blocks) >> _HALF).astype(np.int64)

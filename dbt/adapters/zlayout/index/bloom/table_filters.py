@@ -120,6 +120,17 @@ class FilesFilters:
                 self.whole.note(f"{damaged} Bloom filters of {'.'.join(column.path)} are damaged; their files are read")
         return kept
 
+    def content(self, path: ColumnPath, column_type: str, position: int) -> bytes | None:
+        """Returns the filter of the file at a position; None if it has none for a column of this type.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        for part, rows in self._parts(path, column_type):
+            if rows[position] != _NO_ROW:
+                return part.content(path, int(rows[position]))
+        return None
+
     def state(self, path: ColumnPath, column_type: str) -> tuple[Flags, Flags]:
         """Returns which files have a filter for a column of this type, and which have none since it is too large."""
         known, large = (np.zeros(len(self.files), dtype=bool) for _ in range(2))

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
+from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, filter_piece
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.schema.arrow_columns import at_path
 from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PIECES = "filters binary, staged string"
+_LACKING = {"path": pa.string(), "column": pa.int64(), "missing": pa.int64()}
+_LACKING_SCHEMA = "path string, column long, missing long"
 _MOST_TASKS = 1_000
 _BATCH_ROWS = 1 << 17
 
@@ -76,16 +84,15 @@ class _Task:
 
     def _filters(self, store: Store, path: str) -> pa.Table:
         try:
-            found = filters_in_file(store, path, self.columns)
+            values = values_in_file(store, path, self.columns)
         except (OSError, pa.ArrowException, StoreError):
             return filter_table([path], self.columns, {})
-        return filter_table([path], self.columns, {each.path: [found.get(each.path)] for each in self.columns})
+        found = {each.path: values[each.path].content() if each.path in values else None for each in self.columns}
+        return filter_table([path], self.columns, {column: [content] for column, content in found.items()})
 
 
-def filters_in_file(store: Store, path: str, columns: Sequence[TrackedColumn]) -> dict[tuple[str, ...], bytes | None]:
-    """Returns the filters of a file by column, None for one that would be too large.
-
-    Leaves out columns that Arrow reads otherwise than Spark.
+def values_in_file(store: Store, path: str, columns: Sequence[TrackedColumn]) -> dict[ColumnPath, FilterBuilder]:
+    """Returns the distinct values of a file by column. Leaves out columns that Arrow reads otherwise than Spark.
 
     Raises:
         OSError, pyarrow.ArrowException, StoreError: The file cannot be read.
@@ -102,7 +109,68 @@ def filters_in_file(store: Store, path: str, columns: Sequence[TrackedColumn]) -
                 rows = pa.Table.from_batches([batch])
                 for each in read:
                     builders[each.path].add(at_path(rows, each.path))
-    return {column: builder.content() for column, builder in builders.items()}
+    return builders
+
+
+def lacking_values(
+    spark: SparkSession,
+    store: Store,
+    slices: Sequence[str],
+    files: DataFiles,
+    columns: Sequence[TrackedColumn],
+) -> pa.Table:
+    """Reads files and returns the filters that lack values of theirs: queries for these values miss rows.
+
+    Args:
+        spark: The session whose cluster reads.
+        store: The table's folder.
+        slices: Paths of the slices of filters.
+        files: The files.
+        columns: The columns with filters.
+
+    Returns:
+        ``path`` string, ``column`` int64 (its position), ``missing`` int64 (number of values), one row for each.
+    """
+    empty = {name: pa.array([], kind) for name, kind in _LACKING.items()}
+    if not len(files) or not columns or not slices:
+        return pa.table(empty)
+    use_driver_python(spark)
+    given = list(zip(*(files[name].to_pylist() for name in ("path", *IDENTITY)), strict=True))
+    rows = spark.createDataFrame(given, "path string, row_count long, size_bytes long, modified_ms long")
+    task = _Check(store.root_uri, tuple(slices), tuple(columns))
+    parted = rows.repartition(min(len(files), _MOST_TASKS))
+    found = run(spark, "bloom filters", None, parted.mapInArrow(task.__call__, _LACKING_SCHEMA).collect)
+    return pa.table({name: pa.array([row[name] for row in found], kind) for name, kind in _LACKING.items()})
+
+
+@dataclass(frozen=True)
+class _Check:
+    """Task spec: reads files and compares their values with their filters."""
+
+    root_uri: str
+    slices: tuple[str, ...]
+    columns: tuple[TrackedColumn, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        store = open_store(self.root_uri)
+        whole = TableFilters(self.slices, partial(FilterSlice, store), lambda _: None)
+        for batch in batches:
+            columns = {name: batch.column(number).to_pylist() for number, name in enumerate(("path", *IDENTITY))}
+            groups = [""] * batch.num_rows
+            filters = whole.of(DataFiles.from_columns((), partition_values=[], **columns, group=groups))
+            for position, path in enumerate(columns["path"]):
+                with suppress(OSError, pa.ArrowException, StoreError):
+                    yield from self._lacking(store, path, position, filters)
+
+    def _lacking(self, store: Store, path: str, position: int, filters: FilesFilters) -> Iterator[pa.RecordBatch]:
+        values = values_in_file(store, path, self.columns)
+        for number, column in enumerate(self.columns):
+            content = filters.content(column.path, str(column.type), position)
+            missing = 0 if content is None or column.path not in values else values[column.path].missing_in(content)
+            if missing:
+                cells = {"path": [path], "column": [number], "missing": [missing]}
+                arrays = [pa.array(cells[name], kind) for name, kind in _LACKING.items()]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(_LACKING))
 
 
 def _is_absent(schema: pa.Schema, column: TrackedColumn) -> bool:
