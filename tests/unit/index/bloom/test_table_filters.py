@@ -134,6 +134,15 @@ def test_a_file_with_too_many_values_has_no_filter_and_is_kept(table: Table) -> 
     assert refused.tolist() == [True, False]
 
 
+def test_values_of_another_type_end_a_filter_and_not_the_write() -> None:
+    builder = FilterBuilder(pa.int64())
+    builder.add(pa.array([1]))
+    builder.add(pa.array(["x"]))
+    builder.add(pa.array([2]))
+    assert builder.content() is None
+    assert builder.missing_in(b"") == 0
+
+
 @pytest.mark.parametrize("change", ["rows", "type", "column", "many", "null", "unlike"])
 def test_a_filter_that_does_not_fit_keeps_the_file(table: Table, change: str) -> None:
     files = files_named("a")

@@ -35,10 +35,14 @@ class FilterBuilder:
         self._hashes: Hashes | None = np.empty(0, np.uint64)
 
     def add(self, values: pa.Array | pa.ChunkedArray) -> None:
-        """Adds values of the column, in any order."""
+        """Adds values of the column, in any order. Values that are not of its type end the filter, not the write."""
         if self._hashes is None:
             return
-        found = hashes_of(values, self._type)
+        try:
+            found = hashes_of(values, self._type)
+        except pa.ArrowException:
+            self._hashes = None
+            return
         whole = np.union1d(self._hashes, found) if len(self._hashes) else found
         self._hashes = whole if len(whole) <= self._most_values else None
 
