@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -227,6 +228,28 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
         table.drop_index(bloom=["id"])
     with pytest.raises(ConfigError, match="bloom: column 'nothing' is not in the model"):
         table.build_index(bloom=["nothing"])
+
+
+def test_writers_go_on_while_filters_are_built(spark, monkeypatch):
+    table = ZTable.write(spark, "z.bloom_meanwhile", rows_of(spark, 0, 100))
+    read, before = optional_indexes.filters_of_files, table.version
+
+    def meanwhile(*given):
+        ZTable.for_name(spark, "z.bloom_meanwhile").append(rows_of(spark, 100, 10))
+        return read(*given)
+
+    monkeypatch.setattr(optional_indexes, "filters_of_files", meanwhile)
+    done = table.build_index(bloom=["id"])
+    monkeypatch.undo()
+    assert (done.version, done.files_read, done.files_without) == (before + 2, 1, 1)
+    assert spark.table("z.bloom_meanwhile").count() == 110
+    text = id_of(spark, 100)
+    read_files = table.explain(f"id = '{text}'").files.to_pylist()
+    reasons = [each["reason"] for each in read_files if each["verdict"] == "READ"]
+    assert reasons[-1].endswith("id has no Bloom filter")
+    assert table.refresh_index().filters_rebuilt == 1
+    assert table.refresh_index().filters_rebuilt == 0
+    check(spark, table, [100, 99], [200])
 
 
 def test_a_rebuild_keeps_built_filters_and_an_empty_list_ends_them(spark):

@@ -190,6 +190,9 @@ class Odd(TableIndex):
                 }
                 return np.array([number % 2 in wanted for number in range(len(files))])
 
+            def lacks(self, column: Column) -> np.ndarray | None:
+                return np.array([False] * 6 + [True] * 2) if column == KEY else None
+
         return Members()
 
 
@@ -208,7 +211,11 @@ def test_filters_skip_what_bounds_keep_and_the_report_says_so() -> None:
     assert int(off.candidates.sum()) == 2
     assert report_scan(off, equal, live, index).reason[0].as_py().startswith("its stage is switched off: ")
     alone = plan_scan(equal, live, index, stages_wanted=("bloom",))
-    assert alone.candidates.tolist() == [False, True] * 4
+    assert alone.candidates.tolist() == [False, True, False, True, False, True, False, False]
+    even = Compare(Op.EQ, KEY, pa.scalar(6))
+    reasons = report_scan(plan_scan(even, live, index), even, live, index).reason
+    assert reasons[0].as_py() == "may match: key [0, 9]"
+    assert reasons[6].as_py() == "may match: key [0, 9], key has no Bloom filter"
 
 
 @pytest.mark.parametrize(

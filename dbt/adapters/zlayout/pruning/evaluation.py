@@ -161,6 +161,14 @@ class Evaluation:
             self._held[id(leaf)] = (leaf, _held(leaf, self._membership))
         return self._held[id(leaf)][1]
 
+    def lacks_filter(self, leaf: Expr) -> Flags | None:
+        """Returns for which files only their bounds tell whether they may hold a value that a leaf looks for.
+
+        None if the leaf looks for no values, or if no file tells more.
+        """
+        wanted = values_of(leaf)
+        return None if wanted is None or self._membership is None else self._membership.lacks(wanted[0])
+
     def _leaf(self, leaf: ColumnLeaf) -> Match:
         bounded, held = self.bounded(leaf), self.may_hold(leaf)
         return bounded if held is None else Match(bounded.possible & held, bounded.certain)

@@ -250,13 +250,26 @@ def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head
     for part in parts:
         operands.update((leaf.operand, None) for leaf in leaves(part) if not isinstance(leaf, Constant | Unknown))
     pieces = [_operand_piece(operand, evaluation, rows) for operand in list(operands)[:_MOST_COLUMNS]]
+    pieces += _filter_pieces(parts, evaluation, rows)
     if len(operands) > _MOST_COLUMNS:
         pieces.append(_repeated(f"{len(operands) - _MOST_COLUMNS} more columns", len(rows)))
     if not_understood and not operands:
         pieces.append(_repeated(f"not understood: {not_understood[0].text}", len(rows)))
     if not pieces:
         return _repeated("every row is wanted" if not parts else head, len(rows))
-    return _joined([_repeated(f"{head}: ", len(rows)), _joined(pieces, ", ")], "")
+    told = pc.binary_join_element_wise(*pieces, ", ", null_handling="skip")
+    return _joined([_repeated(f"{head}: ", len(rows)), told], "")
+
+
+def _filter_pieces(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows) -> list[pa.Array]:
+    """Returns a piece for each column that other files have a Bloom filter of; null for files with one."""
+    lacking = {}
+    for leaf in (leaf for part in parts for leaf in leaves(part)):
+        lacks = evaluation.lacks_filter(leaf)
+        if lacks is not None and lacks[rows].any():
+            lacking[leaf.operand.sql()] = pa.array(lacks[rows])  # type: ignore[union-attr]  # it looks for values
+    nothing = pa.scalar(None, pa.string())
+    return [pc.if_else(lacks, f"{name} has no Bloom filter", nothing) for name, lacks in lacking.items()]
 
 
 def _operand_piece(operand: Term, evaluation: Evaluation, rows: Rows) -> pa.Array:

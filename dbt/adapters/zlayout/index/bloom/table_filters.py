@@ -120,6 +120,11 @@ class FilesFilters:
                 self.whole.note(f"{damaged} Bloom filters of {'.'.join(column.path)} are damaged; their files are read")
         return kept
 
+    def lacks(self, column: Column) -> Flags | None:
+        """Returns which files have no filter for a column of its type; None if no file has one."""
+        known, _ = self.state(column.path, str(column.type))
+        return ~known if known.any() else None
+
     def content(self, path: ColumnPath, column_type: str, position: int) -> bytes | None:
         """Returns the filter of the file at a position; None if it has none for a column of this type.
 

@@ -58,6 +58,9 @@ class Membership(Protocol):
     def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
         """Returns for each file whether it may hold one of the values; None if that is unknown for all files."""
 
+    def lacks(self, column: Column) -> Flags | None:
+        """Returns for which files it is unknown; None if it is for all files."""
+
 
 @dataclass(frozen=True)
 class SomeMembership:
@@ -74,6 +77,11 @@ class SomeMembership:
     def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
         """Returns for each file whether it may hold one of the values; None if that is unknown for all files."""
         found = self.whole.may_hold(column, values)
+        return None if found is None else found[self.positions]
+
+    def lacks(self, column: Column) -> Flags | None:
+        """Returns for which files it is unknown; None if it is for all files."""
+        found = self.whole.lacks(column)
         return None if found is None else found[self.positions]
 
 
