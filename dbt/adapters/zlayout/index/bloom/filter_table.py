@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.index.bloom.hashing import Hashes, hashes_of
+from dbt.adapters.zlayout.index.bloom.hashing import Hashes, distinct, hashes_of
 from dbt.adapters.zlayout.index.bloom.split_block import BITS_PER_VALUE, filter_of, held_by
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, with_column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -32,29 +32,44 @@ class FilterBuilder:
     def __init__(self, column_type: pa.DataType, most_bytes: int = MOST_FILTER_BYTES) -> None:
         self._type = column_type
         self._most_values = 8 * most_bytes // BITS_PER_VALUE
-        self._hashes: Hashes | None = np.empty(0, np.uint64)
+        self._parts: list[Hashes] | None = []
+        self._count = 0
 
     def add(self, values: pa.Array | pa.ChunkedArray) -> None:
         """Adds values of the column, in any order. Values that are not of its type end the filter, not the write."""
-        if self._hashes is None:
+        if self._parts is None:
             return
         try:
-            found = hashes_of(values, self._type)
+            self._parts.append(hashes_of(values, self._type))
         except pa.ArrowException:
-            self._hashes = None
+            self._parts = None
             return
-        whole = np.union1d(self._hashes, found) if len(self._hashes) else found
-        self._hashes = whole if len(whole) <= self._most_values else None
+        self._count += len(self._parts[-1])
+        if self._count > 2 * self._most_values:
+            self._merged()
+
+    def _merged(self) -> Hashes | None:
+        """Returns the distinct hashes so far; None if they are too many."""
+        if self._parts is None:
+            return None
+        if len(self._parts) > 1:
+            self._parts = [distinct(np.concatenate(self._parts))]
+        whole = self._parts[0] if self._parts else np.empty(0, np.uint64)
+        self._count = len(whole)
+        if self._count > self._most_values:
+            self._parts = None
+            return None
+        return whole
 
     def missing_in(self, content: bytes) -> int:
         """Returns how many of the values a filter lacks; 0 if there are too many to tell."""
-        if self._hashes is None:
-            return 0
-        return int(np.count_nonzero(~held_by(content, self._hashes)))
+        hashes = self._merged()
+        return 0 if hashes is None else int(np.count_nonzero(~held_by(content, hashes)))
 
     def content(self) -> bytes | None:
         """Returns the filter; None if there are too many values."""
-        return None if self._hashes is None else filter_of(self._hashes)
+        hashes = self._merged()
+        return None if hashes is None else filter_of(hashes)
 
 
 def filter_table(

@@ -46,7 +46,16 @@ def hashes_of(values: pa.Array | pa.ChunkedArray, column_type: pa.DataType) -> H
     Raises:
         pyarrow.ArrowException: The values cannot be of this type.
     """
-    return np.unique(_hashed(_distinct(values).cast(column_type).drop_null()))
+    return distinct(_hashed(_distinct(values).cast(column_type).drop_null()))
+
+
+def distinct(hashes: Hashes) -> Hashes:
+    """Returns each of the hashes once, sorted."""
+    if not len(hashes):
+        return hashes
+    # Many times faster than np.unique, which builds a table first.
+    ordered = np.sort(hashes)
+    return ordered[np.r_[True, ordered[1:] != ordered[:-1]]]
 
 
 def _distinct(values: pa.Array | pa.ChunkedArray) -> pa.Array:
