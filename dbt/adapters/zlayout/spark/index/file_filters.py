@@ -60,13 +60,13 @@ def filters_of_files(
     use_driver_python(spark)
     rows = spark.createDataFrame([(path,) for path in paths], "path string")
     parted = rows.repartition(min(len(paths), _MOST_TASKS))
-    task = _Task(store.root_uri, instant, tuple(columns))
+    task = FilterTask(store.root_uri, instant, tuple(columns))
     found = run(spark, "bloom filters", progress, parted.mapInArrow(task.__call__, _PIECES).collect)
     return tuple(row.staged if row.filters is None else bytes(row.filters) for row in found)
 
 
 @dataclass(frozen=True)
-class _Task:
+class FilterTask:
     """Task spec: reads files and returns their filters."""
 
     root_uri: str
@@ -74,6 +74,7 @@ class _Task:
     columns: tuple[TrackedColumn, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields a piece for each path of the first column."""
         store = open_store(self.root_uri)
         for batch in batches:
             for path in batch.column(0).to_pylist():
@@ -137,14 +138,14 @@ def lacking_values(
     use_driver_python(spark)
     given = list(zip(*(files[name].to_pylist() for name in ("path", *IDENTITY)), strict=True))
     rows = spark.createDataFrame(given, "path string, row_count long, size_bytes long, modified_ms long")
-    task = _Check(store.root_uri, tuple(slices), tuple(columns))
+    task = CheckTask(store.root_uri, tuple(slices), tuple(columns))
     parted = rows.repartition(min(len(files), _MOST_TASKS))
     found = run(spark, "bloom filters", None, parted.mapInArrow(task.__call__, _LACKING_SCHEMA).collect)
     return pa.table({name: pa.array([row[name] for row in found], kind) for name, kind in _LACKING.items()})
 
 
 @dataclass(frozen=True)
-class _Check:
+class CheckTask:
     """Task spec: reads files and compares their values with their filters."""
 
     root_uri: str
@@ -152,6 +153,7 @@ class _Check:
     columns: tuple[TrackedColumn, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields a row for each filter that lacks values, given files: ``path`` and the columns of `IDENTITY`."""
         store = open_store(self.root_uri)
         whole = TableFilters(self.slices, partial(FilterSlice, store), lambda _: None)
         for batch in batches:
