@@ -94,6 +94,7 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
         frame_of(spark, model, first),
         table_type="merge_on_read",
         unique_key="k",
+        bloom=["k"],
         ordering="o" if ordered else None,
         partition_by=["p"] if partitioned else (),
         zorder=["k"],

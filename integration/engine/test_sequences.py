@@ -95,7 +95,13 @@ def test_ten_changes_give_what_plain_spark_gives(spark, partitioned):
         name = f"z.sequence_{partitioned}_{next(counter)}"
         start = frame_of(spark, first, ())
         table = ZTable.write(
-            spark, name, start, zorder=["k", "v"], partition_by=["p"] if partitioned else (), target_file_size="1kb"
+            spark,
+            name,
+            start,
+            zorder=["k", "v"],
+            bloom=["k", "f", "t"],
+            partition_by=["p"] if partitioned else (),
+            target_file_size="1kb",
         )
         reference = start.localCheckpoint()
         for action, *rest in steps:

@@ -398,6 +398,12 @@ class ZlayoutAdapter(SparkAdapter):
         """Refreshes one index, or all in the project. Returns the text that zlayout_refresh_index prints."""
         return indexes.refresh_report(self.session(), model, nodes, sources, take_orphans, drop_missing, as_json)
 
+    @available.parse_none
+    @as_dbt_errors()
+    def index_report(self, model: str, nodes: Nodes, bloom: list[str] | str | None, drop: bool, as_json: bool) -> str:
+        """Adds Bloom filters to a table or takes them away. Returns the text that zlayout_index prints."""
+        return indexes.index_report(self.session(), model, nodes, bloom, drop, as_json)
+
     @available.parse_list
     @as_dbt_errors()
     def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> Rows:

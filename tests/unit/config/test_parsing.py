@@ -220,8 +220,8 @@ def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
 
 
 def test_a_key_with_our_name_that_is_none_is_told_with_those_that_there_are() -> None:
-    (problem,) = problems_of(zlayout_bloom=["a"])
-    assert problem.startswith("`zlayout_bloom`: no such key; remove it, or use one of bucket_buffer_size, ")
+    (problem,) = problems_of(zlayout_quagga=["a"])
+    assert problem.startswith("`zlayout_quagga`: no such key; remove it, or use one of bloom, bucket_buffer_size, ")
 
 
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:
@@ -269,7 +269,28 @@ def test_a_version_stores_its_catalog_and_later_settings_keep_switch_or_end_it()
         ({"publish": ["delta"]}, PublishingConfig(("delta",))),
         ({"publish": []}, PublishingConfig(())),
     ):
-        assert parse_table_config(later).published_as(config).publishing == kept
+        assert parse_table_config(later).after(config, ()).publishing == kept
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("id, id", "bloom: column 'id' is listed twice"),
+        (3, "bloom: 3 is not a list of columns (write ['a', 'b.c'] or 'a, b.c')"),
+        (["p"], "bloom: column 'p' is a partition column, of which each file has one value; leave it out of bloom"),
+    ],
+)
+def test_a_wrong_list_of_columns_with_filters_is_told(value: object, sentence: str) -> None:
+    assert problems_of(bloom=value, partition_by=["p"]) == (sentence,)
+
+
+def test_columns_with_filters_stay_until_a_list_says_otherwise() -> None:
+    stored = read_stored(stored_settings(parse_table_config({"bloom": "id, s.k"})), ())
+    assert stored.indexes.bloom == (("id",), ("s", "k"))
+    usable = [("id",), ("other",)]
+    for later, kept in (({}, (("id",),)), ({"bloom": ["other"]}, (("other",),)), ({"bloom": []}, ())):
+        assert parse_table_config(later).after(stored, usable).indexes.bloom == kept
+    assert "bloom" not in stored_settings(parse_table_config({"bloom": []}))
 
 
 def test_a_misspelled_catalog_key_is_recognized() -> None:

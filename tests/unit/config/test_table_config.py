@@ -15,7 +15,7 @@ CONFIGS = (
     {},
     {"zorder": ["a", "b.c"], "curve": "linear", "partition_by": "p", "stats_columns": "a, b.c", "compression": "gzip"},
     {"target_file_size": "1mb", "row_group_rows": 7, "stats_columns": 5, "retain_versions": 9, "retain_hours": 0.5},
-    {"writer": "spark"},
+    {"writer": "spark", "bloom": ["a", "b.c"]},
     {"table_type": "merge_on_read", "unique_key": ["a", "`b.c`"], "ordering": "o", "compaction_max_bytes": "2gb"},
 )
 
@@ -29,4 +29,4 @@ def test_what_a_version_stores_is_what_was_set(raw: dict[str, object]) -> None:
 
 def test_a_version_without_settings_and_one_with_keys_that_nobody_knows_are_read() -> None:
     assert read_stored({}, ()) == TableConfig()
-    assert read_stored({"drift": 0.5, "bloom": {"columns": ["a"]}}, ()) == TableConfig()
+    assert read_stored({"drift": 0.5, "quagga": {"columns": ["a"]}}, ()) == TableConfig()

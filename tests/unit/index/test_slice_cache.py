@@ -10,7 +10,7 @@ import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
-from dbt.adapters.zlayout.index.slice_cache import OpenSlice, SliceCache
+from dbt.adapters.zlayout.index.slice_cache import OpenSlice, SliceCache, read_slice
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.store.local import LocalStore
@@ -42,7 +42,7 @@ def written(store, name):
 
 
 def test_a_slice_is_read_once(store):
-    cache, (path, size) = SliceCache(), written(store, "a")
+    cache, (path, size) = SliceCache(read_slice), written(store, "a")
     first = cache.read(store, path)
     assert cache.read(store, path) is first
     assert cache.read(CountingStore(store.local_path("")), path) is first
@@ -51,7 +51,7 @@ def test_a_slice_is_read_once(store):
 
 
 def test_a_slice_whose_file_changes_is_read_again(store):
-    cache, (path, _) = SliceCache(), written(store, "a")
+    cache, (path, _) = SliceCache(read_slice), written(store, "a")
     cache.read(store, path)
     store.put(path, b"damaged")
     with pytest.raises(CorruptError, match="damaged"):
@@ -64,7 +64,7 @@ def test_a_slice_whose_file_changes_is_read_again(store):
 
 
 def test_tables_do_not_share_slices(store, tmp_path):
-    cache, (path, _) = SliceCache(), written(store, "a")
+    cache, (path, _) = SliceCache(read_slice), written(store, "a")
     other = CountingStore(tmp_path / "other")
     assert written(other, "a")[0] == path
     assert cache.read(other, path) is not cache.read(store, path)
@@ -74,7 +74,7 @@ def test_the_slices_used_least_recently_go_first(store):
     slices = [written(store, name) for name in "abcd"]
     # Decoded columns count, too: three slices fit, but not with a fourth.
     sizes = [OpenSlice(store.read(path)).size_bytes for path, _ in slices]
-    cache = SliceCache(most_bytes=sum(sizes[:3]) + 500)
+    cache = SliceCache(read_slice, most_bytes=sum(sizes[:3]) + 500)
     for path, _ in slices[:3]:
         cache.read(store, path).column("path")
     cache.read(store, slices[0][0])
@@ -87,7 +87,7 @@ def test_the_slices_used_least_recently_go_first(store):
 
 
 def test_a_slice_larger_than_the_cache_is_kept_alone(store):
-    cache, (path, _), (other, _) = SliceCache(most_bytes=1), written(store, "a"), written(store, "b")
+    cache, (path, _), (other, _) = SliceCache(read_slice, most_bytes=1), written(store, "a"), written(store, "b")
     first = cache.read(store, path)
     assert cache.read(store, path) is first
     cache.read(store, other)
@@ -97,7 +97,7 @@ def test_a_slice_larger_than_the_cache_is_kept_alone(store):
 
 
 def test_threads_share_a_slice(store):
-    cache, (path, _) = SliceCache(), written(store, "a")
+    cache, (path, _) = SliceCache(read_slice), written(store, "a")
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: cache.read(store, path).column("path").to_pylist(), range(200)))
     assert found == [["a.parquet"]] * 200
@@ -137,7 +137,7 @@ def calls_of(action):
 
 
 def test_a_hit_costs_the_same_however_many_slices_there_are(store):
-    cache, slices = SliceCache(), [written(store, f"f{number}")[0] for number in range(60)]
+    cache, slices = SliceCache(read_slice), [written(store, f"f{number}")[0] for number in range(60)]
     for path in slices[:2]:
         cache.read(store, path).column("path")
     few = calls_of(lambda: cache.read(store, slices[0]))

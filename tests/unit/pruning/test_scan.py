@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,23 @@ import pytest
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, PartitionStatistics, TableIndex
-from dbt.adapters.zlayout.predicate import And, Column, ColumnPath, Compare, Expr, Op, Unknown
+from dbt.adapters.zlayout.predicate import (
+    And,
+    Call,
+    Column,
+    ColumnPath,
+    Compare,
+    Expr,
+    In,
+    IsNotNull,
+    IsNotTrue,
+    Not,
+    NotIn,
+    Op,
+    Or,
+    Unknown,
+)
+from dbt.adapters.zlayout.predicate.functions import Negate
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
@@ -64,6 +81,10 @@ class Counting(TableIndex):
 
 
 def index_of(live: DataFiles, lows: Sequence[int] = LOWS) -> Counting:
+    return Counting(*index_args(live, lows), partition_types={"part": pa.string()}, timezone="UTC")
+
+
+def index_args(live: DataFiles, lows: Sequence[int] = LOWS) -> tuple[Memory, dict[str, list[str]]]:
     count = len(live)
     low = pa.array(lows)
     yes, none = pa.repeat(True, count), pa.array([0] * count)
@@ -80,7 +101,7 @@ def index_of(live: DataFiles, lows: Sequence[int] = LOWS) -> Counting:
         path = slice_path(partition, INSTANT, content)
         store.contents[path] = content
         paths[partition] = [path]
-    return Counting(store, paths, partition_types={"part": pa.string()}, timezone="UTC")
+    return store, paths
 
 
 def below(value: int, column: Column = KEY) -> Compare:
@@ -92,7 +113,7 @@ def test_each_step_works_on_what_the_one_before_has_left() -> None:
     plan = plan_scan(below(15), live, index_of(live))
     assert [each.name for each in plan.stages] == list(STAGES)
     # Partition b begins at 100; of c one file is empty; of a the third begins at 20.
-    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3)]
+    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3), (3, 3)]
     assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
     assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
     assert all(each.seconds >= 0 for each in plan.stages)
@@ -156,6 +177,69 @@ def test_a_stage_that_is_not_wanted_skips_nothing(wanted: tuple[str, ...], left:
     assert not plan_scan(below, live, index, before, wanted).candidates[[0, 1, 2, 6, 7]].any()
 
 
+class Odd(TableIndex):
+    """An index whose files hold odd keys at odd positions, and even ones at even positions."""
+
+    def membership(self, files: DataFiles, positions: object = None) -> Any:
+        class Members:
+            def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> np.ndarray | None:
+                if column != KEY:
+                    return None
+                wanted = {
+                    each % 2 for each in (values.to_pylist() if isinstance(values, pa.Array) else [values.as_py()])
+                }
+                return np.array([number % 2 in wanted for number in range(len(files))])
+
+            def lacks(self, column: Column) -> np.ndarray | None:
+                return np.array([False] * 6 + [True] * 2) if column == KEY else None
+
+        return Members()
+
+
+def test_filters_skip_what_bounds_keep_and_the_report_says_so() -> None:
+    live = files()
+    index = Odd(*index_args(live), partition_types={"part": pa.string()}, timezone="UTC")
+    equal = Compare(Op.EQ, KEY, pa.scalar(5))
+    plan = plan_scan(equal, live, index)
+    assert plan.stages[2].files_after == 2
+    assert plan.stages[3].files_after == 0
+    report = report_scan(plan, equal, live, index)
+    assert report.stage[0].as_py() == "bloom"
+    assert report.reason[0].as_py() == "key: its Bloom filter has no value = 5"
+    assert report.conjuncts[0].skips == 7
+    off = plan_scan(equal, live, index, stages_wanted=STAGES[:3])
+    assert int(off.candidates.sum()) == 2
+    assert report_scan(off, equal, live, index).reason[0].as_py().startswith("its stage is switched off: ")
+    alone = plan_scan(equal, live, index, stages_wanted=("bloom",))
+    assert alone.candidates.tolist() == [False, True, False, True, False, True, False, False]
+    even = Compare(Op.EQ, KEY, pa.scalar(6))
+    reasons = report_scan(plan_scan(even, live, index), even, live, index).reason
+    assert reasons[0].as_py() == "may match: key [0, 9]"
+    assert reasons[6].as_py() == "may match: key [0, 9], key has no Bloom filter"
+
+
+@pytest.mark.parametrize(
+    ("expr", "kept"),
+    [
+        (And((Compare(Op.EQ, KEY, pa.scalar(5)), IsNotNull(OTHER))), []),
+        (Or((Compare(Op.EQ, KEY, pa.scalar(5)), Compare(Op.LT, OTHER, pa.scalar(-1)))), []),
+        (Or((Compare(Op.EQ, KEY, pa.scalar(5)), Compare(Op.LT, OTHER, pa.scalar(1000)))), [0, 1, 2, 3, 4, 5, 6]),
+        (Not(Compare(Op.EQ, KEY, pa.scalar(5))), [0, 1, 2, 3, 4, 5, 6]),
+        (Not(Not(Compare(Op.EQ_NULL_SAFE, KEY, pa.scalar(5)))), []),
+        (IsNotTrue(Compare(Op.EQ, KEY, pa.scalar(5))), [0, 1, 2, 3, 4, 5, 6]),
+        (In(KEY, pa.array([5, 7]), has_null=True), []),
+        (In(KEY, pa.array([5, 6])), [0, 6]),
+        (NotIn(KEY, pa.array([5, 7]), has_null=False), [0, 1, 2, 3, 4, 5, 6]),
+        (Compare(Op.EQ, Call(Negate(pa.int64()), KEY), pa.scalar(-5)), [0, 6]),
+    ],
+)
+def test_filters_count_only_where_a_row_must_have_the_value(expr: Expr, kept: list[int]) -> None:
+    live = files()
+    index = Odd(*index_args(live, [0, 10, 20, 100, 110, 120, 0, 0]), partition_types={"part": pa.string()})
+    plan = plan_scan(expr, live, index, stages_wanted=("files", "column_stats", "bloom"))
+    assert np.flatnonzero(plan.candidates).tolist() == kept
+
+
 def test_a_report_gives_every_file_its_step_and_its_reason() -> None:
     live = files()
     index, expr = index_of(live), And((below(15), Unknown("f(key)", "`F` has no rule")))
@@ -192,6 +276,9 @@ def test_a_file_that_only_its_partition_s_statistics_skip_says_so() -> None:
 
         def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
             return index.partition_statistics(files, columns)
+
+        def membership(self, _: DataFiles, __: object = None) -> None:
+            return None
 
     expr: Expr = below(15)
     plan = plan_scan(expr, live, OnlyPartitions())

@@ -127,7 +127,12 @@ class StoreContract:
     @pytest.mark.parametrize("folder", ["", "log"])
     def test_a_missing_file_is_named(self, store: Store, folder: str) -> None:
         path = f"{folder}/nothing" if folder else "nothing"
-        for look in (store.read, store.stat, lambda name: store.read_tail(name, 8)):
+        for look in (
+            store.read,
+            store.stat,
+            lambda name: store.read_tail(name, 8),
+            lambda name: store.read_ranges(name, [0], [1]),
+        ):
             with pytest.raises(FileMissingError, match="nothing"):
                 look(path)
         with pytest.raises(FileMissingError, match="nothing"):
@@ -182,6 +187,16 @@ class StoreContract:
         assert store.read_tail("a", 3) == b"789"
         assert store.read_tail("a", 10) == b"0123456789"
         assert store.read_tail("a", 64) == b"0123456789"
+
+    def test_parts_of_a_file_come_in_the_order_asked_for(self, store: Store) -> None:
+        store.put("a", b"0123456789")
+        assert store.read_ranges("a", [7, 0, 2], [3, 1, 4]) == [b"789", b"0", b"2345"]
+        assert store.read_ranges("a", [], []) == []
+
+    def test_a_part_beyond_the_end_is_an_error(self, store: Store) -> None:
+        store.put("a", b"0123456789")
+        with pytest.raises(StoreError):
+            store.read_ranges("a", [0, 8], [2, 4])
 
     def test_put_file_moves_a_local_file(self, store: Store) -> None:
         for content in (b"rows", b"other rows"):

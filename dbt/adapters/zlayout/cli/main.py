@@ -155,6 +155,21 @@ def publish(
 
 @command(zlayout)
 @_TABLE
+@click.option("--bloom", help="Columns, separated by commas. Without them, the filters that files lack are added.")
+@click.option("--drop", is_flag=True, help="Take the filters of these columns away.")
+@_JSON
+def index(context: Context, table: str, bloom: str | None, drop: bool, as_json: bool) -> None:
+    """Add Bloom filters of columns to a table's index, without changing its files."""
+    from dbt.adapters.zlayout.adapter.operations.indexes import index_report  # noqa: PLC0415
+
+    if drop and not bloom:
+        raise click.UsageError("--drop needs --bloom with the columns")
+    name = context.table(table)
+    click.echo(index_report(context.session(name), name, context.nodes, bloom, drop, as_json))
+
+
+@command(zlayout)
+@_TABLE
 @click.option("--data", is_flag=True, help="Read all columns with statistics, not only the footers.")
 @_JSON
 def verify(context: Context, table: str, data: bool, as_json: bool) -> None:

@@ -57,6 +57,9 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     wanted = config.statistics.columns
     if not isinstance(wanted, int):
         wanted = _resolve("stats_columns", wanted, known, problems, _always_fit)
+    bloom = config.indexes.bloom
+    if bloom is not None:
+        bloom = _resolve("bloom", bloom, known, problems, _unfit_key)
     table_type = config.table_type
     keys = _resolve("unique_key", [(name,) for name in table_type.unique_key], known, problems, _unfit_key)
     ordering = [(table_type.ordering,)] if table_type.ordering is not None else []
@@ -83,9 +86,11 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
         clustering=replace(config.clustering, columns=zorder),
         partitioning=replace(config.partitioning, columns=partitions),
         statistics=replace(config.statistics, columns=wanted),
+        indexes=replace(config.indexes, bloom=bloom),
     )
     # Parsing has checked the names as written; here only names that differ in case can still clash.
     problems += partition_keys_in_zorder(resolved.clustering, resolved.partitioning)
+    problems += resolved.indexes.partition_problems(resolved.partitioning.columns)
     if partitions and len(partitions) == len(schema.names):
         problems.append("partition_by: names every column of the model; at least one column must stay in the files")
     if problems:

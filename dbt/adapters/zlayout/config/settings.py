@@ -165,6 +165,10 @@ STATS_COLUMNS = Setting[int | tuple[ColumnPath, ...]](
     "stats_columns", Scope.TABLE, _parse_statistics, 32,
     "Columns with statistics. A number: the first leaf columns (fields of structs count). A list: these columns. "
     "Keys always have statistics.")
+BLOOM = Setting[tuple[ColumnPath, ...] | None](
+    "bloom", Scope.TABLE, parse_column_list, None,
+    "Columns with a Bloom filter for each file, by which `=` and `IN` skip files that bounds cannot skip, such as "
+    "random ids. `[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
 RETAIN_VERSIONS = Setting(
     "retain_versions", Scope.TABLE, whole(1, 1_000_000), 3,
     "How many of the newest versions stay on disk.")
@@ -364,8 +368,8 @@ _PROFILE = (
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (
-    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, RETAIN_VERSIONS, RETAIN_HOURS,
-    LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE, MATCHED_CONDITION,
+    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, RETAIN_VERSIONS,
+    RETAIN_HOURS, LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE, MATCHED_CONDITION,
     NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS,
     SKIP_UNCHANGED, CLUSTERING, CLUSTER_EVERY, CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE,
     MAX_GROUP_SIZE, MIN_INPUT_FILES, MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY,

@@ -15,6 +15,7 @@ from dbt.adapters.zlayout.config.clustering import (
 )
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
+from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
 from dbt.adapters.zlayout.config.settings import CompressionName, PublishFormat, WriterName
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig, parse_table_type
 from dbt.adapters.zlayout.errors import ConfigError
@@ -148,10 +149,20 @@ class TableConfig:
     reclustering: ReclusteringConfig = field(default_factory=ReclusteringConfig)
     table_type: TableTypeConfig = field(default_factory=TableTypeConfig)
     publishing: PublishingConfig = field(default_factory=PublishingConfig)
+    indexes: OptionalIndexes = field(default_factory=OptionalIndexes)
 
-    def published_as(self, before: TableConfig) -> TableConfig:
-        """Returns these settings, published as earlier settings say where these say nothing."""
-        return replace(self, publishing=self.publishing.after(before.publishing))
+    def after(self, before: TableConfig, usable: Collection[ColumnPath]) -> TableConfig:
+        """Returns these settings, with what they leave open as earlier settings have it.
+
+        Args:
+            before: The earlier settings.
+            usable: The columns of the table that can have Bloom filters.
+        """
+        return replace(
+            self,
+            publishing=self.publishing.after(before.publishing),
+            indexes=self.indexes.after(before.indexes, usable),
+        )
 
 
 def parse_table_config(
@@ -212,7 +223,9 @@ def read_table_config(
         reclustering=parse_reclustering(raw, problems),
         table_type=parse_table_type(raw, problems),
         publishing=PublishingConfig(settings.PUBLISH.read(raw, problems), settings.PUBLISH_CATALOG.read(raw, problems)),
+        indexes=OptionalIndexes(settings.BLOOM.read(raw, problems)),
     )
+    problems += config.indexes.partition_problems(config.partitioning.columns)
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)
     problems += config.publishing.problems()
     return config
@@ -234,6 +247,7 @@ def stored_settings(config: TableConfig) -> dict[str, Any]:
     return {
         **({"table_type": table_type.stored()} if table_type.merges_on_read else {}),
         **config.publishing.stored(),
+        **config.indexes.stored(),
         "zorder": [list(path) for path in config.clustering.columns],
         "curve": config.clustering.curve,
         "sizing": dict(vars(config.file_sizing)),
@@ -268,6 +282,7 @@ def read_stored(layout: Mapping[str, Any], partition_by: tuple[str, ...]) -> Tab
         writing=WritingConfig(**writing),
         table_type=TableTypeConfig(**table_type),
         publishing=PublishingConfig.of_stored(layout),
+        indexes=OptionalIndexes.of_stored(layout),
     )
 
 

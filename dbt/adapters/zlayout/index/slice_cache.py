@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from threading import Lock
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
 from dbt.adapters.zlayout.index.slices import open_slice, read_columns, verified
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.store import Store, StoredFile
@@ -69,21 +71,35 @@ def read_slice(store: SliceStore, path: str) -> OpenSlice:
     return OpenSlice(verified(path, store.read(path)))
 
 
+class Sized(Protocol):
+    """An opened slice."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that it takes."""
+        ...
+
+
+Opened = TypeVar("Opened", bound=Sized)
+
+
 @dataclass
-class SliceCache:
+class SliceCache(Generic[Opened]):
     """Opened slices of any table, the least recently used of which go first.
 
     A slice is read again if its file has changed since, so that damage shows in the next scan.
 
     Attributes:
+        opens: Reads and checks a slice, by its path in a store.
         most_bytes: Memory that the slices may take, decoded columns included. One slice may be larger.
     """
 
+    opens: Callable[[Store, str], Opened]
     most_bytes: int = _MOST_BYTES
-    _found: OrderedDict[tuple[str, str], tuple[StoredFile, OpenSlice]] = field(default_factory=OrderedDict)
+    _found: OrderedDict[tuple[str, str], tuple[StoredFile, Opened]] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def read(self, store: Store, path: str) -> OpenSlice:
+    def read(self, store: Store, path: str) -> Opened:
         """Returns a slice, from memory if its file is still the same.
 
         Raises:
@@ -94,7 +110,7 @@ class SliceCache:
         with self._lock:
             known = self._found.get(key)
         if known is None or known[0] != now:
-            known = (now, read_slice(store, path))
+            known = (now, self.opens(store, path))
         with self._lock:
             self._found[key] = known
             self._found.move_to_end(key)
@@ -106,4 +122,5 @@ class SliceCache:
         return known[1]
 
 
-SHARED = SliceCache()
+SHARED = SliceCache(read_slice)
+SHARED_FILTERS = SliceCache(FilterSlice)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
@@ -23,16 +21,13 @@ from dbt.adapters.zlayout.index.statistics.column_stats import (
 from dbt.adapters.zlayout.index.statistics.merge import group_rows, merge_counts, merge_statistics
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet, parquet_bytes
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 COLUMN_STATS, PARTITION_STATS = "column_stats", "partition_stats"
-IDENTITY = ("row_count", "size_bytes", "modified_ms")
 FILE_COUNT = "file_count"
 PARTITION_PREFIX = "partition."
 WHOLE = "whole"
-# From this many rows on, values repeat often enough for dictionaries.
-_DICTIONARY_ROWS = 1_000
 _DIGEST = re.compile(r"_([0-9a-f]{16})\.parquet$")
 
 
@@ -76,7 +71,7 @@ def write_slices(files: DataFiles, column_stats: pa.Table) -> dict[str, bytes]:
     for name in IDENTITY:
         wide = wide.append_column(name, contiguous(files.column(name)))
     return {
-        COLUMN_STATS: _to_bytes(wide),
+        COLUMN_STATS: parquet_bytes(wide),
         PARTITION_STATS: partition_slice(files, column_stats, files[:0]),
     }
 
@@ -100,7 +95,7 @@ def partition_slice(files: DataFiles, column_stats: pa.Table, gone: DataFiles) -
     columns[FILE_COUNT] = pa.array(np.bincount(groups, minlength=count))
     columns |= {name: merge_counts(contiguous(files.column(name)), groups, count) for name in IDENTITY}
     columns |= {f"c{number}": struct for number, struct in enumerate(merged.values())}
-    return _to_bytes(with_column_paths(pa.table(columns), list(merged)))
+    return parquet_bytes(with_column_paths(pa.table(columns), list(merged)))
 
 
 def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[ColumnPath, pa.StructArray]]:
@@ -135,19 +130,6 @@ def read_columns(reader: BoundedParquet, names: Sequence[str]) -> pa.Table:
         return reader.read(names).select(list(names))
     except CorruptError as error:
         raise CorruptError(f"an index slice cannot be read: {error}") from error
-
-
-def _to_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    # A small slice is mostly footer, with one entry per column: leave out statistics, the Arrow schema (Parquet's own
-    # schema restores the same types) and dictionaries.
-    options: dict[str, Any] = {"write_statistics": False, "store_schema": False}
-    options["use_dictionary"] = table.num_rows >= _DICTIONARY_ROWS
-    with pq.ParquetWriter(sink, table.schema, compression="zstd", **options) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata(table.schema.metadata or {})
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
 
 
 def _digest(content: bytes) -> str:

@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
+from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice, Positions
+from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
 from dbt.adapters.zlayout.index.slice_cache import OpenSlice, SliceStore, read_slice
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
     FILE_COUNT,
-    IDENTITY,
     PARTITION_PREFIX,
     PARTITION_STATS,
     WHOLE,
@@ -38,7 +39,7 @@ from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_val
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 _ROW = ("path", *IDENTITY)
 
@@ -67,6 +68,7 @@ class TableIndex:
         partition_types: Arrow types of the partition columns, in the order of the folders.
         timezone: The session's time zone, for partition columns of type timestamp.
         read: Reads a slice; by default from the store each time.
+        read_filters: Opens a slice of Bloom filters; without it, they are left out.
 
     Attributes:
         problems: The problems with slices so far, one sentence each.
@@ -80,6 +82,7 @@ class TableIndex:
         partition_types: Mapping[str, pa.DataType] | None = None,
         timezone: str | None = None,
         read: Callable[[str], OpenSlice] | None = None,
+        read_filters: Callable[[str], FilterSlice] | None = None,
     ) -> None:
         self.problems: list[str] = []
         self._read = read or partial(read_slice, store)
@@ -88,6 +91,9 @@ class TableIndex:
         self._timezone = timezone
         self._opened: dict[str, OpenSlice | None] = {}
         self._aligned: tuple[DataFiles, list[OpenSlice], pa.Array] | None = None
+        self._filters: TableFilters | None = None
+        if read_filters is not None and slices.get(BLOOM_FILTERS):
+            self._filters = TableFilters(slices[BLOOM_FILTERS], read_filters, self._note)
 
     def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
         """Returns the statistics of files.
@@ -104,6 +110,10 @@ class TableIndex:
             in_order = _in_order(rows, sum(each.row_count for each in slices))
             found |= self._columns(slices, stored, lambda stats: stats if in_order else stats.take(rows))
         return AlignedStatistics(row_count, found)
+
+    def membership(self, files: DataFiles, positions: Positions | None = None) -> FilesFilters | None:
+        """Returns the Bloom filters of files, for the files at the positions or all; None if the table has none."""
+        return None if self._filters is None else self._filters.of(files).among(positions)
 
     def rows(self) -> pa.Table:
         """Returns ``path`` and the columns of `IDENTITY` of all rows, the newest of a file before its older ones.
@@ -304,6 +314,12 @@ class CachedStatistics:
         self._columns = AlignedStatistics(files.column("row_count").combine_chunks(), {})
         self._asked_partitions: set[ColumnPath] = set()
         self._partitions: PartitionStatistics | None = None
+        self._membership = index.membership(files)
+
+    def membership(self, files: DataFiles, positions: Positions | None = None) -> FilesFilters | None:
+        """Returns the Bloom filters of files; those of one list of files are aligned only once."""
+        found = self._membership if files is self._files else self._index.membership(files)
+        return None if found is None else found.among(positions)
 
     def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
         """Returns the statistics of files; reads only columns that have not been requested before."""

@@ -14,12 +14,15 @@ from dbt.adapters.zlayout.predicate.expr import (
     Column,
     ColumnLeaf,
     ColumnPath,
+    Compare,
     Constant,
     Expr,
     Function,
+    In,
     IsNotTrue,
     IsTrue,
     Not,
+    Op,
     Or,
     Term,
     Unknown,
@@ -31,7 +34,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.leaves import match
 from dbt.adapters.zlayout.pruning.propagation import propagate
-from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Statistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Membership, Statistics
 from dbt.adapters.zlayout.pruning.statistics.validation import (
     Counts,
     Facts,
@@ -56,9 +59,17 @@ def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
     return verdicts_of_normal(normal_form(expr), statistics)
 
 
-def verdicts_of_normal(normal: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
-    """Returns the same as `verdicts` for a predicate that is in normal form already."""
-    return Evaluation(normal, statistics).match(normal).verdicts()
+def verdicts_of_normal(
+    normal: Expr, statistics: Statistics, membership: Membership | None = None
+) -> npt.NDArray[np.int8]:
+    """Returns the same as `verdicts` for a predicate that is in normal form already.
+
+    Args:
+        normal: The predicate.
+        statistics: Of n files or partitions.
+        membership: Which values each of the files may hold; None if nothing is known about that.
+    """
+    return Evaluation(normal, statistics, membership).match(normal).verdicts()
 
 
 class Evaluation:
@@ -67,14 +78,17 @@ class Evaluation:
     Args:
         expr: The whole predicate, in normal form.
         statistics: Of the files.
+        membership: Which values each of the files may hold; None if nothing is known about that.
 
     Attributes:
         file_count: Number of files.
         may_have_rows: False for files that are known to be empty.
     """
 
-    def __init__(self, expr: Expr, statistics: Statistics) -> None:
+    def __init__(self, expr: Expr, statistics: Statistics, membership: Membership | None = None) -> None:
         self.file_count = len(statistics.row_count)
+        self._membership = membership
+        self._held: dict[int, tuple[Expr, Flags | None]] = {}
         found = {path: statistics.column(path) for path in columns_of(expr)}
         self._bounds: dict[ColumnPath, ColumnBounds] = {path: each for path, each in found.items() if each is not None}
         rows = row_counts(statistics.row_count)
@@ -136,7 +150,31 @@ class Evaluation:
             # Arrow lacks the operation for this type or in this version, or a string is not UTF-8.
             return None
 
+    def may_hold(self, leaf: Expr) -> Flags | None:
+        """Returns for each file whether it may hold a value that a leaf looks for, apart from its bounds.
+
+        None if the leaf looks for no values, or if nothing is known about those of its column.
+        """
+        if self._membership is None:
+            return None
+        if id(leaf) not in self._held:
+            self._held[id(leaf)] = (leaf, _held(leaf, self._membership))
+        return self._held[id(leaf)][1]
+
+    def lacks_filter(self, leaf: Expr) -> Flags | None:
+        """Returns for which files only their bounds tell whether they may hold a value that a leaf looks for.
+
+        None if the leaf looks for no values, or if no file tells more.
+        """
+        wanted = values_of(leaf)
+        return None if wanted is None or self._membership is None else self._membership.lacks(wanted[0])
+
     def _leaf(self, leaf: ColumnLeaf) -> Match:
+        bounded, held = self.bounded(leaf), self.may_hold(leaf)
+        return bounded if held is None else Match(bounded.possible & held, bounded.certain)
+
+    def bounded(self, leaf: ColumnLeaf) -> Match:
+        """Returns for each file what its bounds and counts prove about a leaf."""
         operand = leaf.operand
         try:
             facts = self.facts(operand)
@@ -175,6 +213,21 @@ class Evaluation:
 
     def _unknown(self, why_not: str) -> Match:
         return Match(self.may_have_rows, np.zeros(self.file_count, dtype=np.bool_), why_not)
+
+
+def values_of(leaf: Expr) -> tuple[Column, pa.Array | pa.Scalar] | None:
+    """Returns the column and the values of a leaf that is TRUE only for rows with one of them; None for any other."""
+    match leaf:
+        case Compare(Op.EQ | Op.EQ_NULL_SAFE, Column() as column, value) if value.is_valid:
+            return column, value
+        case In(Column() as column, values):
+            return column, values
+    return None
+
+
+def _held(leaf: Expr, membership: Membership) -> Flags | None:
+    wanted = values_of(leaf)
+    return None if wanted is None else membership.may_hold(*wanted)
 
 
 def _name_of(column: Column) -> str:

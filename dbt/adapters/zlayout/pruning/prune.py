@@ -36,7 +36,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 from dbt.adapters.zlayout.predicate.literals import literal, literals
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
-from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Membership, Statistics
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
@@ -113,13 +113,14 @@ class Pruned:
     conjuncts: tuple[ConjunctReport, ...]
 
 
-def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False) -> Pruned:
+def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False, membership: Membership | None = None) -> Pruned:
     """Returns a verdict for each file and a report for each conjunct.
 
     Args:
         expr: Any predicate; each conjunct is evaluated separately.
         statistics: Of n files or partitions.
         reasons: Whether to also give the reason why each file is skipped or read.
+        membership: Which values each of the files may hold; None if nothing is known about that.
 
     Returns:
         The same verdicts as `evaluation.verdicts`, with the reports.
@@ -139,7 +140,7 @@ def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False) -> Prune
     ['id: [1, 40] has no value > 60', 'may match: id [50, 90]']
     """
     normal = normal_form(expr)
-    evaluation = Evaluation(normal, statistics)
+    evaluation = Evaluation(normal, statistics, membership)
     verdict = evaluation.match(normal).verdicts()
     parts = conjuncts(normal)
     why = _file_reasons(parts, evaluation, verdict) if reasons else pa.nulls(evaluation.file_count, pa.string())
@@ -204,6 +205,14 @@ def _skip_reason(expr: Expr, evaluation: Evaluation, rows: Rows) -> pa.Array:
 
 
 def _leaf_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
+    reason, held = _bounds_reason(leaf, evaluation, rows), evaluation.may_hold(leaf)
+    if held is None:
+        return reason
+    by_filter = pa.array(evaluation.bounded(leaf).possible[rows] & ~held[rows])
+    return pc.if_else(by_filter, f"{leaf.operand.sql()}: its Bloom filter{_misses(leaf)}", reason)
+
+
+def _bounds_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
     facts, name = evaluation.facts(leaf.operand), leaf.operand.sql()
     if facts is None:
         return _repeated(f"no row matches {leaf.sql()}", len(rows))
@@ -241,13 +250,26 @@ def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head
     for part in parts:
         operands.update((leaf.operand, None) for leaf in leaves(part) if not isinstance(leaf, Constant | Unknown))
     pieces = [_operand_piece(operand, evaluation, rows) for operand in list(operands)[:_MOST_COLUMNS]]
+    pieces += _filter_pieces(parts, evaluation, rows)
     if len(operands) > _MOST_COLUMNS:
         pieces.append(_repeated(f"{len(operands) - _MOST_COLUMNS} more columns", len(rows)))
     if not_understood and not operands:
         pieces.append(_repeated(f"not understood: {not_understood[0].text}", len(rows)))
     if not pieces:
         return _repeated("every row is wanted" if not parts else head, len(rows))
-    return _joined([_repeated(f"{head}: ", len(rows)), _joined(pieces, ", ")], "")
+    told = pc.binary_join_element_wise(*pieces, ", ", null_handling="skip")
+    return _joined([_repeated(f"{head}: ", len(rows)), told], "")
+
+
+def _filter_pieces(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows) -> list[pa.Array]:
+    """Returns a piece for each column that other files have a Bloom filter of; null for files with one."""
+    lacking = {}
+    for leaf in (leaf for part in parts for leaf in leaves(part)):
+        lacks = evaluation.lacks_filter(leaf)
+        if lacks is not None and lacks[rows].any():
+            lacking[leaf.operand.sql()] = pa.array(lacks[rows])  # type: ignore[union-attr]  # it looks for values
+    nothing = pa.scalar(None, pa.string())
+    return [pc.if_else(lacks, f"{name} has no Bloom filter", nothing) for name, lacks in lacking.items()]
 
 
 def _operand_piece(operand: Term, evaluation: Evaluation, rows: Rows) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Scan planning in stages: partitions, then files, then columns, each on the files that the previous one left.
+"""Scan planning in stages: partitions, files, columns, Bloom filters, each on the files that the previous one left.
 
 A report says which verdict and reason each file got, and what each condition skips by itself.
 """
@@ -15,15 +15,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
+from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, leaves
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
-from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
+from dbt.adapters.zlayout.pruning.evaluation import values_of, verdicts_of_normal
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune
-from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics, statistics_of
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import (
+    ColumnBounds,
+    Membership,
+    SomeMembership,
+    Statistics,
+    statistics_of,
+)
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-STAGES = ("partition_stats", "files", "column_stats")
+STAGES = ("partition_stats", "files", "column_stats", "bloom")
 
 
 class StatisticsOfPartitions(Protocol):
@@ -50,6 +57,20 @@ class Index(Protocol):
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> StatisticsOfPartitions:
         """Returns the statistics of each partition."""
         ...
+
+    def membership(self, files: DataFiles, positions: npt.NDArray[np.int64] | None = None) -> Membership | None:
+        """Returns which values each file may hold, for the files at the positions or all; None if it does not tell."""
+        ...
+
+
+@dataclass(frozen=True)
+class _NoStatistics:
+    """The statistics of files about whose columns nothing is known."""
+
+    row_count: pa.Array
+
+    def column(self, _: ColumnPath) -> ColumnBounds | None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -128,11 +149,28 @@ def plan_scan(
         kept[where] = verdicts_of_normal(normal, found) != Verdict.SKIP
         return kept
 
+    def by_filter() -> Flags:
+        membership = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
+        if membership is None or not left.any():
+            return np.ones(len(files), dtype=bool)
+        known: Statistics = _NoStatistics(contiguous(files.column("row_count")))
+        if STAGES[2] in stages_wanted:
+            known = index.statistics(files, columns)
+        found, where = statistics_of(known, left)
+        kept = np.zeros(len(files), dtype=bool)
+        kept[where] = verdicts_of_normal(normal, found, SomeMembership(membership, where)) != Verdict.SKIP
+        return kept
+
     stage(STAGES[0], by_partition, before)
 
     stage(STAGES[1], lambda: np.asarray(files.column("row_count").to_numpy() > 0))
     stage(STAGES[2], by_column)
+    stage(STAGES[3], by_filter)
     return ScanPlan(left, tuple(stages), stage_of_file)
+
+
+def _looks_for_values(normal: Expr) -> bool:
+    return any(values_of(leaf) is not None for leaf in leaves(normal))
 
 
 @dataclass(frozen=True)
@@ -181,7 +219,8 @@ def report_scan(
     """
     columns = columns_of(expr)
     # Prunes all files and not only those left by each stage: a report counts what its conjunct skips by itself.
-    pruned = prune(expr, index.statistics(files, columns), reasons=True)
+    membership = index.membership(files)
+    pruned = prune(expr, index.statistics(files, columns), reasons=True, membership=membership)
     reason = pruned.reason
     by_partition = (plan.stage_of_file == 0) & (pruned.verdict != Verdict.SKIP)
     if by_partition.any():

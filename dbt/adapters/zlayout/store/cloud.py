@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.store.protocol import (
     StoredFile,
     StoredFiles,
     check_inside,
+    checked_parts,
     too_large,
 )
 from dbt.adapters.zlayout.store.uri import escaped
@@ -68,6 +69,14 @@ class CloudStore:
             return b""
         with _errors(path):
             return bytes(obstore.get_range(self._objects, path, start=start, end=size))
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        """Returns parts of a file; those close to each other come in one request."""
+        if not starts:
+            return []
+        with _errors(path):
+            parts = [bytes(each) for each in obstore.get_ranges(self._objects, path, starts=starts, lengths=lengths)]
+        return checked_parts(path, parts, lengths)
 
     def create(self, path: str, data: bytes) -> None:
         """Writes a file unless it exists."""

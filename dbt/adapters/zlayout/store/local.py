@@ -7,13 +7,20 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError, UnsupportedError
-from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, StoredFile, StoredFiles, check_inside, too_large
+from dbt.adapters.zlayout.store.protocol import (
+    MOST_BYTES_READ,
+    StoredFile,
+    StoredFiles,
+    check_inside,
+    checked_parts,
+    too_large,
+)
 from dbt.adapters.zlayout.store.uri import escaped
 
 SCRATCH_FOLDER = ".zlayout/staging"
@@ -48,6 +55,13 @@ class LocalStore:
         with _errors(path), self._opened(path) as (file, size_bytes):
             file.seek(max(0, size_bytes - most_bytes))
             return file.read()
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        """Returns parts of a file."""
+        with _errors(path), self._opened(path) as (file, _):
+            descriptor = file.fileno()
+            parts = [os.pread(descriptor, length, start) for start, length in zip(starts, lengths, strict=True)]
+        return checked_parts(path, parts, lengths)
 
     def create(self, path: str, data: bytes) -> None:
         """Writes a file unless it exists."""

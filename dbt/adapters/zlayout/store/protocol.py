@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -73,6 +73,20 @@ class Store(Protocol):
 
         Raises:
             FileMissingError: There is no such file.
+        """
+        ...
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        """Returns parts of a file.
+
+        Args:
+            path: The file.
+            starts: The first byte of each part.
+            lengths: The length of each part, at least 1.
+
+        Raises:
+            FileMissingError: There is no such file.
+            StoreError: A part is not inside the file.
         """
         ...
 
@@ -157,6 +171,17 @@ def check_inside(path: str) -> None:
     """
     if not is_inside(path):
         raise StoreError(f"{path!r} is not the path of a file below the table's folder; the store does not touch it")
+
+
+def checked_parts(path: str, parts: list[bytes], lengths: Sequence[int]) -> list[bytes]:
+    """Returns the parts of a file that were read, after checking that none is shorter than was asked for.
+
+    Raises:
+        StoreError: The file ends before a part does.
+    """
+    if any(len(part) != length for part, length in zip(parts, lengths, strict=True)):
+        raise StoreError(f"{path} is shorter than it was; it has been damaged or replaced")
+    return parts
 
 
 class LocalScratch:

@@ -150,6 +150,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "table_type": table_type_of(opened).kind,
         "unfinished": unfinished_work(opened),
         "published": _published(opened),
+        "bloom": [format_column_path(path) for path in config_of(snapshot).indexes.bloom or ()],
         "pending": pending_plans(opened),
         **merging,
         **advice,

@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import changed_rows
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
+from dbt.adapters.zlayout.spark.index.optional_indexes import IndexBuilt, build_index, drop_index
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
 from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import in_session
@@ -197,6 +198,7 @@ class ZTable:
         target_file_size: str | int = "128mb",
         row_group_rows: int | None = None,
         stats_columns: int | Sequence[str] = 32,
+        bloom: Sequence[str] | str | None = None,
         retain_versions: int = 3,
         retain_hours: float = 24,
         location_root: str | None = None,
@@ -229,6 +231,7 @@ class ZTable:
             target_file_size: The size of a file, such as '128mb', or a number of bytes.
             row_group_rows: The rows of a row group; None lets the layout choose.
             stats_columns: The columns with statistics, or a number for the first ones.
+            bloom: The columns with Bloom filters. ``[]`` for none; None keeps the table's.
             retain_versions: The minimum number of versions that stay readable.
             retain_hours: The minimum number of hours for which a replaced version stays readable.
             location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
@@ -270,6 +273,7 @@ class ZTable:
             "target_file_size": target_file_size,
             "row_group_rows": row_group_rows,
             "stats_columns": stats_columns,
+            "bloom": bloom,
             "retain_versions": retain_versions,
             "retain_hours": retain_hours,
             "location_root": location_root,
@@ -307,6 +311,7 @@ class ZTable:
         zorder: Sequence[str] | str = (),
         managed: bool = False,
         stats_columns: int | Sequence[str] = 32,
+        bloom: Sequence[str] | str | None = None,
         curve: str = "zorder",
         target_file_size: str | int = "128mb",
         row_group_rows: int | None = None,
@@ -321,6 +326,7 @@ class ZTable:
             managed: Whether this package takes over the table. From then on only files that it commits are read.
                 Otherwise other tools keep writing the table, and files that the index does not know are read.
             stats_columns: The columns with statistics, or a number for the first ones.
+            bloom: The columns with Bloom filters, which are made from the data of the files.
             curve: As for `write`. Like the settings below, it applies to future writes.
             target_file_size: As for `write`.
             row_group_rows: As for `write`.
@@ -335,6 +341,7 @@ class ZTable:
         settings: dict[str, object] = {
             "zorder": zorder,
             "stats_columns": stats_columns,
+            "bloom": bloom,
             "curve": curve,
             "target_file_size": target_file_size,
             "row_group_rows": row_group_rows,
@@ -975,6 +982,48 @@ class ZTable:
         self._opened, done = refresh_table(
             self._spark, self._table, self._opened, orphans=take_orphans, missing=drop_missing, progress=progress
         )
+        return done
+
+    def build_index(
+        self, *, bloom: Sequence[str] | str = (), progress: Callable[[str], None] | None = None
+    ) -> IndexBuilt:
+        """Gives the table Bloom filters for more columns, in a commit that changes no data.
+
+        Reads the files that lack filters, each once. Other writers can commit at the same time; files that they add
+        meanwhile may lack the filters, and a second call adds them.
+
+        Args:
+            bloom: The columns. Those that already have filters keep them; without any, only missing filters are added.
+            progress: Receives a line every few seconds.
+
+        Returns:
+            ``version``, ``bloom`` (all columns with filters), ``files_read``, ``files_without`` (files that lack a
+            filter, because they have too many values or cannot be read as Spark reads them; queries read them).
+
+        Raises:
+            ConfigError: A column does not exist, or its type can have no filter.
+            UnsupportedError: The table is only indexed.
+            ConflictError: Other writers committed first, several times in a row.
+        """
+        self._opened, done = build_index(self._spark, self._table, bloom, progress)
+        return done
+
+    def drop_index(self, *, bloom: Sequence[str] | str, progress: Callable[[str], None] | None = None) -> IndexBuilt:
+        """Takes the Bloom filters of columns from the table, in a commit that changes no data.
+
+        Args:
+            bloom: The columns.
+            progress: Receives a line every few seconds.
+
+        Returns:
+            As for `build_index`.
+
+        Raises:
+            ConfigError: A column has no filters.
+            UnsupportedError: The table is only indexed.
+            ConflictError: Other writers committed first, several times in a row.
+        """
+        self._opened, done = drop_index(self._spark, self._table, bloom, progress)
         return done
 
     def verify(self, data: bool = False) -> pa.Table:

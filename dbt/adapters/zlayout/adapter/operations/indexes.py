@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import (
 )
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
-from dbt.adapters.zlayout.errors import TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -53,6 +53,17 @@ def refresh_report(
         names = [table.name for table in _indexed(session, nodes, sources)]
     done = dict(_refreshed(session, name, take_orphans, drop_missing) for name in names)
     return indexes.refresh_report(done, as_json=as_json)
+
+
+def index_report(
+    session: SparkSession, model: str, nodes: Nodes, bloom: Sequence[str] | str | None, drop: bool, as_json: bool
+) -> str:
+    """Adds Bloom filters of columns to a table, or takes them away; without columns, adds what files lack."""
+    table = opened_table(session, table_of(model, nodes))
+    if drop and not bloom:
+        raise ConfigError(["bloom: no column is given; name those whose filters to drop"], table.name)
+    done = table.drop_index(bloom=bloom or ()) if drop else table.build_index(bloom=bloom or ())
+    return indexes.built_report(table.name, done, as_json=as_json)
 
 
 def verify_report(

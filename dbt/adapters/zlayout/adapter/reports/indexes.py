@@ -10,6 +10,7 @@ from dbt.adapters.zlayout.index.verification import LOST_FILE, LOST_FILE_ADVICE
 from dbt.adapters.zlayout.quantities import counted
 
 if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.index.optional_indexes import IndexBuilt
     from dbt.adapters.zlayout.spark.index.refresh import Refreshed
 
 _MOST_CELLS = 50
@@ -25,11 +26,22 @@ def refresh_line(table: str, done: Refreshed) -> str:
     }
     parts = [f"{counted(count, 'file')} {word}" for word, count in counts.items() if count]
     parts += ["damaged slices replaced"] if done.repaired else []
+    parts += [f"{counted(done.filters_rebuilt, 'file')} read for Bloom filters"] if done.filters_rebuilt else []
     parts += [f"{_files(done.unreadable)} unreadable"] if done.unreadable else []
     parts += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
     if done.missing:
         parts.append(f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}")
     return f"{table}: index at version {done.version}; {', '.join(parts) or 'nothing to do'}"
+
+
+def built_report(table: str, done: IndexBuilt, *, as_json: bool) -> str:
+    """Returns which optional parts a table's index has after a change."""
+    if as_json:
+        return json_text({"table": table, **vars(done)})
+    columns = f"Bloom filters of {', '.join(done.bloom)}" if done.bloom else "no Bloom filters"
+    parts = [f"{counted(done.files_read, 'file')} read"] if done.files_read else []
+    parts += [f"{counted(done.files_without, 'file')} without one for a column"] if done.files_without else []
+    return f"{table}: version {done.version} has {columns}{''.join(f', {part}' for part in parts)}"
 
 
 def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:

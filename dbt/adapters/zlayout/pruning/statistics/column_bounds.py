@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 
 _WORTH_TAKING = 0.5
@@ -50,6 +50,39 @@ class Statistics(Protocol):
 
     def column(self, path: ColumnPath) -> ColumnBounds | None:
         """Returns the statistics of a column, or None if no file has any."""
+
+
+class Membership(Protocol):
+    """Which values each of a list of files may hold, such as its Bloom filters tell."""
+
+    def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
+        """Returns for each file whether it may hold one of the values; None if that is unknown for all files."""
+
+    def lacks(self, column: Column) -> Flags | None:
+        """Returns for which files it is unknown; None if it is for all files."""
+
+
+@dataclass(frozen=True)
+class SomeMembership:
+    """The membership in some of the files.
+
+    Attributes:
+        whole: The membership in all files.
+        positions: The positions of the selected files.
+    """
+
+    whole: Membership
+    positions: npt.NDArray[np.int64] | slice
+
+    def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
+        """Returns for each file whether it may hold one of the values; None if that is unknown for all files."""
+        found = self.whole.may_hold(column, values)
+        return None if found is None else found[self.positions]
+
+    def lacks(self, column: Column) -> Flags | None:
+        """Returns for which files it is unknown; None if it is for all files."""
+        found = self.whole.lacks(column)
+        return None if found is None else found[self.positions]
 
 
 @dataclass(frozen=True)

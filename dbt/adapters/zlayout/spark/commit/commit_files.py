@@ -12,10 +12,10 @@ from functools import cached_property, partial, reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.index.slice_cache import SHARED
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
-    IDENTITY,
     PARTITION_STATS,
     partition_slice,
     slice_path,
@@ -26,11 +26,12 @@ from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.spark.commit.filter_commit import NO_FILTERS, NewFilters, slices_after
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import curve_path
 from dbt.adapters.zlayout.timeline.log.entry import Commit, IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
@@ -43,13 +44,17 @@ _MOST_DELTAS = 10
 _MOST_RESTATED_FILES = 20_000
 
 
-def put_slices(store: Store, instant: str, files: DataFiles, column_stats: pa.Table) -> IndexSlices:
+def put_slices(
+    store: Store, instant: str, files: DataFiles, column_stats: pa.Table, filters: NewFilters = NO_FILTERS
+) -> IndexSlices:
     """Writes base slices for the given files.
 
     Returns:
-        The slice's path, by index partition.
+        The paths of the slices, by index partition.
     """
-    return _put(store, instant, write_slices(files, column_stats))
+    written = _put(store, instant, write_slices(files, column_stats))
+    found = filters.put(store, instant, files)
+    return {**written, BLOOM_FILTERS: found} if found else written
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ class IndexUpdate:
         removes: Paths of files that the commit removes.
         new_columns: Columns that older files do not have. They are null in all rows of those files.
         renewed: New statistics of files that stay. If given, one base slice replaces all slices.
+        filters: New Bloom filters.
     """
 
     store: Store
@@ -97,9 +103,28 @@ class IndexUpdate:
     removes: tuple[str, ...] = ()
     new_columns: tuple[TrackedColumn, ...] = field(default=())
     renewed: Renewed | None = None
+    filters: NewFilters = NO_FILTERS
 
     def __call__(self, head: Snapshot | None) -> IndexSlices:
         """Returns the slices after the commit. Statistics of files that others added in the meantime stay."""
+        statistics = self._statistics_after(head)
+        filters = self._filters_after(head)
+        rest = {partition: paths for partition, paths in statistics.items() if partition != BLOOM_FILTERS}
+        return {**rest, BLOOM_FILTERS: filters} if filters else rest
+
+    def _filters_after(self, head: Snapshot | None) -> tuple[str, ...]:
+        before = () if head is None else head.index.get(BLOOM_FILTERS, ())
+        if head is None or not before:
+            return self._new_filters
+        _, kept = self._split(head)
+        drops, removes = self.filters.drops, bool(self.removes)
+        return slices_after(self.store, self.instant, before, self._new_filters, kept, removes=removes, drops=drops)
+
+    @cached_property
+    def _new_filters(self) -> tuple[str, ...]:
+        return self.filters.put(self.store, self.instant, self.adds)
+
+    def _statistics_after(self, head: Snapshot | None) -> IndexSlices:
         before: IndexSlices = head.index if head is not None else {}
         remade = self.new_columns or self.renewed is not None
         if head is not None and (remade or len(before.get(COLUMN_STATS, ())) >= _MOST_DELTAS):
@@ -169,16 +194,19 @@ class NewFiles:
     Attributes:
         files: The files.
         column_stats: Their statistics, one row per file.
+        filters: Their Bloom filters.
     """
 
     files: DataFiles
     column_stats: pa.Table
+    filters: NewFilters
 
     @classmethod
     def of(cls, reports: Sequence[FileReport], layout: TableLayout) -> NewFiles:
         """Returns the files that tasks report."""
         files = DataFiles.of([each.file for each in reports], layout.partition_by)
-        return cls(files, statistics_of(reports, layout.tracked))
+        filters = NewFilters(tuple(each.filters for each in reports if each.filters is not None))
+        return cls(files, statistics_of(reports, layout.tracked), filters)
 
 
 def commit_files(
@@ -189,6 +217,7 @@ def commit_files(
     *,
     curve: bytes | None = None,
     new_columns: tuple[TrackedColumn, ...] = (),
+    filters: NewFilters = NO_FILTERS,
 ) -> Commit:
     """Commits a change of files with its curve and its index slices. Every commit that writes statistics goes this way.
 
@@ -199,6 +228,7 @@ def commit_files(
         column_stats: Statistics of the files that the change adds.
         curve: The curve that placed the files. None keeps the table's curve.
         new_columns: Columns that older files do not have.
+        filters: Bloom filters of the added files.
 
     Raises:
         ConflictError: Another writer committed a change that this one cannot follow.
@@ -209,7 +239,12 @@ def commit_files(
         store.put(path, curve)
         change = replace(change, curve=path)
     if transaction.operation == Operation.OVERWRITE.value:
-        slices = put_slices(store, transaction.instant, change.adds, column_stats)
-        return transaction.commit(change, index=slices)
-    update = IndexUpdate(store, transaction.instant, change.adds, column_stats, change.removes, new_columns)
-    return transaction.commit(change, index=update)
+        slices = put_slices(store, transaction.instant, change.adds, column_stats, filters)
+        commit = transaction.commit(change, index=slices)
+    else:
+        update = IndexUpdate(
+            store, transaction.instant, change.adds, column_stats, change.removes, new_columns, filters=filters
+        )
+        commit = transaction.commit(change, index=update)
+    filters.forget_staged(store)
+    return commit

@@ -21,10 +21,15 @@ from dbt.adapters.zlayout.layout.spans import spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.parquet_file import FloatFacts, WrittenFile
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
-from dbt.adapters.zlayout.store import StoredFile
+from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile
+from dbt.adapters.zlayout.timeline.files.naming import staging_folder
 
-REPORT_SCHEMA = "file string, statistics binary, missing string"
+REPORT_SCHEMA = "file string, statistics binary, missing string, filters binary, staged string"
+_MOST_BYTES_IN_REPORT = 64 << 10
+
+FilterPiece = bytes | str
+"""Bloom filters of files, as an Arrow stream of `filter_table`; or the path of a file that holds it."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,12 @@ class Tracking:
     Attributes:
         columns: Columns with statistics in the index.
         required: Top-level columns that must not hold nulls.
+        filtered: Columns with Bloom filters.
     """
 
     columns: tuple[TrackedColumn, ...]
     required: tuple[str, ...] = ()
+    filtered: tuple[TrackedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,13 @@ class FileReport:
         file: The file's entry in the snapshot.
         statistics: The file's row of ``column_stats`` in the index.
         nulls: Number of nulls in each required column.
+        filters: The file's Bloom filters; None if it has none.
     """
 
     file: DataFile
     statistics: pa.Table
     nulls: Mapping[str, int]
+    filters: FilterPiece | None = None
 
     @classmethod
     def of(
@@ -91,7 +100,8 @@ class FileReport:
         """Returns the report in a collected row of ``REPORT_SCHEMA``."""
         raw = json.loads(row.file)
         raw["partition"] = tuple(tuple(each) for each in raw["partition"])
-        return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing))
+        filters = row.staged if row.filters is None else bytes(row.filters)
+        return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing), filters)
 
     def to_batch(self) -> pa.RecordBatch:
         """Returns the report as a batch of ``REPORT_SCHEMA``."""
@@ -100,8 +110,35 @@ class FileReport:
                 "file": [json.dumps(vars(self.file))],
                 "statistics": pa.array([table_bytes(self.statistics)], pa.binary()),
                 "missing": [json.dumps(dict(self.nulls))],
+                "filters": pa.array([self.filters if isinstance(self.filters, bytes) else None], pa.binary()),
+                "staged": pa.array([self.filters if isinstance(self.filters, str) else None], pa.string()),
             }
         )
+
+
+def filter_piece(store: Store, instant: str, filters: pa.Table) -> FilterPiece:
+    """Returns the filters for a report. Large ones go to a staged file, since the driver collects all reports at once.
+
+    Args:
+        store: The table's folder.
+        instant: Instant of the transaction.
+        filters: From `filter_table`.
+    """
+    content = table_bytes(filters)
+    if len(content) <= _MOST_BYTES_IN_REPORT:
+        return content
+    staged = f"{staging_folder(instant)}/filters.arrow"
+    store.put(staged, content)
+    return staged
+
+
+def filters_of(store: Store, piece: FilterPiece) -> pa.Table:
+    """Returns the filters of a report.
+
+    Raises:
+        StoreError: Their staged file cannot be read.
+    """
+    return table_of(piece if isinstance(piece, bytes) else store.read(piece))
 
 
 def statistics_of(files: Sequence[FileReport], tracked: Sequence[TrackedColumn]) -> pa.Table:

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.field_ids import with_field_ids
 from dbt.adapters.zlayout.spark.schema.arrow_columns import DIGITS_OF_EIGHT_BYTES, at_path
@@ -201,6 +203,7 @@ class WrittenFile:
         metadata: The file's footer.
         floats: Statistics of each float column.
         null_counts: Number of nulls in each required column.
+        filters: Bloom filters by column; None for one that would be too large.
     """
 
     local: Path
@@ -209,6 +212,7 @@ class WrittenFile:
     metadata: pq.FileMetaData
     floats: dict[ColumnPath, FloatFacts]
     null_counts: dict[str, int]
+    filters: dict[ColumnPath, bytes | None] = field(default_factory=dict)
 
 
 class ParquetFile:
@@ -221,6 +225,7 @@ class ParquetFile:
         required: Columns whose nulls are counted.
         special_floats: Float columns that may hold NaN or -0.0 in this file.
         encodings: Encodings of the columns without a dictionary.
+        filtered: Columns that get a Bloom filter.
     """
 
     def __init__(
@@ -231,6 +236,7 @@ class ParquetFile:
         required: Sequence[str],
         special_floats: SpecialFloats,
         encodings: Encodings = DICTIONARIES,
+        filtered: Sequence[TrackedColumn] = (),
     ) -> None:
         self._local = local
         self._writer = settings.open(str(self._local), schema, special_floats, encodings)
@@ -238,6 +244,7 @@ class ParquetFile:
         self._floats = {path: FloatFacts() for path in float_paths(schema)}
         self.special_floats = special_floats
         self._nulls = {name: 0 for name in required if name in schema.names}
+        self._filters = {column.path: FilterBuilder(column.type) for column in filtered}
         self.row_count = 0
 
     def write_row_group(self, rows: pa.Table) -> None:
@@ -248,6 +255,8 @@ class ParquetFile:
             self._floats[path] = facts.plus(at_path(rows, path))
         for name in self._nulls:
             self._nulls[name] += rows.column(name).null_count
+        for path, builder in self._filters.items():
+            builder.add(at_path(rows, path))
         self._writer.write_table(rows.select(self._schema.names), row_group_size=rows.num_rows)
         self.row_count += rows.num_rows
 
@@ -265,6 +274,7 @@ class ParquetFile:
             pq.read_metadata(self._local),
             dict(self._floats),
             dict(self._nulls),
+            {path: builder.content() for path, builder in self._filters.items()},
         )
 
     def discard(self) -> None:

@@ -25,15 +25,17 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
+from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
+from dbt.adapters.zlayout.spark.index.file_filters import filters_of_files
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.snapshot.table_layout import tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import check_indexes, filtered_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -103,6 +105,7 @@ def adopt_table(
     if managed:
         check_removable(location)
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
+    check_indexes(config, entry.schema_json, str(name))
     files = listed_files(store, entry.partition_by)
     shown = paths_to_adopt(store) if managed else None
     if managed:
@@ -135,7 +138,8 @@ def adopt_table(
             properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
             summary=summary,
         )
-        commit = commit_files(store, transaction, change, statistics)
+        filters = _filters(spark, store, transaction.instant, adopted, config, entry)
+        commit = commit_files(store, transaction, change, statistics, filters=filters)
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
         opened = TableSnapshot.at(
@@ -161,6 +165,13 @@ def adopt_table(
         unfinished=after.unfinished,
     )
     return opened, done
+
+
+def _filters(
+    spark: SparkSession, store: Store, instant: str, files: DataFiles, config: TableConfig, entry: Entry
+) -> NewFilters:
+    columns = filtered_of(config, entry.schema_json, entry.partition_by)
+    return NewFilters(filters_of_files(spark, store, instant, files["path"].to_pylist(), columns))
 
 
 def _adoptable(catalog: Catalog, name: TableName) -> Entry:

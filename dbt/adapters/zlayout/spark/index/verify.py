@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
+from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type
@@ -22,6 +24,7 @@ from dbt.adapters.zlayout.index.verification import (
     NO_INDEX_ROW,
     ORPHAN,
     different_counts,
+    lacking_filters,
     lost_files,
     stale_entries,
     wrong_cells,
@@ -32,8 +35,9 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
+from dbt.adapters.zlayout.spark.index.file_filters import lacking_values
 from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
-from dbt.adapters.zlayout.spark.snapshot.table_layout import tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, filtered_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -98,9 +102,20 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
         different_counts(paths, "row_count", contiguous(files["row_count"]), counts),
         wrong_cells(paths, stored, found),
     ]
+    if data:
+        wrong.append(_wrong_filters(spark, opened, files))
     if whole:
         wrong.append(_wrong_partitions(opened, columns, found))
     return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
+
+
+def _wrong_filters(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
+    """Returns the Bloom filters that lack values of their files."""
+    slices = opened.snapshot.index.get(BLOOM_FILTERS, ())
+    columns = filtered_of(config_of(opened.snapshot), opened.schema_json, opened.partition_columns)
+    found = lacking_values(spark, opened.store, slices, files, columns)
+    names = pa.array([format_column_path(each.path) for each in columns], pa.string())
+    return lacking_filters(found.column("path"), names.take(contiguous(found["column"])), found.column("missing"))
 
 
 def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:

@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.store import StoredFile, StoredFiles, qualified
 from dbt.adapters.zlayout.store.local import SCRATCH_FOLDER
 from dbt.adapters.zlayout.store.opening import no_jvm, open_hadoop_with
-from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, LocalScratch, check_inside, too_large
+from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ, LocalScratch, check_inside, checked_parts, too_large
 from dbt.adapters.zlayout.store.uri import escaped
 
 _FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
@@ -194,6 +194,19 @@ class HadoopStore:
     def read_tail(self, path: str, most_bytes: int) -> bytes:
         """Returns the last bytes of a file, or the whole file if it is smaller."""
         return self._read(path, max(0, self.stat(path).size_bytes - most_bytes))
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        """Returns parts of a file."""
+        with _errors(path):
+            stream = self._files.open(self._path(path))
+            try:
+                parts = []
+                for start, length in zip(starts, lengths, strict=True):
+                    stream.seek(start)
+                    parts.append(bytes(stream.readNBytes(length)))
+            finally:
+                stream.close()
+        return checked_parts(path, parts, lengths)
 
     def create(self, path: str, data: bytes) -> None:
         """Writes a file unless it exists."""

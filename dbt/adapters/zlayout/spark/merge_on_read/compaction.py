@@ -269,7 +269,8 @@ class Compaction:
             "groups": len(operations),
             "logs_only": all(each.logs_only for each in operations),
         }
-        commit = commit_files(opened.store, transaction, Change(adds, removes, summary=told), new.column_stats)
+        change = Change(adds, removes, summary=told)
+        commit = commit_files(opened.store, transaction, change, new.column_stats, filters=new.filters)
         return replace(
             done,
             version=commit.version,

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.index.bloom.filter_table import filter_table
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.files.file_report import REPORT_SCHEMA, FileReport, Tracking
+from dbt.adapters.zlayout.spark.files.file_report import REPORT_SCHEMA, FileReport, Tracking, filter_piece
 from dbt.adapters.zlayout.spark.files.parquet_file import (
     Encodings,
     ParquetFile,
@@ -91,6 +92,26 @@ class BuildTask:
             store.delete([path])
             raise WriteError(f"transaction {self.instant} has ended; {path} was finished too late and was deleted")
         return store.stat(path)
+
+    def report(
+        self,
+        store: Store,
+        path: str,
+        partition: tuple[tuple[str, str | None], ...],
+        group: str,
+        written: WrittenFile,
+    ) -> FileReport:
+        """Moves a finished file to its path in the table, and returns its report.
+
+        Raises:
+            WriteError: The transaction has ended in the meantime. The file is deleted.
+        """
+        stored, tracking = self.put(store, path, written), self.tracking
+        report = FileReport.of(stored, partition, group, written, tracking)
+        if not tracking.filtered:
+            return report
+        filters = filter_table([path], tracking.filtered, {name: [each] for name, each in written.filters.items()})
+        return replace(report, filters=filter_piece(store, self.instant, filters))
 
     def files(self, blobs: Iterable[tuple[tuple[str, int, int], int, pa.Table]]) -> Iterator[FileReport]:
         """Writes files from ``((part, file, share), leaf, rows)`` in that order, and yields their reports."""
@@ -191,8 +212,8 @@ class _Writer:
             local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
             data = rows.select(build.schema.names)
             encodings = Encodings.of(data.slice(0, most_rows), build.settings.codec)
-            required = build.tracking.required
-            file = ParquetFile(local, data.schema, build.settings, required, self._special_floats, encodings)
+            required, filtered = build.tracking.required, build.tracking.filtered
+            file = ParquetFile(local, data.schema, build.settings, required, self._special_floats, encodings, filtered)
         self._file = file
         for start in range(0, rows.num_rows, most_rows):
             file.write_row_group(rows.slice(start, most_rows))
@@ -206,7 +227,7 @@ class _Writer:
             *folders, (_, named) = values
             values, group = tuple(folders), str(named)
         path = data_file_path(partition_folder(values) if values else "", group, self._build.instant)
-        return FileReport.of(self._build.put(self._store, path, written), values, group, written, self._build.tracking)
+        return self._build.report(self._store, path, values, group, written)
 
 
 def _blobs(incoming: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int, int], int, pa.Table]]:

@@ -161,7 +161,14 @@ class _Task:
             yield self._close(bucket)
         if held.log is None:
             local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
-            held.log = ParquetFile(local, build.schema, build.settings, build.tracking.required, held.special_floats)
+            held.log = ParquetFile(
+                local,
+                build.schema,
+                build.settings,
+                build.tracking.required,
+                held.special_floats,
+                filtered=build.tracking.filtered,
+            )
         held.log.write_row_group(rows)
 
     def _block(self, held: _Held) -> pa.Table:
@@ -185,4 +192,4 @@ class _Task:
         path_of = deletes_file_path if self._how.keeps_deletes else log_file_path
         path = path_of(partition_folder(partition) if partition else "", group, build.instant, held.logs)
         held.logs += 1
-        return FileReport.of(build.put(self._store, path, written), partition, group, written, build.tracking)
+        return build.report(self._store, path, partition, group, written)

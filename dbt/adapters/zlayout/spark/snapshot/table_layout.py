@@ -10,16 +10,18 @@ from typing import Any
 import pyarrow as pa
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
+from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP
+from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError
-from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, tracked_columns
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type, tracked_columns
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.formats import problems_of
 from dbt.adapters.zlayout.spark.schema.log_columns import with_log_columns
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema, defaulted_columns, joined, type_at
-from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
+from dbt.adapters.zlayout.spark.schema.types import SparkField, arrow_schema, fields_of, split_partition_columns
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.json_file import RESTORE
 from dbt.adapters.zlayout.timeline.files.naming import log_path
@@ -49,6 +51,7 @@ class TableLayout:
             UnsupportedError: A column has a type that Parquet files cannot hold.
         """
         config = check_against_schema(config, checked_schema(schema_json), subject=subject)
+        check_indexes(config, schema_json, subject)
         if problems := problems_of(config.publishing.formats or (), schema_json, config.partitioning.columns):
             raise ConfigError(problems, subject)
         return cls(config, *split_partition_columns(schema_json, config.partitioning.columns))
@@ -77,6 +80,11 @@ class TableLayout:
     def tracked(self) -> tuple[TrackedColumn, ...]:
         """The columns with statistics."""
         return tracked_of(self.config, self.data_json, self.partition_by)
+
+    @cached_property
+    def filtered(self) -> tuple[TrackedColumn, ...]:
+        """The columns with Bloom filters."""
+        return filtered_of(self.config, self.data_json, self.partition_by)
 
     def stored_model(self, store: Store, before: Snapshot | None) -> CurveModel | None:
         """Returns the curve of a version if it fits this layout; None if it does not fit or cannot be read."""
@@ -123,6 +131,51 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
         schema_json = with_log_columns(schema_json, partition_by)
     defaulted = defaulted_columns(schema_json)
     return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
+
+
+def filtered_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:
+    """Returns the columns with Bloom filters; the arguments are those of `tracked_of`."""
+    usable, wanted = filterable_columns(schema_json, partition_by), config.indexes.bloom or ()
+    defaulted = {path[0] for path in defaulted_columns(schema_json)}
+    return tuple(
+        TrackedColumn(path, usable[path], absent_is_null=path[0] not in defaulted) for path in wanted if path in usable
+    )
+
+
+def filterable_columns(schema_json: str, partition_by: tuple[str, ...]) -> dict[ColumnPath, pa.DataType]:
+    """Returns the columns and fields of structs that can have Bloom filters, with the types of their values."""
+    columns = [each for each in fields_of(schema_json) if each.name not in partition_by]
+    pending: list[tuple[ColumnPath, SparkField]] = [((each.name,), each) for each in columns]
+    found: dict[ColumnPath, pa.DataType] = {}
+    while pending:
+        path, field = pending.pop()
+        pending += [((*path, each.name), each) for each in field.fields]
+        if not field.collated and field.arrow_type is not None and is_orderable(canonical_type(field.arrow_type)):
+            found[path] = canonical_type(field.arrow_type)
+    return found
+
+
+def check_indexes(config: TableConfig, schema_json: str, subject: str) -> None:
+    """Checks what only Spark's schema tells of the columns that the optional indexes name.
+
+    Raises:
+        ConfigError: A column has a collation.
+    """
+    fields: dict[ColumnPath, SparkField] = {(each.name,): each for each in fields_of(schema_json)}
+    pending = list(fields.items())
+    while pending:
+        path, field = pending.pop()
+        inner: dict[ColumnPath, SparkField] = {(*path, each.name): each for each in field.fields}
+        fields |= inner
+        pending += inner.items()
+    problems = [
+        f"bloom: column '{format_column_path(path)}' has a collation, under which texts of other bytes are equal; "
+        "allowed are texts without one: store the text without a collation beside it, and name that column"
+        for path in config.indexes.bloom or ()
+        if path in fields and fields[path].collated
+    ]
+    if problems:
+        raise ConfigError(problems, subject)
 
 
 def merges_on_read(layout: Mapping[str, Any]) -> bool:

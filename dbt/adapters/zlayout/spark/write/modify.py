@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema
@@ -29,7 +30,7 @@ from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import upserts_of, with_deleted_column, with_deletes
@@ -226,7 +227,8 @@ class RowChange(ABC, Generic[Planned]):
 
     def _layout(self, opened: TableSnapshot, schema: SchemaPlan) -> TableLayout:
         before = config_of(opened.snapshot)
-        settings = (self.wanted.settings or before).published_as(before)
+        wanted = self.wanted.settings or replace(before, indexes=OptionalIndexes())
+        settings = wanted.after(before, filterable_columns(schema.schema_json, wanted.partitioning.columns))
         return TableLayout.of(settings, schema.schema_json, self.subject)
 
     def _change(self, opened: TableSnapshot, transaction: Transaction) -> CommitSummary:
@@ -281,7 +283,13 @@ class RowChange(ABC, Generic[Planned]):
                     key_conflict=outcome.key_conflict,
                 )
                 commit = commit_files(
-                    store, transaction, change, new.column_stats, curve=curve, new_columns=new_columns
+                    store,
+                    transaction,
+                    change,
+                    new.column_stats,
+                    curve=curve,
+                    new_columns=new_columns,
+                    filters=new.filters,
                 )
                 version, instant = commit.version, commit.instant
         return CommitSummary(

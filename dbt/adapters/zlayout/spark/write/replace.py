@@ -16,6 +16,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
 from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
@@ -40,7 +41,7 @@ from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombined, upserts_of, with_deletes
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, check_whole, known_keys
@@ -132,7 +133,8 @@ class _Replacing:
         recover(timeline)
         before = timeline.newest()
         if before is not None:
-            config = layout.config.published_as(config_of(before))
+            usable = filterable_columns(layout.schema_json, layout.partition_by)
+            config = layout.config.after(config_of(before), usable)
             layout = self.layout = TableLayout.of(config, layout.schema_json, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
@@ -161,7 +163,9 @@ class _Replacing:
                 summary=summary,
             )
             self._give_way(timeline, transaction)
-            commit = commit_files(store, transaction, change, new.column_stats, curve=written.model)
+            commit = commit_files(
+                store, transaction, change, new.column_stats, curve=written.model, filters=new.filters
+            )
         self.phases["commit"] = round(time.perf_counter() - committing, 3)
         publishing = time.perf_counter()
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
@@ -351,7 +355,9 @@ def rewrite_table(
     wanted = Replacement(
         name=name,
         frame=cast_to(rows_of(Catalog(spark), opened), schema_json),
-        config=replace(config_of(opened.snapshot), partitioning=PartitioningConfig(partition_by)),
+        config=replace(
+            config_of(opened.snapshot), partitioning=PartitioningConfig(partition_by), indexes=OptionalIndexes()
+        ),
         description=Description.of(entry),
         progress=progress,
         of_version=opened.version,

@@ -9,6 +9,9 @@ from typing import Any, overload
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Columns that say whether a file is the one that the index describes.
+IDENTITY = ("row_count", "size_bytes", "modified_ms")
+
 
 @dataclass(frozen=True)
 class DataFile:

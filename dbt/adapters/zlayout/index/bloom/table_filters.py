@@ -1,0 +1,170 @@
+"""The Bloom filters of a table at one version. Whatever is missing or damaged keeps files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, Positions, rows_of
+from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
+from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.validation import widened
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+
+# Of so many absent values, some are found by mistake in nearly every file.
+_MOST_VALUES = 300
+_MOST_READ_BYTES = 256 << 20
+_NO_ROW = -1
+
+
+class TableFilters:
+    """The slices of a snapshot.
+
+    Args:
+        paths: Paths of the slices, oldest first.
+        read: Opens a slice.
+        note: Receives a sentence for each problem with a slice.
+    """
+
+    def __init__(self, paths: Sequence[str], read: Callable[[str], FilterSlice], note: Callable[[str], None]) -> None:
+        self.note = note
+        self._read = read
+        self._paths = tuple(reversed(paths))
+        self._opened: tuple[FilterSlice, ...] | None = None
+
+    @property
+    def slices(self) -> tuple[FilterSlice, ...]:
+        """The readable slices, newest first."""
+        if self._opened is None:
+            self._opened = tuple(each for each in map(self._open, self._paths) if each is not None)
+        return self._opened
+
+    @property
+    def columns(self) -> frozenset[ColumnPath]:
+        """Columns that some file has a filter for."""
+        return frozenset(column for each in self.slices for column in each.types)
+
+    def of(self, files: DataFiles) -> FilesFilters:
+        """Returns the filters of files of the snapshot."""
+        return FilesFilters(self, files)
+
+    def _open(self, path: str) -> FilterSlice | None:
+        try:
+            return self._read(path)
+        except (ZlayoutError, OSError) as error:
+            self.note(str(error))
+            return None
+
+
+@dataclass
+class FilesFilters:
+    """The filters of some files, in their order.
+
+    Attributes:
+        whole: The filters of the table.
+        files: The files. A file whose size, time or row count differs from the index is unknown.
+        positions: The files to look at; the others are kept unseen. None for all.
+    """
+
+    whole: TableFilters
+    files: DataFiles
+    positions: Positions | None = None
+    _aligned: dict[tuple[ColumnPath, str], list[tuple[FilterSlice, Positions]]] = field(default_factory=dict)
+    _read_bytes: int = 0
+
+    def among(self, positions: Positions | None) -> FilesFilters:
+        """Returns the same filters for one scan, which needs to know about some of the files, or None for all."""
+        return FilesFilters(self.whole, self.files, positions, self._aligned)
+
+    def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
+        """Returns for each file whether it may hold one of the values.
+
+        Args:
+            column: The column, of its type in the table.
+            values: The values; null is never found.
+
+        Returns:
+            bool, one per file. None if no filter can tell: there is none for a column of this type, or there are too
+            many values.
+        """
+        listed = pa.repeat(values, 1) if isinstance(values, pa.Scalar) else values
+        typed = widened(listed, column.type)
+        if typed is None or len(typed) > 10 * _MOST_VALUES:
+            return None
+        try:
+            hashes = hashes_of(typed, column.type)
+        except pa.ArrowException:
+            return None
+        parts = self._parts(column.path, str(column.type))
+        if not parts or not 0 < len(hashes) <= _MOST_VALUES:
+            return None
+        kept = np.ones(len(self.files), dtype=bool)
+        for part, rows in parts:
+            asked = np.flatnonzero(rows != _NO_ROW) if self.positions is None else self.positions
+            asked = asked[rows[asked] != _NO_ROW]
+            self._read_bytes += part.read_bytes(column.path, rows[asked], hashes)
+            if self._read_bytes > _MOST_READ_BYTES:
+                self.whole.note(f"a lookup in Bloom filters would read more than {_MOST_READ_BYTES >> 20} MB")
+                break
+            try:
+                kept[asked], damaged = part.may_hold(column.path, rows[asked], hashes)
+            except (ZlayoutError, OSError) as error:
+                self.whole.note(str(error))
+                continue
+            if damaged:
+                self.whole.note(f"{damaged} Bloom filters of {'.'.join(column.path)} are damaged; their files are read")
+        return kept
+
+    def lacks(self, column: Column) -> Flags | None:
+        """Returns which files have no filter for a column of its type; None if no file has one."""
+        known, _ = self.state(column.path, str(column.type))
+        return ~known if known.any() else None
+
+    def content(self, path: ColumnPath, column_type: str, position: int) -> bytes | None:
+        """Returns the filter of the file at a position; None if it has none for a column of this type.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        for part, rows in self._parts(path, column_type):
+            if rows[position] != _NO_ROW:
+                return part.content(path, int(rows[position]))
+        return None
+
+    def state(self, path: ColumnPath, column_type: str) -> tuple[Flags, Flags]:
+        """Returns which files have a filter for a column of this type, and which have none since it is too large."""
+        known, large = (np.zeros(len(self.files), dtype=bool) for _ in range(2))
+        for part, rows in self._parts(path, column_type):
+            found = np.flatnonzero(rows != _NO_ROW)
+            places = part.places(path)
+            known[found] = places.is_known[rows[found]]
+            large[found] = places.is_refused[rows[found]]
+        return known, large
+
+    def _parts(self, path: ColumnPath, column_type: str) -> list[tuple[FilterSlice, Positions]]:
+        """Returns the slices with a column of this type, and the row of each file in them; -1 for none.
+
+        A file has a row in at most one of them.
+        """
+        key = path, column_type
+        if key not in self._aligned:
+            parts: list[tuple[FilterSlice, Positions]] = []
+            taken = np.zeros(len(self.files), dtype=bool)
+            for part in self.whole.slices:
+                if part.types.get(path) != column_type:
+                    continue
+                rows = rows_of(part, self.files)
+                # A row without this filter says nothing, and an older slice may have one.
+                there = np.flatnonzero(rows != _NO_ROW)
+                told = part.places(path).is_told[rows[there]]
+                rows[there[~told]] = _NO_ROW
+                rows[taken] = _NO_ROW
+                taken |= rows != _NO_ROW
+                parts.append((part, rows))
+            self._aligned[key] = parts
+        return self._aligned[key]

@@ -1,0 +1,113 @@
+"""The Bloom filters of a commit: slices for its files, and now and then one slice in place of many small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, rows_of, slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_cache import SHARED_FILTERS
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, filters_of
+from dbt.adapters.zlayout.store import Store
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+
+# A slice of this size is written again only if most of it is of files that the table no longer has.
+_LARGE_BYTES = 16 << 20
+_MOST_SMALL = 10
+
+
+@dataclass(frozen=True)
+class NewFilters:
+    """Bloom filters that a transaction has made.
+
+    Attributes:
+        pieces: The filters, as tasks report them.
+        files: Existing files that they are about; None for the files that the commit adds.
+        drops: Columns that have no filters any more.
+    """
+
+    pieces: tuple[FilterPiece, ...] = ()
+    files: DataFiles | None = None
+    drops: frozenset[ColumnPath] = field(default_factory=frozenset)
+
+    def put(self, store: Store, instant: str, adds: DataFiles) -> tuple[str, ...]:
+        """Writes slices and returns their paths.
+
+        Args:
+            store: The table's folder.
+            instant: Instant of the commit.
+            adds: Files that the commit adds.
+        """
+        files = adds if self.files is None else adds.plus(self.files)
+        return _put(store, instant, files, (filters_of(store, piece) for piece in self.pieces))
+
+    def forget_staged(self, store: Store) -> None:
+        """Deletes the staged files that slices have taken the place of."""
+        for piece in self.pieces:
+            if isinstance(piece, str):
+                store.delete_tree(piece.rpartition("/")[0])
+
+
+NO_FILTERS = NewFilters()
+
+
+def slices_after(
+    store: Store,
+    instant: str,
+    before: Sequence[str],
+    new: tuple[str, ...],
+    live: DataFiles,
+    *,
+    removes: bool = False,
+    drops: frozenset[ColumnPath] = frozenset(),
+) -> tuple[str, ...]:
+    """Returns the live slices after a commit, oldest first. Many small ones become one.
+
+    Args:
+        store: The table's folder.
+        instant: Instant of the commit.
+        before: The live slices before it.
+        new: The slices of the commit.
+        live: Files that stay.
+        removes: Whether the commit removes files; slices without any other are then left out.
+        drops: Columns that have no filters any more.
+    """
+    if not drops and not removes and len(before) < _MOST_SMALL:
+        return (*before, *new)
+    kept: list[str] = []
+    small: dict[str, FilterSlice] = {}
+    for path in before:
+        try:
+            part = SHARED_FILTERS.read(store, path)
+        except (ZlayoutError, OSError):
+            continue  # nothing can be read of it, so no reader misses it
+        rows = np.count_nonzero(rows_of(part, live) >= 0)
+        if part.data_bytes >= _LARGE_BYTES and not drops & part.types.keys() and 2 * rows >= len(part.rows):
+            kept.append(path)
+        elif rows:
+            small[path] = part
+    if not drops and len(small) < _MOST_SMALL:
+        return (*(path for path in before if path in kept or path in small), *new)
+    return (*kept, *_put(store, instant, live, _tables(list(small.values()), live, drops)), *new)
+
+
+def _tables(slices: Sequence[FilterSlice], live: DataFiles, drops: frozenset[ColumnPath]) -> Iterator[pa.Table]:
+    """Yields the filters of live files, the columns of one slice after those of another; newer ones come last."""
+    for types in dict.fromkeys(tuple(each.types.items()) for each in slices):
+        for part in slices:
+            if tuple(part.types.items()) == types and not drops.issuperset(part.types):
+                rows = rows_of(part, live)
+                yield from part.tables(np.sort(rows[rows >= 0]).tolist(), drops)
+
+
+def _put(store: Store, instant: str, files: DataFiles, tables: Iterable[pa.Table]) -> tuple[str, ...]:
+    paths = []
+    for content in write_slices(files, tables):
+        paths.append(slice_path(instant, content))
+        store.put(paths[-1], content)
+    return tuple(dict.fromkeys(paths))

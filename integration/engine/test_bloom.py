@@ -1,0 +1,346 @@
+"""Bloom filters through Spark: who writes them, which files queries open, and that no result differs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.spark.index import optional_indexes
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+pytestmark = pytest.mark.spark
+ROWS = 4_000
+
+
+@pytest.fixture(autouse=True)
+def few_tasks(spark):
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+
+
+def rows_of(spark, start=0, count=ROWS):
+    """Rows with ids that look random: each file has them from end to end."""
+    return spark.range(start, start + count).selectExpr(
+        "sha2(cast(id as string), 256) as id", "id % 97 as n", "named_struct('k', id * 7919 % 1000003) as s"
+    )
+
+
+def id_of(spark, number):
+    return spark.sql(f"select sha2('{number}', 256)").head()[0]
+
+
+def stage(explanation, name):
+    return next(each for each in explanation.stages if each.name == name)
+
+
+def reads(table, condition):
+    return table.explain(condition).kept_files
+
+
+def without_filters(table):
+    """The files that lack a filter of `id`."""
+    found = table._opened.index.membership(table._opened.files)
+    if found is None:
+        return table._opened.files["path"].to_pylist()
+    known, _ = found.state(("id",), "string")
+    return [path for path, has in zip(table._opened.files["path"].to_pylist(), known, strict=True) if not has]
+
+
+def check(spark, table, numbers, absent):
+    """Every file has a filter, each present id is found where plain Spark finds it, and absent ones open few files."""
+    assert without_filters(table) == []
+    name, total = table.name, len(table.snapshot().files)
+    for number in numbers:
+        text = id_of(spark, number)
+        assert spark.sql(f"select count(*) from {name} where id = '{text}'").head()[0] == 1, number
+        assert reads(table, f"id = '{text}'") <= 1 + max(1, total // 10)
+    for number in absent:
+        text = id_of(spark, number)
+        assert spark.sql(f"select count(*) from {name} where id = '{text}'").head()[0] == 0, number
+    few = [reads(table, f"id = '{id_of(spark, number)}'") for number in absent]
+    assert sum(few) <= len(few) * max(1, total // 10)
+
+
+@pytest.mark.slow
+def test_every_way_to_write_keeps_the_filters(spark):
+    table = ZTable.write(spark, "z.bloomed", rows_of(spark), target_file_size="24kb", zorder=["n"], bloom=["ID", "s.k"])
+    assert len(table.snapshot().files) >= 6
+    check(spark, table, [0, 3_999], [4_000, 5_000])
+    text = id_of(spark, 17)
+    explanation = table.explain(f"id in ('{text}', 'no such id') and n >= 0")
+    assert stage(explanation, "column_stats").files_after > 3
+    assert stage(explanation, "bloom").files_after <= 2
+    skipped = explanation.files.filter(pc.equal(explanation.files["stage"], "bloom"))["reason"].to_pylist()
+    assert skipped[0].startswith("id: its Bloom filter has no value IN (")
+    assert spark.sql(f"select n from z.bloomed where s.k = {17 * 7919 % 1000003}").collect() == [(17,)]
+    assert reads(table, f"s.k = {17 * 7919 % 1000003}") <= 2
+
+    table.append(rows_of(spark, 4_000, 500))
+    check(spark, table, [4_499], [4_500])
+    table.merge(rows_of(spark, 4_400, 200).selectExpr("id", "n + 1000 as n", "s"), "id")
+    check(spark, table, [4_599], [4_600])
+    table.delete_insert(rows_of(spark, 0, 100), "id")
+    table.delete(f"id = '{id_of(spark, 2)}'")
+    check(spark, table, [99], [2])
+    table.replace_where(rows_of(spark, 5_000, 30).selectExpr("id", "cast(3 as bigint) as n", "s"), "n = 3")
+    check(spark, table, [5_000], [3])
+    table.cluster(rewrite_all=True)
+    assert len(table._opened.snapshot.index["bloom_filters"]) == 1
+    check(spark, table, [1, 5_000], [2, 3])
+    version = table.version
+    table.overwrite(rows_of(spark, 6_000, 300))
+    check(spark, table, [6_000], [1])
+    table.rollback(version=version)
+    check(spark, table, [1, 5_000], [2, 6_000])
+
+
+@pytest.mark.slow
+def test_logs_and_compactions_of_a_merge_on_read_table_keep_the_filters(spark):
+    table = ZTable.write(
+        spark,
+        "z.bloomed_mor",
+        rows_of(spark),
+        target_file_size="24kb",
+        zorder=["n"],
+        bloom=["id"],
+        table_type="merge_on_read",
+        unique_key="id",
+        compaction="off",
+    )
+    changed = rows_of(spark, 3_990, 20).selectExpr("id", "n + 1000 as n", "s")
+    table.upsert(changed)
+    table.upsert(rows_of(spark, 10, 1).selectExpr("id", "cast(-5 as bigint) as n", "s"))
+    table.delete(f"id = '{id_of(spark, 11)}'")
+    assert without_filters(table) == []
+    for compacted in (False, True):
+        if compacted:
+            table.compact()
+            assert without_filters(table) == []
+        for number, expected in (
+            (10, [-5]),
+            (11, []),
+            (12, [12]),
+            (3_990, [3_990 % 97 + 1000]),
+            (4_009, [4_009 % 97 + 1000]),
+        ):
+            found = spark.sql(f"select n from z.bloomed_mor where id = '{id_of(spark, number)}'").collect()
+            assert [row.n for row in found] == expected, (number, compacted)
+    assert reads(table, f"id = '{id_of(spark, 12)}'") <= 2
+
+
+def moment(*parts):
+    return dt.datetime(*parts, tzinfo=dt.timezone.utc).replace(tzinfo=None)
+
+
+VALUES = {
+    "b": ("boolean", [True, None]),
+    "i1": ("tinyint", [-128, 7]),
+    "i2": ("smallint", [-5, 300]),
+    "i4": ("int", [-(2**31), 5]),
+    "i8": ("bigint", [2**63 - 1, -1]),
+    "f": ("float", [-0.0, float("nan")]),
+    "d": ("double", [0.0, float("nan")]),
+    "short": ("decimal(7, 2)", [Decimal("1.50"), Decimal(-2)]),
+    "eight": ("decimal(18, 4)", [Decimal("1.5"), Decimal("-99999999999999.0001")]),
+    "long": ("decimal(38, 10)", [Decimal("1.5"), Decimal("-9999999999999999999999999999.5")]),
+    "t": ("string", ["é", ""]),
+    "x": ("binary", [b"\x00", b"\xff" * 300]),
+    "day": ("date", [dt.date(1582, 10, 4), dt.date(2026, 1, 1)]),
+    "at": ("timestamp", [moment(1900, 1, 1, 0, 0, 0, 1), None]),
+    "wall": ("timestamp_ntz", [moment(1700, 1, 1), moment(9999, 12, 31, 23, 59, 59, 999999)]),
+}
+CONDITIONS = [
+    "b = true", "b <=> true", "b = false", "i1 = -128", "i2 = 300", "i2 in (299, 300)", "i4 = -2147483648", "i4 = 6",
+    "i8 = 9223372036854775807", "f = 0.0", "f = double('NaN')", "d = double('NaN')", "d = 1D",
+    "short = 1.5", "short = -2", "eight = 1.5", "eight = -99999999999999.0001", "long = 1.5",
+    "long = -9999999999999999999999999999.5", "long = 7", "t = 'é'", "t = ''", "t = 'e'", "x = X'00'", "x = X'0000'",
+    "day = date'1582-10-04'", "day = date'2026-01-02'", "at = timestamp'1900-01-01 00:00:00.000001'",
+    "wall = timestamp_ntz'1700-01-01 00:00:00'", "not (i4 = 5)", "i4 = 5 or i8 = 1", "i4 = 5 and t = ''",
+    "i4 not in (5, 6)", "b is null", "not (b <=> null)", "i4 = cast('5' as bigint)", "i4 in (5L, 6L)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "made", ["written", pytest.param("built", marks=pytest.mark.slow), pytest.param("adopted", marks=pytest.mark.slow)]
+)
+def test_equality_finds_the_same_rows_as_plain_spark_for_every_type(spark, made, tmp_path):
+    rows = [tuple(values[number] for _, values in VALUES.values()) for number in range(2)] * 3
+    schema = ", ".join(f"{name} {kind}" for name, (kind, _) in VALUES.items())
+    frame = spark.createDataFrame(rows, schema)
+    plain = str(tmp_path / "plain")
+    frame.write.parquet(plain)
+    name = f"z.types_{made}"
+    if made == "adopted":
+        spark.sql(f"create table {name} using parquet location '{tmp_path}/adopted' as select * from parquet.`{plain}`")
+        table = ZTable.adopt(spark, name, managed=True, bloom=list(VALUES))
+    else:
+        table = ZTable.write(spark, name, frame, bloom=list(VALUES) if made == "written" else None)
+        if made == "built":
+            table.build_index(bloom=list(VALUES))
+    found = table._opened.index.membership(table._opened.files)
+    for column in VALUES:
+        kind = next(kind for part in found.whole.slices for path, kind in part.types.items() if path == (column,))
+        # Spark writes timestamps in 96 bits, which Arrow reads in another unit.
+        assert found.state((column,), kind)[0].any() == ((made, column) != ("adopted", "at")), column
+    # Spark itself loses -0.0 in dictionaries of its own files.
+    source = spark.read.parquet(plain) if made == "adopted" else frame
+    for condition in CONDITIONS:
+        expected = source.where(condition).count()
+        assert spark.table(name).where(condition).count() == expected, condition
+    none = ["i4 = 6", "d = 1D", "t = 'e'", "x = X'0000'", "long = 7", "day = date'2026-01-02'"]
+    assert [reads(table, condition) for condition in none] == [0] * len(none)
+
+
+def test_an_index_is_built_and_dropped_without_touching_data(spark):
+    table = ZTable.write(spark, "z.bloom_built", rows_of(spark), target_file_size="24kb", zorder=["n"])
+    text, files = id_of(spark, 5), table.snapshot().files["path"].to_pylist()
+    assert reads(table, f"id = '{text}'") == len(files)
+    done = table.build_index(bloom=["id"])
+    assert (done.bloom, done.files_read, done.files_without) == (("id",), len(files), 0)
+    assert table.snapshot().files["path"].to_pylist() == files
+    check(spark, table, [5], [4_000])
+    again = table.build_index(bloom=["ID"])
+    assert (again.version, again.files_read) == (done.version, 0)
+    table.append(rows_of(spark, 4_000, 100))
+    check(spark, table, [5, 4_050], [4_100])
+    table.build_index(bloom=["s.k"])
+    check(spark, table, [5, 4_050], [4_100])
+    assert reads(table, "s.k = -1") == 0
+    dropped = table.drop_index(bloom=["id"])
+    assert dropped.bloom == ("s.k",)
+    assert reads(table, f"id = '{text}'") == len(files) + 1
+    assert reads(table, "s.k = 7919") <= 2
+    table.drop_index(bloom="s.k")
+    assert "bloom_filters" not in table.snapshot().index
+    table.append(rows_of(spark, 5_000, 10))
+    assert "bloom_filters" not in table.snapshot().index
+    with pytest.raises(ConfigError, match="bloom: column 'id' has no Bloom filters; those that have some: none"):
+        table.drop_index(bloom=["id"])
+    with pytest.raises(ConfigError, match="bloom: column 'nothing' is not in the model"):
+        table.build_index(bloom=["nothing"])
+
+
+def test_writers_go_on_while_filters_are_built(spark, monkeypatch):
+    table = ZTable.write(spark, "z.bloom_meanwhile", rows_of(spark, 0, 100))
+    read, before = optional_indexes.filters_of_files, table.version
+
+    def meanwhile(*given):
+        ZTable.for_name(spark, "z.bloom_meanwhile").append(rows_of(spark, 100, 10))
+        return read(*given)
+
+    monkeypatch.setattr(optional_indexes, "filters_of_files", meanwhile)
+    done = table.build_index(bloom=["id"])
+    monkeypatch.undo()
+    assert (done.version, done.files_read, done.files_without) == (before + 2, 1, 1)
+    assert spark.table("z.bloom_meanwhile").count() == 110
+    text = id_of(spark, 100)
+    read_files = table.explain(f"id = '{text}'").files.to_pylist()
+    reasons = [each["reason"] for each in read_files if each["verdict"] == "READ"]
+    assert reasons[-1].endswith("id has no Bloom filter")
+    assert table.refresh_index().filters_rebuilt == 1
+    assert table.refresh_index().filters_rebuilt == 0
+    check(spark, table, [100, 99], [200])
+
+
+def test_a_rebuild_keeps_built_filters_and_an_empty_list_ends_them(spark):
+    table = ZTable.write(spark, "z.bloom_kept", rows_of(spark, 0, 100))
+    table.build_index(bloom=["id", "n"])
+    fewer = rows_of(spark, 0, 100).drop("n")
+    table = ZTable.write(spark, "z.bloom_kept", fewer)
+    check(spark, table, [5], [200])
+    assert table.build_index(bloom=[]).bloom == ("id",)
+    table = ZTable.write(spark, "z.bloom_kept", fewer, bloom=[])
+    assert "bloom_filters" not in table.snapshot().index
+    assert table.build_index(bloom=[]).bloom == ()
+
+
+@pytest.mark.slow
+def test_lost_and_damaged_filters_keep_files_and_a_build_makes_them_again(spark):
+    table = ZTable.write(spark, "z.bloom_lost", rows_of(spark), target_file_size="24kb", zorder=["n"], bloom=["id"])
+    text, total = id_of(spark, 5), len(table.snapshot().files)
+    (path,) = table.snapshot().index["bloom_filters"]
+    local = table._opened.store.local_path(path)
+    content = local.read_bytes()
+    for damage in (content[:-3], b"", None):
+        local.unlink()
+        if damage is not None:
+            local.write_bytes(damage)
+        damaged = ZTable.for_name(spark, "z.bloom_lost")
+        explanation = damaged.explain(f"id = '{text}'")
+        assert explanation.kept_files == total
+        assert explanation.problems
+        assert spark.sql(f"select count(*) from z.bloom_lost where id = '{text}'").head()[0] == 1
+    table = ZTable.for_name(spark, "z.bloom_lost")
+    assert table.build_index(bloom=[]).files_read == total
+    check(spark, table, [5], [4_000])
+
+
+def test_a_filter_that_lacks_a_value_is_found_by_verify(spark):
+    table = ZTable.write(spark, "z.bloom_wrong", rows_of(spark, 0, 50), bloom=["id", "n"])
+    assert table.verify(data=True).num_rows == 0
+    opened = table._opened
+    columns = [TrackedColumn(("id",), pa.string()), TrackedColumn(("n",), pa.int64())]
+    builders = {each.path: FilterBuilder(each.type) for each in columns}
+    builders["id",].add(pa.array(["other"]))
+    builders["n",].add(pa.array(range(60)))
+    path = opened.files["path"][0].as_py()
+    wrong = filter_table([path], columns, {name: [each.content()] for name, each in builders.items()})
+    (content,) = write_slices(opened.files, [wrong])
+    with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
+        new = slice_path(transaction.instant, content)
+        opened.store.put(new, content)
+        nothing = Change(opened.files[:0])
+        transaction.commit(nothing, index=lambda head: {**head.index, "bloom_filters": (new,)})
+    (cell,) = ZTable.for_name(spark, "z.bloom_wrong").verify(data=True).to_pylist()
+    assert cell == {
+        "path": path,
+        "column": "id",
+        "cell": "bloom",
+        "stored": "a filter that lacks values",
+        "found": "50 of its values",
+    }
+
+
+def test_columns_that_can_have_no_filter_are_named(spark):
+    frame = spark.sql("select 1 as id, array(1) as tags, 'a' as p, named_struct('k', 1) as s")
+    for bloom, sentence in {
+        "tags": "bloom: column 'tags' has type array<int>; allowed are integers, floats, decimals, dates, timestamps",
+        "s": "bloom: column 's' has type struct<k:int>; allowed are",
+        "p": "bloom: column 'p' is a partition column, of which each file has one value; leave it out of bloom",
+        "ids": r"bloom: column 'ids' is not in the model \(did you mean 'id'",
+    }.items():
+        with pytest.raises(ConfigError, match=sentence):
+            ZTable.write(spark, "z.bloom_refused", frame, bloom=[bloom], partition_by=["p"])
+
+
+def test_a_column_with_a_collation_is_refused(spark):
+    if spark.version.startswith("3."):
+        pytest.skip("Spark 3 has no collations")
+    frame = spark.sql("select 'a' collate utf8_lcase as t, named_struct('u', 'a' collate utf8_lcase) as s")
+    for column in ("t", "s.u"):
+        with pytest.raises(ConfigError, match=f"bloom: column '{column}' has a collation"):
+            ZTable.write(spark, "z.bloom_collated", frame, bloom=[column])
+
+
+def test_filters_of_a_column_that_widens_or_goes_are_not_used(spark):
+    frame = spark.sql("select cast(id as int) as id, cast(id as string) as t from range(100)")
+    table = ZTable.write(spark, "z.bloom_schema", frame, bloom=["id", "t"])
+    wider = spark.sql("select id + 10000000000 as id, cast(id as string) as t from range(10)")
+    table.append(wider, on_schema_change="sync_all_columns")
+    assert reads(table, "id = 10000000005") == 1
+    assert reads(table, "id = 7") == 1
+    assert reads(table, "id = 1000") == 0
+    assert spark.sql("select count(*) from z.bloom_schema where id in (7, 10000000005)").head()[0] == 2
+    table.append(spark.sql("select id + 500 as id from range(5)"), on_schema_change="sync_all_columns")
+    assert table.build_index(bloom=[]).bloom == ("id",)
+    assert spark.sql("select count(*) from z.bloom_schema where id = 502").head()[0] == 1

@@ -1,0 +1,142 @@
+"""Bloom filters of existing files: made by the tasks of Spark jobs, which run here without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
+from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters, slices_after
+from dbt.adapters.zlayout.spark.files import file_report
+from dbt.adapters.zlayout.spark.files.file_report import filters_of
+from dbt.adapters.zlayout.spark.index.file_filters import CheckTask, FilterTask
+from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFile, DataFiles
+
+INSTANT = "20260131235959999"
+ID, NAME, INNER = (
+    TrackedColumn(("id",), pa.int64()),
+    TrackedColumn(("name",), pa.string()),
+    TrackedColumn(("s", "k"), pa.int32()),
+)
+ROWS = {
+    "id": pa.array([1, 2, None]),
+    "name": pa.array(["a", "b", "b"]),
+    "s": pa.array([{"k": 1}, None, {"k": None}], pa.struct([("k", pa.int32())])),
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path)
+
+
+def data_file(store: LocalStore, name: str, columns: dict[str, Any], rows: int = 3) -> DataFile:
+    local = store.local_path(name)
+    pq.write_table(pa.table(columns), local)
+    found = store.stat(name)
+    return DataFile(name, (), rows, found.size_bytes, found.modified_ms, "0" * 16)
+
+
+def made(store: LocalStore, paths: Sequence[str], columns: Sequence[TrackedColumn]) -> list[dict[str, Any]]:
+    batch = pa.RecordBatch.from_pydict({"path": list(paths)})
+    rows = [row for each in FilterTask(store.root_uri, INSTANT, tuple(columns))([batch]) for row in each.to_pylist()]
+    pieces = [row["staged"] if row["filters"] is None else row["filters"] for row in rows]
+    return [row for piece in pieces for row in filters_of(store, piece).to_pylist()]
+
+
+def content(values: pa.Array, kind: pa.DataType) -> bytes | None:
+    builder = FilterBuilder(kind)
+    builder.add(values)
+    return builder.content()
+
+
+def test_a_file_has_a_filter_of_each_column_as_its_writer_would_make_it(store: LocalStore) -> None:
+    data_file(store, "a.parquet", ROWS)
+    (found,) = made(store, ["a.parquet"], [ID, NAME, INNER])
+    assert found["c0"]["content"] == content(ROWS["id"], pa.int64())
+    assert found["c1"]["content"] == content(ROWS["name"], pa.string())
+    assert found["c2"]["content"] == content(pa.array([1]), pa.int32())
+
+
+def test_columns_that_spark_reads_otherwise_have_none_and_absent_ones_hold_nothing(store: LocalStore) -> None:
+    data_file(store, "case.parquet", {"ID": pa.array([1])})
+    data_file(store, "type.parquet", {"id": pa.array([1], pa.int32()), "name": pa.array([b"a"])})
+    data_file(store, "absent.parquet", {"other": pa.array([1])})
+    store.local_path("text.parquet").write_text("no Parquet")
+    refused, nothing = {"content": None, "refused": True}, {"content": b"", "refused": False}
+    assert [(each["c0"], each["c1"]) for each in made(store, ["case.parquet", "type.parquet"], [ID, NAME])] == [
+        (refused, nothing),
+        (refused, refused),
+    ]
+    (absent,) = made(store, ["absent.parquet"], [ID, TrackedColumn(("name",), pa.string(), absent_is_null=False)])
+    assert (absent["c0"], absent["c1"]) == (nothing, refused)
+    unreadable, gone = made(store, ["text.parquet", "gone.parquet"], [ID])
+    assert (unreadable["c0"], gone["c0"]) == (None, None)
+
+
+def test_large_filters_are_staged_until_a_commit_has_put_them(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_report, "_MOST_BYTES_IN_REPORT", 100)
+    file = data_file(store, "a.parquet", ROWS)
+    batch = pa.RecordBatch.from_pydict({"path": ["a.parquet"]})
+    (report,) = FilterTask(store.root_uri, INSTANT, (ID,))([batch])
+    (row,) = report.to_pylist()
+    assert row["filters"] is None
+    assert row["staged"].startswith(f".zlayout/staging/{INSTANT}_")
+    new = NewFilters((row["staged"],))
+    (path,) = new.put(store, INSTANT, DataFiles.of([file], ()))
+    assert FilterSlice(store, path).types == {("id",): "int64"}
+    new.forget_staged(store)
+    assert store.list(".zlayout/staging", recursive=True) == []
+
+
+def test_values_that_a_filter_lacks_are_counted(store: LocalStore) -> None:
+    whole, wrong = data_file(store, "a.parquet", ROWS), data_file(store, "b.parquet", ROWS)
+    ids = [content(ROWS["id"], pa.int64()), content(pa.array([7]), pa.int64())]
+    names = [content(ROWS["name"], pa.string()), None]
+    files = DataFiles.of([whole, wrong], ())
+    table = filter_table(["a.parquet", "b.parquet"], [ID, NAME], {ID.path: ids, NAME.path: names})
+    (piece,) = write_slices(files, [table])
+    path = slice_path(INSTANT, piece)
+    store.put(path, piece)
+    batch = pa.RecordBatch.from_pydict({name: files[name].to_pylist() for name in ("path", *IDENTITY)})
+    found = [row for each in CheckTask(store.root_uri, (path,), (ID, NAME))([batch]) for row in each.to_pylist()]
+    assert found == [{"path": "b.parquet", "column": 0, "missing": 2}]
+
+
+def test_ten_small_slices_become_one_and_dead_files_and_dropped_columns_go(store: LocalStore) -> None:
+    files = DataFiles.of([DataFile(f"f{number}", (), 3, 1, 1, "0" * 16) for number in range(12)], ())
+    live: tuple[str, ...] = ()
+    for number in range(12):
+        filters = {
+            ID.path: [content(pa.array([number]), pa.int64())],
+            NAME.path: [content(pa.array(["x"]), pa.string())],
+        }
+        (piece,) = write_slices(files, [filter_table([f"f{number}"], [ID, NAME], filters)])
+        new = slice_path(f"{int(INSTANT) + number}", piece)
+        store.put(new, piece)
+        live = slices_after(store, f"{int(INSTANT) + number}", live, (new,), files)
+    assert len(live) == 3  # one of ten, and two since
+    rows = [row for path in live for row in FilterSlice(store, path).rows.column("path").to_pylist()]
+    assert sorted(rows) == sorted(files["path"].to_pylist())
+    some = files.take(pa.array([1, 11]))
+    assert len(slices_after(store, INSTANT, live, (), some, removes=True)) == 2
+    (left,) = slices_after(store, INSTANT, live, (), some, drops=frozenset([NAME.path]))
+    found = FilterSlice(store, left)
+    assert (found.types, found.rows.column("path").to_pylist()) == ({ID.path: "int64"}, ["f1", "f11"])
+    assert slices_after(store, INSTANT, live, (), some, drops=frozenset([ID.path, NAME.path])) == ()
+
+
+def test_a_damaged_slice_is_left_behind_when_slices_are_merged(store: LocalStore) -> None:
+    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
+    store.put("broken_0123456789abcdef.bloom", b"x")
+    assert slices_after(store, INSTANT, ["broken_0123456789abcdef.bloom"], (), files, removes=True) == ()
