@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 from dbt.adapters.factory import get_adapter_by_type
 
+from dbt.adapters.zlayout.adapter.operations import maintenance
 from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.naming import log_path
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +103,49 @@ def test_the_catalog_of_one_relation(dbt, spark):
     assert found.stats["rows"].value == 20_000
     assert [each.type for each in found.columns.values()] == [kind for _, kind in spark.table("main.clustered").dtypes]
     assert (view.metadata.type, view.stats, none) == ("view", {}, None)
+
+
+def test_a_schema_that_does_not_exist_costs_no_other_relation_its_place_in_the_catalog(dbt):
+    assert dbt("ls", "--select", "clustered").success
+    adapter = get_adapter_by_type("zlayout")
+    wanted = [adapter.Relation.create(schema=schema, identifier="clustered") for schema in ("nowhere", "main")]
+    with adapter.connection_named("two"):
+        rows = adapter._catalog_rows(wanted)
+        absent = adapter.get_catalog_for_single_relation(wanted[0])
+    assert {(row["table_schema"], row["table_name"]) for row in rows} == {("main", "clustered")}
+    assert absent is None
+
+
+@pytest.mark.slow
+def test_a_damaged_entry_of_the_log_hides_only_the_statistic_that_needs_it(dbt, spark):
+    spark.sql("drop table if exists main.told_damaged")
+    ZTable.write(spark, "main.told_damaged", spark.range(10), zorder=["id"])
+    table = ZTable.for_name(spark, "main.told_damaged")
+    for _ in range(11):
+        table.cluster(rewrite_all=True)
+    Path(table.location[5:], log_path(0)).write_text("{")
+    adapter = get_adapter_by_type("zlayout")
+    with adapter.connection_named("three"):
+        found = adapter.get_catalog_for_single_relation(
+            adapter.Relation.create(schema="main", identifier="told_damaged")
+        )
+    assert (found.stats["rows"].value, found.stats["version"].value) == (10, table.version)
+    assert "last_changed" not in found.stats
+
+
+def test_an_adopted_table_is_as_old_as_its_newest_file(spark):
+    spark.sql("drop table if exists main.told_adopted")
+    spark.range(10).write.format("parquet").saveAsTable("main.told_adopted")
+    folder = spark.sql("describe formatted main.told_adopted").where("col_name = 'Location'").first()["data_type"]
+    for each in Path(folder[5:]).glob("*.parquet"):
+        os.utime(each, (1_700_000_000, 1_700_000_000))
+    table = ZTable.adopt(spark, "main.told_adopted", managed=True)
+    assert table.rows_changed_at() == datetime.fromtimestamp(1_700_000_000, timezone.utc)
+
+
+def test_a_hook_that_clusters_follows_partition_by_of_meta(spark):
+    spark.sql("drop table if exists main.told_partitioned")
+    rows = spark.sql("select id, id % 3 as code from range(100)")
+    ZTable.write(spark, "main.told_partitioned", rows, zorder=["id"])
+    maintenance.cluster(spark, "main.told_partitioned", {"meta": {"zlayout": {"partition_by": ["code"]}}}, {})
+    assert ZTable.for_name(spark, "main.told_partitioned").information()["partition_by"] == ["code"]

@@ -165,11 +165,20 @@ class ZlayoutAdapter(SparkAdapter):
             names.setdefault(schema, set()).add(identifier)
         rows: list[dict[str, Any]] = []
         for schema, identifiers in names.items():
-            pattern = string_literal("|".join(sorted(identifiers)))
-            _, found = self.execute(f"show table extended in {backquoted(schema)} like {pattern}", fetch=True)
-            for each in self._build_spark_relation_list(found, self._get_relation_information):
+            for each in self._listed(schema, identifiers):
                 rows += self._get_columns_for_catalog(each)
         return rows
+
+    def _listed(self, schema: str, identifiers: set[str]) -> list[BaseRelation]:
+        pattern = string_literal("|".join(sorted(identifiers)))
+        try:
+            _, found = self.execute(f"show table extended in {backquoted(schema)} like {pattern}", fetch=True)
+            return self._build_spark_relation_list(found, self._get_relation_information)
+        except DbtRuntimeError:
+            # dbt-spark knows what the errors mean: there is no such schema, or its tables are listed in another way.
+            listed = self.list_relations_without_caching(self.Relation.create(schema=schema))
+            wanted = {identifier.lower() for identifier in identifiers}
+            return [each for each in listed if str(each.identifier).lower() in wanted]
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Adds comments and statistics to dbt-spark's catalog, and spells types as in Spark SQL."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -56,7 +56,10 @@ def rows_changed_at(session: SparkSession, name: str) -> datetime:
 
 
 def statistics(session: SparkSession, name: str) -> dict[str, Any]:
-    """Returns the statistics of a table in the form of dbt's catalog rows. Empty if it has no index."""
+    """Returns the statistics of a table in the form of dbt's catalog rows. Empty if it has no index.
+
+    A statistic that cannot be read, such as one that needs a damaged entry of the log, is left out.
+    """
     try:
         figures = _figures(opened_table(session, name))
     except ZlayoutError as error:
@@ -78,12 +81,28 @@ def _figures(table: ZTable) -> Mapping[str, Any]:
         "bytes": snapshot.files.total_bytes,
         "files": len(snapshot.files),
         "version": snapshot.version,
-        "last_changed": table.rows_changed_at().isoformat(sep=" ", timespec="seconds"),
+        "last_changed": _readable(table, "time of its last change", _last_changed),
         "keys": ", ".join(keys),
         "curve": snapshot.layout.get("curve") if keys else None,
-        "depth": round(table.clustering_information().overlap.average_depth, 2) if keys else None,
+        "depth": _readable(table, "overlap depth", _depth) if keys else None,
         "log_records": log_files(snapshot.files).total_rows if table.merges_on_read else None,
     }
+
+
+def _readable(table: ZTable, what: str, read: Callable[[ZTable], Any]) -> Any:
+    try:
+        return read(table)
+    except ZlayoutError as error:
+        _LOG.debug(f"no {what} of {table.name}: {error}")
+        return None
+
+
+def _last_changed(table: ZTable) -> str:
+    return table.rows_changed_at().isoformat(sep=" ", timespec="seconds")
+
+
+def _depth(table: ZTable) -> float:
+    return round(table.clustering_information().overlap.average_depth, 2)
 
 
 def catalog_table(rows: Iterable[Mapping[str, Any]]) -> CatalogTable | None:
