@@ -102,6 +102,8 @@ def write_iceberg(published: Path, own: Path) -> None:
 
 
 def _static_table(folder: Path) -> StaticTable:
+    if (folder / "metadata" / "version-hint.text").exists():
+        return StaticTable.from_metadata(folder.as_uri())
     newest = max((folder / "metadata").glob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
     return StaticTable.from_metadata(newest.as_uri())
 
