@@ -67,7 +67,7 @@ def small(monkeypatch) -> None:
 def test_each_file_is_listed_once_as_what_it_was_added_as(tmp_path, small, seed) -> None:
     table = Partitioned(LocalStore(tmp_path / "t"), random.Random(seed))
     table.publish()
-    before: set[str] = set()
+    before, most = set[str](), 0
     added_by: dict[str, tuple[int, int]] = {}
     rows: dict[str, int] = {}
     for _ in range(20):
@@ -76,6 +76,7 @@ def test_each_file_is_listed_once_as_what_it_was_added_as(tmp_path, small, seed)
         snapshot = table.opened().current_snapshot()
         found: dict[ManifestEntryStatus, list[str]] = {each: [] for each in ManifestEntryStatus}
         manifests = snapshot.manifests(IO)
+        most = max(most, len(manifests))
         for manifest in manifests:
             entries = manifest.fetch_manifest_entry(IO, discard_deleted=False)
             for status in ManifestEntryStatus:
@@ -109,7 +110,7 @@ def test_each_file_is_listed_once_as_what_it_was_added_as(tmp_path, small, seed)
         before = table.files()
         table.change_at_random()
         table.publish()
-    assert len(manifests) > 3
+    assert most > 3
 
 
 def test_manifests_are_a_function_of_the_versions(tmp_path, small) -> None:
