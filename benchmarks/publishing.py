@@ -9,6 +9,7 @@ Logs, indexes and published logs are real, on this machine's disk; data files ar
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import tempfile
@@ -45,7 +46,9 @@ SCHEMA_JSON = json.dumps(
 )
 TOUCHED = (10, 100, 1_000)
 ROUNDS = 15
-OPENINGS = 9
+# Readers open a table after so many commits of one file. A small table has then seen more commits than a third of its
+# files.
+COMMITS, SMALL = 110, 300
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,8 @@ def write_iceberg(published: Path, own: Path) -> None:
 
 
 def _static_table(folder: Path) -> StaticTable:
+    if (folder / "metadata" / "version-hint.text").exists():
+        return StaticTable.from_metadata(folder.as_uri())
     newest = max((folder / "metadata").glob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
     return StaticTable.from_metadata(newest.as_uri())
 
@@ -113,23 +118,26 @@ class Table:
     """A table of files that are only named, with the real index of four columns."""
 
     def __init__(self, folder: Path, files: int) -> None:
-        self.folder, self.store = folder, LocalStore(folder)
+        self.folder, self.store, self.chance = folder, LocalStore(folder), np.random.default_rng(0)
         self.timeline, self.index = Timeline(self.store), {}
         self._number = 0
         self.commit(Operation.OVERWRITE, files)
 
     def commit(self, operation: Operation, count: int) -> None:
-        """Adds some files; a merge replaces the oldest as well."""
+        """Adds some files; a merge replaces as many, anywhere in the table."""
         with Transaction.begin(self.timeline, Action.COMMIT, operation) as transaction:
             replaced = operation is Operation.MERGE
-            oldest = self.timeline.snapshot().files["path"].to_pylist()[:count] if replaced else []
+            gone = []
+            if replaced:
+                names = self.timeline.snapshot().files["path"].to_pylist()
+                gone = [names[each] for each in self.chance.choice(len(names), count, replace=False)]
             files = self._files(count, transaction.instant)
             for partition, content in write_slices(files, bounds_of(files, len(COLUMNS))).items():
                 path = slice_path(partition, transaction.instant, content)
                 self.store.create(path, content)
                 self.index[partition] = [*self.index.get(partition, []), path]
             schema_json = None if replaced else SCHEMA_JSON
-            transaction.commit(Change(files, removes=tuple(oldest), schema_json=schema_json), dict(self.index))
+            transaction.commit(Change(files, removes=tuple(gone), schema_json=schema_json), dict(self.index))
 
     def publish(self, name: str) -> None:
         PUBLISHED[name].catch_up(self.store, self.timeline, TABLE_ID, 24)
@@ -150,15 +158,24 @@ class Table:
 
 def measured(action: Callable[[], object]) -> np.ndarray:
     """Milliseconds on the clock and of the processor, which other work on the machine hardly changes."""
+    # Objects of earlier measurements would be collected in this one.
+    gc.collect()
+    gc.disable()
     start = np.array([time.perf_counter(), time.process_time()])
     action()
-    return 1000 * (np.array([time.perf_counter(), time.process_time()]) - start)
+    spent = 1000 * (np.array([time.perf_counter(), time.process_time()]) - start)
+    gc.enable()
+    return spent
+
+
+def shown(spent: np.ndarray) -> str:
+    clock, processor = spent
+    return f"{clock:,.0f} ms (processor {processor:,.0f})"
 
 
 def told(spent: Sequence[np.ndarray]) -> str:
-    """The medians."""
-    clock, processor = np.median(spent, axis=0)
-    return f"{clock:,.0f} ms (processor {processor:,.0f})"
+    """The mean, and the most."""
+    return f"{shown(np.mean(spent, axis=0))}, at most {shown(np.max(spent, axis=0))}"
 
 
 def commits(name: str, files: int) -> None:
@@ -166,44 +183,44 @@ def commits(name: str, files: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = Table(Path(folder), files)
         first = measured(lambda: table.publish(name))
-        print(f"{name}: {files:,} files are published for the first time in {told([first])}")
+        print(f"{name}: {files:,} files are published for the first time in {shown(first)}")
         for touched in TOUCHED:
             commit, published = [], []
             for _ in range(ROUNDS):
                 commit.append(measured(lambda touched=touched: table.commit(Operation.MERGE, touched)))
                 published.append(measured(lambda: table.publish(name)))
-            worst = max(published, key=lambda each: each[1])
             print(
-                f"  a commit that replaces {touched:,} files: {told(commit)}, published {told(published)} more, "
-                f"{told([worst])} with a checkpoint",
-                flush=True,
+                f"  a commit that replaces {touched:,} files: {told(commit)}; published {told(published)}", flush=True
             )
 
 
 def openings(name: str, files: int) -> None:
-    """Opening a published table beside one that the reader wrote: one commit, then a checkpoint with more commits."""
+    """Opening a published table beside one that the reader wrote: after one commit, and after more."""
     with tempfile.TemporaryDirectory() as folder:
         published, own = Path(folder) / "published", Path(folder) / "own"
         table, reader = Table(published, files), FORMATS[name]
         table.publish(name)
-        # Large tables get checkpoints less often than every commit.
-        for state, more in (("one commit", 0), ("a checkpoint", 110)):
+        rounds = 15 if files == SMALL else 3
+        for more in (0, COMMITS):
+            spent = []
             for _ in range(more):
                 table.commit(Operation.MERGE, 1)
-                table.publish(name)
-            there = own / state.replace(" ", "_")
+                spent.append(measured(lambda: table.publish(name)))
+            if spent:
+                print(f"{name}: {files:,} files, {more} commits that replace one: published {told(spent)}", flush=True)
+            there = own / str(more)
             reader.write(published, there)
-            spent = {place: [] for place in (published, there)}
-            for _ in range(OPENINGS):
-                for place, times in spent.items():
-                    times.append(measured(lambda place=place: reader.open(place)))
+            times = {place: [] for place in (published, there)}
+            for _ in range(rounds):
+                for place, found in times.items():
+                    found.append(measured(lambda place=place: reader.open(place)))
             if reader.open(published) != reader.open(there):
                 raise SystemExit(f"{name}: the tables have other files")
-            ours, theirs = spent.values()
-            ratios = np.median(ours, axis=0) / np.median(theirs, axis=0)
+            ours, theirs = (np.median(each, axis=0) for each in times.values())
+            ratios = ours / theirs
             print(
-                f"{name}: {files:,} files with {state}: opened in {told(ours)}, its own table in {told(theirs)}, "
-                f"ratio {ratios[0]:.2f} ({ratios[1]:.2f})",
+                f"{name}: {files:,} files after {more} commits: opened in {shown(ours)}, its own table in "
+                f"{shown(theirs)}, ratio {ratios[0]:.2f} ({ratios[1]:.2f})",
                 flush=True,
             )
 
@@ -217,7 +234,8 @@ def main() -> None:
     for name in given.formats:
         for files in given.files:
             commits(name, files)
-        openings(name, max(given.files))
+        for files in (SMALL, max(given.files)):
+            openings(name, files)
 
 
 if __name__ == "__main__":

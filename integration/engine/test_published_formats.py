@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 READERS = {"delta": delta_readers, "iceberg": iceberg_readers}
 FOLDERS = {"delta": "_delta_log", "iceberg": "metadata"}
 # What every publisher of the format calls.
-WRITES = {"delta": (delta_log, "_commit"), "iceberg": (iceberg_publisher, "new_manifest")}
+WRITES = {"delta": (delta_log, "_commit"), "iceberg": (iceberg_publisher, "new_files")}
 pytestmark = [pytest.mark.newest_spark, pytest.mark.parametrize("kind", READERS)]
 
 

@@ -97,7 +97,7 @@ class DeltaFolder(PublishedFolder):
 
 class IcebergFolder(PublishedFolder):
     name, folder, key = "iceberg", iceberg_metadata.FOLDER, "properties"
-    writes, commits_to_see_all = (iceberg_publisher, "new_manifest"), 3
+    writes, commits_to_see_all = (iceberg_publisher, "new_files"), 3
 
     def path_of(self, order: int) -> str:
         return iceberg_metadata.metadata_path(order + 1)

@@ -1,8 +1,8 @@
-"""What every published format shows of a commit: whether its rows change, and what the index knows about its files."""
+"""What every published format shows of a commit, and which commits its readers see."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,6 +47,23 @@ def lag_of(readers: str, newest: int, look: Callable[[], int | None]) -> Iterato
     if seen != newest:
         now = "no version" if seen is None else f"version {seen}"
         yield f"readers of {readers} see {now} and not version {newest}"
+
+
+def oldest_seen(published_ms: Mapping[int, int], newest: int, since_ms: float) -> int:
+    """Returns the number of the file that readers followed at a time, or the oldest one that is left.
+
+    >>> oldest_seen({1: 100, 2: 200, 3: 300}, newest=3, since_ms=250)
+    2
+
+    Args:
+        published_ms: When each version was published, by the number of its file.
+        newest: The number that readers follow now.
+        since_ms: The time; infinite for now.
+    """
+    number = newest
+    while published_ms.get(number, 0) > since_ms and number - 1 in published_ms:
+        number -= 1
+    return number
 
 
 def all_finite(stats: pa.StructArray) -> pa.BooleanArray:

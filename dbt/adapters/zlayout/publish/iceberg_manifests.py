@@ -1,16 +1,17 @@
 """Iceberg's manifests and manifest lists: written by pyiceberg, with the same bytes each time, and changed in place.
 
-Each entry of a manifest is one Avro block. A manifest that loses files is written again from the blocks that it has,
-without understanding more of them than whether the file is added, kept or deleted.
+Each entry of a manifest is one Avro block. A manifest is written again from the blocks of others, without understanding
+more of them than which file each is, and whether it is added, kept or deleted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyiceberg.conversions import from_bytes
@@ -21,6 +22,7 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
     PartitionFieldSummary,
+    construct_partition_summaries,
     write_manifest,
     write_manifest_list,
 )
@@ -30,15 +32,22 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, NestedField
 
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.publish.iceberg_grouping import cut
 
 if TYPE_CHECKING:
     from pyiceberg.io import InputFile, OutputFile
     from pyiceberg.types import PrimitiveType
 
-# Avro separates blocks by 16 bytes that should not occur in them. Random ones would differ between publishers.
-_SYNC = b"zlayout.manifest"
+# Avro separates blocks by 16 bytes that should not occur in them. Random ones would differ between publishers. These
+# are no text, so that no path has them.
+_SYNC = hashlib.sha256(b"zlayout.manifest").digest()[:16]
 _CODEC: Final = "deflate"
-_EXISTING, _DELETED = 0, 2
+# The compression as Avro's header names it.
+_PLAIN, _DEFLATED = b"\x14avro.codec\x08null", b"\x14avro.codec\x0edeflate"
+# An entry's status as Avro has it.
+_EXISTING, _ADDED, _DELETED = 0, 2, 4
+# What comes before stored bytes in deflate: that they are stored, their number, and its complement.
+_STORED = struct.Struct("<BHH")
 # Of decimals.
 DIGITS_OF_EIGHT_BYTES, WIDE_BYTES = 18, 16
 
@@ -68,7 +77,7 @@ class Address:
 
         Files with other content have other paths: a slow publisher must not overwrite what a faster one has published.
         """
-        return f"{self.stem}-{hashlib.sha256(content).hexdigest()[:12]}-{name}.avro"
+        return f"{self.stem}-{_digest(content)}-{name}.avro"
 
 
 class _Buffer(io.BytesIO):
@@ -91,45 +100,234 @@ class _Buffer(io.BytesIO):
         return self.getbuffer().nbytes
 
 
-def new_manifest(
-    entries: Sequence[DataFile], schema: Mapping[str, Any], spec: Mapping[str, Any], name: str, address: Address
-) -> tuple[str, bytes, ManifestFile]:
-    """Returns the path and content of a manifest of added files, and its entry in a manifest list.
+@dataclass(frozen=True)
+class Entries:
+    """Entries of one status.
+
+    Attributes:
+        content: Their blocks.
+        files: How many they are.
+        rows: How many rows their files have.
+    """
+
+    content: bytes = b""
+    files: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """What goes from one manifest into a new one.
+
+    Attributes:
+        header: The manifest's header.
+        spec_id: The number of its partition spec.
+        sequence_number: The sequence number of its snapshot.
+        min_sequence_number: The lowest of its files.
+        partitions: What is known about their partitions.
+        kept: The files that it had before.
+        added: The files that the snapshot adds.
+        deleted: The files that the snapshot deletes.
+    """
+
+    header: bytes
+    spec_id: int
+    sequence_number: int
+    min_sequence_number: int
+    partitions: Sequence[PartitionFieldSummary]
+    kept: Entries = Entries()
+    added: Entries = Entries()
+    deleted: Entries = Entries()
+
+
+@dataclass(frozen=True)
+class NewFiles:
+    """The entries of files that a snapshot adds.
+
+    Attributes:
+        files: The files.
+        blocks: Their entries.
+        header: The header of a manifest of them.
+        spec: The partition spec.
+        columns: The table's columns.
+        sequence_number: The snapshot's sequence number.
+    """
+
+    files: Sequence[DataFile]
+    blocks: Sequence[bytes]
+    header: bytes
+    spec: PartitionSpec
+    columns: Schema
+    sequence_number: int
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the entries."""
+        return sum(map(len, self.blocks))
+
+    def parts(self, full: int) -> list[Part]:
+        """Returns the entries in parts for a full manifest each, but for the last one."""
+        return [self._part(begin, end) for begin, end in cut([len(each) for each in self.blocks], full)]
+
+    def _part(self, begin: int, end: int) -> Part:
+        files = self.files[begin:end]
+        kinds = [specified.field_type for specified in self.spec.partition_type(self.columns).fields]
+        partitions = construct_partition_summaries(self.spec, self.columns, [each.partition for each in files])
+        for summary, kind in zip(partitions, kinds, strict=True):
+            if isinstance(kind, DecimalType) and kind.precision > DIGITS_OF_EIGHT_BYTES:
+                # In the order of `PARTITION_FIELD_SUMMARY_TYPE`.
+                for position in (2, 3):
+                    summary._data[position] = _widened(summary._data[position])
+        added = Entries(b"".join(self.blocks[begin:end]), len(files), sum(each.record_count for each in files))
+        number = self.sequence_number
+        return Part(self.header, self.spec.spec_id, number, number, partitions, added=added)
+
+
+def new_files(
+    files: Sequence[DataFile], schema: Mapping[str, Any], spec: Mapping[str, Any], address: Address
+) -> NewFiles:
+    """Returns the entries of added files.
 
     Args:
-        entries: The files, at least one.
+        files: The files.
         schema: The table's schema, as its metadata has it.
         spec: The partition spec, as its metadata has it.
-        name: The manifest's name among those of the snapshot.
         address: The snapshot.
     """
-    buffer = _Buffer(name)
-    specification = PartitionSpec.model_validate(spec)
-    writer = write_manifest(
-        2,
-        specification,
-        Schema.model_validate(schema),
-        cast("OutputFile", buffer),
-        address.snapshot_id,
-        _CODEC,
-    )
+    specification, columns = PartitionSpec.model_validate(spec), Schema.model_validate(schema)
+    if not files:
+        return NewFiles((), (), b"", specification, columns, address.sequence_number)
+    buffer = _Buffer("new")
+    # Entries are compressed below.
+    writer = write_manifest(2, specification, columns, cast("OutputFile", buffer), address.snapshot_id, "null")
     with writer:
-        for each in entries:
+        for each in files:
             writer.add_entry(
                 ManifestEntry.from_args(
                     status=ManifestEntryStatus.ADDED, snapshot_id=address.snapshot_id, data_file=each
                 )
             )
-    content = _with_own_sync(buffer.getvalue(), writer._writer.sync_bytes)
+    header, *plain, _ = buffer.getvalue().split(writer._writer.sync_bytes)
+    header = header.replace(_PLAIN, _DEFLATED, 1)
+    blocks = list(map(_added_block, plain))
+    return NewFiles(files, blocks, header, specification, columns, address.sequence_number)
+
+
+def parts_of(content: bytes, manifest: ManifestFile, gone: Mapping[str, int], address: Address) -> tuple[Part, Part]:
+    """Returns what is left of a manifest, and what a snapshot deletes of it. What earlier ones deleted is left out.
+
+    Args:
+        content: The manifest.
+        manifest: Its entry in the manifest list. Of files that it added, only that entry may know the snapshot.
+        gone: Paths of its files that the snapshot deletes, and their rows.
+        address: The snapshot.
+
+    Raises:
+        CorruptError: The content is not a manifest of this package.
+    """
+    path = manifest.manifest_path
+    if f"-{_digest(content)}-" not in path:
+        raise CorruptError(f"{path} is not what this package has written")
+    locations = {address.of(each).encode(): rows for each, rows in gone.items()}
+    try:
+        if manifest.added_files_count or manifest.deleted_files_count:
+            kept, deleted = _searched(content, manifest, locations, address)
+        else:
+            kept, deleted = _cut_out(content, locations, address)
+    except (ValueError, IndexError) as error:
+        raise CorruptError(f"{path} is not a manifest of this package ({error})") from error
+    rows = (manifest.added_rows_count or 0) + (manifest.existing_rows_count or 0)
+    rows_gone = sum(gone.values())
+    left = Part(
+        content[: content.index(_SYNC)],
+        manifest.partition_spec_id,
+        manifest.sequence_number,
+        manifest.min_sequence_number,
+        manifest.partitions or [],
+        kept=Entries(kept, live_files(manifest) - len(gone), rows - rows_gone),
+    )
+    return left, replace(left, kept=Entries(), deleted=Entries(deleted, len(gone), rows_gone))
+
+
+def _searched(content: bytes, manifest: ManifestFile, gone: Collection[bytes], address: Address) -> tuple[bytes, bytes]:
+    """Returns the entries that stay and those of files that go, from a manifest that has added or deleted some."""
+    prefix = address.of("").encode()
+    inherited = [manifest.added_snapshot_id, manifest.sequence_number, manifest.sequence_number]
+    kept, deleted = [], []
+    for block in _blocks(content, content.index(_SYNC) + len(_SYNC)):
+        head, tail = _head_of(block)
+        status = block[head]
+        if status == _DELETED:
+            continue
+        if block[block.index(prefix, head, tail) : tail] in gone:
+            deleted.append(_changed(block, _DELETED, inherited, address.snapshot_id))
+        else:
+            kept.append(block if status == _EXISTING else _changed(block, _EXISTING, inherited))
+    if (len(kept), len(deleted)) != (live_files(manifest) - len(gone), len(gone)):
+        raise ValueError("it has other files than the lists say")
+    return b"".join(kept), b"".join(deleted)
+
+
+def _cut_out(content: bytes, gone: Collection[bytes], address: Address) -> tuple[bytes, bytes]:
+    """Returns the entries that stay and those of files that go, from a manifest of files from before its snapshot."""
+    blocks = []
+    for location in gone:
+        # No path has what separates blocks.
+        name = _varint(len(location)) + location
+        at = content.index(name)
+        begin, end = content.rindex(_SYNC, 0, at) + len(_SYNC), content.index(_SYNC, at) + len(_SYNC)
+        if _head_of(content[begin:end])[1] != at + len(name) - begin:
+            raise ValueError(f"{location!r} is in a block that it did not write")
+        blocks.append((begin, end))
+    kept, start = [], content.index(_SYNC) + len(_SYNC)
+    for begin, end in sorted(blocks):
+        kept.append(content[start:begin])
+        start = end
+    kept.append(content[start:])
+    known: list[int | None] = [None, None, None]
+    deleted = [_changed(content[begin:end], _DELETED, known, address.snapshot_id) for begin, end in blocks]
+    return b"".join(kept), b"".join(deleted)
+
+
+def manifest_of(
+    parts: Sequence[Part], name: str, spec_types: Sequence[str], address: Address
+) -> tuple[str, bytes, ManifestFile]:
+    """Returns a new manifest: its path, its content, and its entry in the manifest list.
+
+    Args:
+        parts: What is in it, of the same partition spec.
+        name: Its name among those of the snapshot.
+        spec_types: The Iceberg types of the partition columns.
+        address: The snapshot.
+    """
+    newest = max(parts, key=lambda each: each.sequence_number)
+    kept, added, deleted = (
+        Entries(
+            b"".join(each.content for each in entries),
+            sum(each.files for each in entries),
+            sum(each.rows for each in entries),
+        )
+        for entries in zip(*((each.kept, each.added, each.deleted) for each in parts), strict=True)
+    )
+    content = b"".join([newest.header, _SYNC, kept.content, added.content, deleted.content])
     path = address.path_of(content, name)
-    buffer.location = address.of(path)
-    manifest = writer.to_manifest_file()
-    kinds = [specified.field_type for specified in specification.partition_type(writer._schema).fields]
-    for summary, kind in zip(manifest.partitions or [], kinds, strict=True):
-        if isinstance(kind, DecimalType) and kind.precision > DIGITS_OF_EIGHT_BYTES:
-            # In the order of `PARTITION_FIELD_SUMMARY_TYPE`.
-            for position in (2, 3):
-                summary._data[position] = _widened(summary._data[position])
+    manifest = ManifestFile.from_args(
+        _table_format_version=2,
+        manifest_path=address.of(path),
+        manifest_length=len(content),
+        partition_spec_id=newest.spec_id,
+        content=ManifestContent.DATA,
+        sequence_number=address.sequence_number,
+        min_sequence_number=min(each.min_sequence_number for each in parts),
+        added_snapshot_id=address.snapshot_id,
+        added_files_count=added.files,
+        existing_files_count=kept.files,
+        deleted_files_count=deleted.files,
+        added_rows_count=added.rows,
+        existing_rows_count=kept.rows,
+        deleted_rows_count=deleted.rows,
+        partitions=_combined_summaries([each.partitions for each in parts], spec_types),
+    )
     return path, content, manifest
 
 
@@ -168,98 +366,6 @@ def live_files(manifest: ManifestFile) -> int:
     return (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
 
 
-def entries_of(content: bytes, manifest: ManifestFile) -> Iterator[tuple[str, bytes, bytes | None]]:
-    """Yields each file that a manifest has: its location, its entry as that of a file that is kept, and its block.
-
-    The block is None if it holds another entry than that.
-
-    Raises:
-        CorruptError: The content is not a manifest of this package.
-    """
-    inherited = [manifest.added_snapshot_id, manifest.sequence_number, manifest.sequence_number]
-    try:
-        at = content.index(_SYNC) + len(_SYNC)
-        while at < len(content):
-            begin = at
-            count, at = _number(content, at)
-            length, at = _number(content, at)
-            end = at + length
-            if count != 1 or content[end : end + len(_SYNC)] != _SYNC:
-                raise ValueError(f"a block at byte {at} that it did not write")
-            entry = zlib.decompress(content[at:end], -15)
-            status, start = _number(entry, 0)
-            numbers, start = _snapshot_and_sequences(entry, start)
-            if status != _DELETED:
-                data_file = entry[start:]
-                known = [own if own is not None else other for own, other in zip(numbers, inherited, strict=True)]
-                block = content[begin : end + len(_SYNC)] if status == _EXISTING else None
-                yield _location(data_file), _entry(_EXISTING, known) + data_file, block
-            at = end + len(_SYNC)
-    except (ValueError, IndexError, zlib.error) as error:
-        raise CorruptError(f"{manifest.manifest_path} is not a manifest of this package ({error})") from error
-
-
-def changed_manifest(
-    parts: Sequence[tuple[bytes, ManifestFile]],
-    gone: Mapping[str, int],
-    name: str,
-    spec_types: Sequence[str],
-    address: Address,
-) -> tuple[str, bytes, ManifestFile]:
-    """Returns one manifest in place of others of the same partition spec: its path, its content, and its entry.
-
-    Args:
-        parts: The manifests that it replaces, with their content.
-        gone: Locations of files that the snapshot deletes, and their rows. They may be in other manifests.
-        name: The new manifest's name among those of the snapshot.
-        spec_types: The Iceberg types of the partition columns.
-        address: The snapshot.
-    """
-    blocks, kept, deleted, deleted_rows = [b""], 0, 0, 0
-    expected = 0
-    for content, manifest in parts:
-        expected += live_files(manifest)
-        for location, entry, block in entries_of(content, manifest):
-            if location in gone:
-                deleted += 1
-                deleted_rows += gone[location]
-                _, start = _number(entry, 0)
-                (_, *sequences), start = _snapshot_and_sequences(entry, start)
-                entry = _entry(_DELETED, [address.snapshot_id, *sequences]) + entry[start:]  # noqa: PLW2901
-            else:
-                kept += 1
-                if block is not None:
-                    blocks.append(block)
-                    continue
-            packed = zlib.compress(entry)[2:-4]
-            blocks += [_varint(1), _varint(len(packed)), packed, _SYNC]
-        blocks[0] = content[: content.index(_SYNC) + len(_SYNC)]
-        if kept + deleted != expected:
-            raise CorruptError(f"{manifest.manifest_path} has not as many files as its list says")
-    content = b"".join(blocks)
-    path = address.path_of(content, name)
-    manifests = [manifest for _, manifest in parts]
-    rows = sum((each.added_rows_count or 0) + (each.existing_rows_count or 0) for each in manifests)
-    entry_in_list = ManifestFile.from_args(
-        _table_format_version=2,
-        manifest_path=address.of(path),
-        manifest_length=len(content),
-        partition_spec_id=manifests[-1].partition_spec_id,
-        content=ManifestContent.DATA,
-        sequence_number=address.sequence_number,
-        min_sequence_number=min(each.min_sequence_number for each in manifests),
-        added_snapshot_id=address.snapshot_id,
-        added_files_count=0,
-        existing_files_count=kept,
-        deleted_files_count=deleted,
-        added_rows_count=0,
-        existing_rows_count=rows - deleted_rows,
-        deleted_rows_count=deleted_rows,
-        partitions=_combined_summaries([each.partitions or [] for each in manifests], spec_types),
-    )
-    return path, content, entry_in_list
-
-
 def _combined_summaries(
     summaries: Sequence[Sequence[PartitionFieldSummary]], types: Sequence[str]
 ) -> list[PartitionFieldSummary]:
@@ -290,6 +396,10 @@ def _widened(bound: bytes | None) -> bytes | None:
 
 def _with_own_sync(content: bytes, sync: bytes) -> bytes:
     return content.replace(sync, _SYNC)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def _number(content: bytes, at: int) -> tuple[int, int]:
@@ -326,12 +436,61 @@ def _snapshot_and_sequences(entry: bytes, at: int) -> tuple[list[int | None], in
     return found, at
 
 
-def _entry(status: int, numbers: Sequence[int | None]) -> bytes:
+def _blocks(content: bytes, at: int) -> Iterator[bytes]:
+    """Yields the blocks of a manifest, which begin at a position."""
+    while at < len(content):
+        _, start = _number(content, at)
+        size, start = _number(content, start)
+        end = start + size + len(_SYNC)
+        yield content[at:end]
+        at = end
+
+
+def _head_of(block: bytes) -> tuple[int, int]:
+    """Returns where the stored part of a block begins and ends: the entry up to the file's location."""
+    count, at = _number(block, 0)
+    length, at = _number(block, at)
+    begin = at + _STORED.size
+    kind, size, inverse = _STORED.unpack_from(block, at)
+    if (count, kind, size ^ inverse) != (1, 0, 0xFFFF) or at + length + len(_SYNC) != len(block):
+        raise ValueError("a block that it did not write")
+    return begin, begin + size
+
+
+def _changed(block: bytes, status: int, inherited: Sequence[int | None], snapshot_id: int | None = None) -> bytes:
+    """Returns the block of a file with another status, and perhaps as that of another snapshot."""
+    head, tail = _head_of(block)
+    numbers, start = _snapshot_and_sequences(block, head + 1)
+    known = [own if own is not None else other for own, other in zip(numbers, inherited, strict=True)]
+    if snapshot_id is not None:
+        known[0] = snapshot_id
+    return _block(status, known, block[start:tail], block[tail : -len(_SYNC)])
+
+
+def _added_block(plain: bytes) -> bytes:
+    """Returns a block as manifests have it from one that is not compressed."""
+    _, at = _number(plain, 0)
+    _, at = _number(plain, at)
+    numbers, start = _snapshot_and_sequences(plain, at + 1)
+    _, at = _number(plain, start)  # rows or deletes
+    length, at = _number(plain, at)
+    end = at + length
+    return _block(_ADDED, numbers, plain[start:end], zlib.compress(plain[end:])[2:-4])
+
+
+def _block(status: int, numbers: Sequence[int | None], location: bytes, deflated: bytes) -> bytes:
+    """Returns the block of an entry.
+
+    Deflate has compressed and stored parts. All up to the file's location is stored, so that a file is found, and its
+    entry changed, without compressing anything again.
+
+    Args:
+        status: The entry's status as Avro has it.
+        numbers: Its snapshot id, sequence number and file sequence number.
+        location: The beginning of the data file's record.
+        deflated: The rest of it, compressed.
+    """
     parts = [b"\x00" if each is None else b"\x02" + _varint(each) for each in numbers]
-    return b"".join([_varint(status), *parts])
-
-
-def _location(data_file: bytes) -> str:
-    _, at = _number(data_file, 0)  # rows or deletes
-    length, at = _number(data_file, at)
-    return data_file[at : at + length].decode()
+    head = b"".join([bytes([status]), *parts, location])
+    stored = _STORED.pack(0, len(head), len(head) ^ 0xFFFF)
+    return b"".join([_varint(1), _varint(len(stored) + len(head) + len(deflated)), stored, head, deflated, _SYNC])

@@ -9,29 +9,32 @@ import hashlib
 import io
 import json
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import isqrt
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow import feather
 from pyiceberg.manifest import ManifestFile
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.commit_view import LOG_RECORDS, changes_rows, stored_statistics
 from dbt.adapters.zlayout.publish.field_ids import field_id, ids_in
+from dbt.adapters.zlayout.publish.iceberg_grouping import Sized, full_bytes, grouped
 from dbt.adapters.zlayout.publish.iceberg_manifests import (
     Address,
-    changed_manifest,
+    NewFiles,
+    Part,
     live_files,
     manifest_list,
-    new_manifest,
+    manifest_of,
+    new_files,
+    parts_of,
     read_manifest_list,
 )
 from dbt.adapters.zlayout.publish.iceberg_metadata import (
@@ -62,15 +65,15 @@ from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
+_T = TypeVar("_T")
 _MAPPING = "schema.name-mapping.default"
-# A table has about as many manifests as a manifest has files, so that a change of a few files rewrites few entries.
-_FEWEST_ENTRIES = 100
-# From this number on, small manifests are merged.
-_SMALL_MANIFESTS = 50
 _METADATA_KEPT = 10
 _THREADS = 8
 _HOUR_MS = 3_600_000
 _FOOTER_BYTES = 1 << 16
+# Lists are short. Threads of their own would cost more than they gain.
+_READ = pa.ipc.IpcReadOptions(use_threads=False)
+_WRITE = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 _FILES = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64()), ("manifest", pa.string())])
 
 
@@ -93,6 +96,23 @@ class _Content:
     changes: Mapping[str, int]
     written: Mapping[str, bytes]
     replaced: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Manifests:
+    """A snapshot's manifests.
+
+    Attributes:
+        listed: The entries of its manifest list.
+        written: Those that it writes, by path.
+        moved: In which new manifest the files of an earlier one are now; None if it had none but those removed.
+        of_added: The manifest of each file that it adds.
+    """
+
+    listed: Sequence[ManifestFile]
+    written: Mapping[str, bytes]
+    moved: Mapping[str, str | None]
+    of_added: Sequence[str]
 
 
 class Publisher:
@@ -143,8 +163,7 @@ class Publisher:
         there = {each.path for each in listed}
         gone = [
             path
-            for each in replaced_in(written.metadata)
-            if self._is_expired(each, written.metadata)
+            for each in self._expired(replaced_in(written.metadata), written.metadata)
             for path in each.paths
             if path in there
         ]
@@ -158,9 +177,11 @@ class Publisher:
         if gone:
             self._store.delete(gone)
 
-    def _is_expired(self, replaced: Replaced, metadata: Mapping[str, Any]) -> bool:
-        oldest = min((each["sequence-number"] for each in metadata["snapshots"]), default=replaced.number)
-        return oldest >= replaced.number and metadata["last-updated-ms"] - replaced.since_ms >= self._retain_ms
+    def _expired(self, replaced: Iterable[Replaced], metadata: Mapping[str, Any]) -> list[Replaced]:
+        """Returns the replaced files that no reader needs any more."""
+        oldest = min(each["sequence-number"] for each in metadata["snapshots"])
+        until_ms = metadata["last-updated-ms"] - self._retain_ms
+        return [each for each in replaced if each.number <= oldest and each.since_ms <= until_ms]
 
     def _address(self, number: int, state: TableState) -> Address:
         digest = hashlib.sha256(f"{self._table_id} {number} {state.instant}".encode()).digest()
@@ -175,7 +196,8 @@ class Publisher:
         """
         path = _files_path(current_snapshot(seen.metadata))
         try:
-            return feather.read_table(io.BytesIO(self._store.read(path))).cast(_FILES)
+            content = pa.BufferReader(self._store.read(path))
+            return pa.ipc.open_file(content, options=_READ).read_all().cast(_FILES)
         except (FileMissingError, pa.ArrowException, OSError, ValueError) as error:
             following = metadata_path(seen.number + 1)
             if self._store.exists(following):
@@ -192,10 +214,13 @@ class Publisher:
             keys = {f"p{position}": files.partition_values(name) for position, name in enumerate(files.partition_by)}
             rows = pa.table({**keys, "row": pa.array(range(len(files)), pa.int64())})
             files = files.take(contiguous(rows.sort_by([*order, ("row", "ascending")])["row"]))
-        written, manifests, table = self._new_manifests(state, schema, files, seen, address)
+        new = self._new_files(state, schema, files, seen, address)
+        manifests = self._manifests([], new, _FILES.empty_table(), schema, len(files), address)
+        table = _sized(files).append_column("manifest", pa.array(manifests.of_added, pa.string()))
         changes = _counts("added", table)
         old = sorted(each for each in listed if each.endswith((".avro", ".files")))
-        content = _Content("overwrite" if seen else "append", manifests, table, changes, written, tuple(old))
+        operation = "overwrite" if seen else "append"
+        content = _Content(operation, manifests.listed, table, changes, manifests.written, tuple(old))
         return self._metadata_of(number, state, schema, seen, content, listed, _log_records(state), anew=True)
 
     def _changed_version(
@@ -208,55 +233,93 @@ class Publisher:
         removed: pa.Table,
         address: Address,
     ) -> _Content:
-        """Writes what a commit changes: manifests of new files, and again those that lose files or are small."""
+        """Writes what a commit changes: its files, and again the manifests that lose files or are not full."""
         path = self._relative(current_snapshot(seen.metadata)["manifest-list"])
         before = read_manifest_list(self._store.read(path), path)
-        written, manifests, table = self._new_manifests(commit, schema, added, seen, address)
-        touched = set(removed["manifest"].to_pylist())
-        groups = [[each] for each in before if self._relative(each.manifest_path) in touched]
-        groups += _small_manifest_groups(before, touched, len(files))
-        again = dict.fromkeys(each.manifest_path for group in groups for each in group)
-        gone = {
-            f"{self._location}/{each}": rows
-            for each, rows in zip(removed["path"].to_pylist(), removed["rows"].to_pylist(), strict=True)
-        }
-        types = list(partition_types(schema).values())
-        moved: dict[str, str] = {}
-        rewritten = []
-        with ThreadPoolExecutor(self._threads) as pool:
-            contents = dict(zip(again, pool.map(self._store.read, map(self._relative, again)), strict=True))
-        for position, group in enumerate(groups):
-            parts = [(contents[each.manifest_path], each) for each in group]
-            new, content, manifest = changed_manifest(parts, gone, f"kept{position}", types, address)
-            written[new] = content
-            rewritten.append(manifest)
-            moved |= {self._relative(each.manifest_path): new for each in group}
+        new = self._new_files(commit, schema, added, seen, address)
         kept = files.filter(pc.invert(pc.is_in(files["path"], value_set=contiguous(removed["path"]))))
-        table = pa.concat_tables([_with_new_manifests(kept, moved), table])
+        manifests = self._manifests(before, new, removed, schema, kept.num_rows + len(added), address)
+        sized = _sized(added)
+        of_added = sized.append_column("manifest", pa.array(manifests.of_added, pa.string()))
+        table = pa.concat_tables([_with_new_manifests(kept, manifests.moved), of_added])
         operation = _operation(len(added), removed.num_rows) if changes_rows(commit) else "replace"
-        changes = {**_counts("added", _sized(added)), **_counts("deleted", removed)}
-        replaced = (*moved, path, _files_path(current_snapshot(seen.metadata)))
-        unchanged = [each for each in before if each.manifest_path not in again]
-        return _Content(operation, [*manifests, *rewritten, *unchanged], table, changes, written, replaced)
+        changes = {**_counts("added", sized), **_counts("deleted", removed)}
+        replaced = (*manifests.moved, path, _files_path(current_snapshot(seen.metadata)))
+        return _Content(operation, manifests.listed, table, changes, manifests.written, replaced)
 
-    def _new_manifests(
+    def _manifests(
+        self,
+        before: Sequence[ManifestFile],
+        new: NewFiles,
+        removed: pa.Table,
+        schema: IcebergSchema,
+        files: int,
+        address: Address,
+    ) -> _Manifests:
+        """Returns a snapshot's manifests.
+
+        Args:
+            before: The manifests before.
+            new: The files that it adds.
+            removed: The rows of `_FILES` that it removes.
+            schema: The columns.
+            files: How many files it has.
+            address: The snapshot.
+        """
+        old = {self._relative(each.manifest_path): each for each in before}
+        lost = Counter(removed["manifest"].to_pylist())
+        if not lost.keys() <= old.keys():
+            raise CorruptError(f"{FOLDER} does not list {min(lost.keys() - old.keys())}, which has files; {REDO}")
+        # A manifest begins with the columns, however many files are in it.
+        columns_bytes = len(json.dumps(schema.to_json(0)))
+        size_bytes = {path: max(each.manifest_length - columns_bytes, 0) for path, each in old.items()}
+        full = full_bytes(sum(size_bytes.values()) + new.size_bytes, files)
+        parts = {f"new{number}": part for number, part in enumerate(new.parts(full))}
+        names_of_new = [name for name, part in parts.items() for _ in range(part.added.files)]
+        sizes = {name: Sized(len(part.added.content), is_written=True) for name, part in parts.items()}
+        for path, each in old.items():
+            left, deleted_before = live_files(each) - lost[path], each.deleted_files_count or 0
+            if left:
+                size = size_bytes[path] * left // (live_files(each) + deleted_before)
+                # What an earlier snapshot deleted is left out as soon as possible.
+                sizes[path] = Sized(size, is_written=path in lost or deleted_before > 0)
+        names = list(sizes)
+        groups = [[names[position] for position in group] for group in grouped(list(sizes.values()), full)]
+        again = [path for path in old if path in lost or any(path in group for group in groups)]
+        gone: dict[str, dict[str, int]] = {path: {} for path in again}
+        for row in removed.to_pylist():
+            gone[row["manifest"]][row["path"]] = row["rows"]
+        deleted: list[Part] = []
+        for path, content in zip(again, self._each(self._store.read, again), strict=True):
+            parts[path], deletes = parts_of(content, old[path], gone[path], address)
+            deleted += [deletes] if gone[path] else []
+        put_together = [[parts[name] for name in group] for group in groups]
+        if deleted:
+            open_bytes = sum(sizes[name].size_bytes for name in groups[-1]) if groups else full
+            if open_bytes >= full or open_bytes + sum(len(each.deleted.content) for each in deleted) >= 2 * full:
+                # The next snapshot leaves it out without reading it.
+                put_together.append([])
+            put_together[-1] += deleted
+        types = list(partition_types(schema).values())
+        made = [manifest_of(each, f"files{number}", types, address) for number, each in enumerate(put_together)]
+        moved = {name: made[number][0] for number, group in enumerate(groups) for name in group}
+        return _Manifests(
+            [*(entry for _, _, entry in made), *(each for path, each in old.items() if path not in again)],
+            {path: content for path, content, _ in made},
+            {path: moved.get(path) for path in again},
+            [moved[name] for name in names_of_new],
+        )
+
+    def _new_files(
         self, state: TableState, schema: IcebergSchema, files: DataFiles, seen: Shown | None, address: Address
-    ) -> tuple[dict[str, bytes], list[ManifestFile], pa.Table]:
-        """Returns manifests of new files by path, their entries in the manifest list, and the manifest of each file."""
+    ) -> NewFiles:
+        """Returns the entries of files that a version adds."""
         self._check_ids(files, schema)
         entries = data_file_entries(self._location, files, stored_statistics(self._store, state, files), schema)
         schema_json = schema.to_json(schema_id_of(seen.metadata if seen else None, schema))
-        spec = schema.spec(spec_id_of(seen.metadata if seen else None, schema))
-        most = _entries_per_manifest(len(entries))
-        written, manifests, names = {}, [], []
-        for start in range(0, len(entries), most):
-            part = entries[start : start + most]
-            path, content, manifest = new_manifest(part, schema_json, spec, f"new{start // most}", address)
-            written[path] = content
-            manifests.append(manifest)
-            names += [path] * len(part)
-        sized = _sized(files)
-        return written, manifests, sized.append_column("manifest", pa.array(names, pa.string()))
+        return new_files(
+            entries, schema_json, schema.spec(spec_id_of(seen.metadata if seen else None, schema)), address
+        )
 
     def _check_ids(self, files: DataFiles, schema: IcebergSchema) -> None:
         """Checks that files of other software have no field ids that mean other columns."""
@@ -345,7 +408,8 @@ class Publisher:
             "snapshot-log": [each for each in history if each["snapshot-id"] in kept],
             "metadata-log": [],
         }
-        replaced = [each for each in replaced if not self._is_expired(each, metadata) or set(each.paths) & set(listed)]
+        there, expired = set(listed), self._expired(replaced, metadata)
+        replaced = [each for each in replaced if each not in expired or not there.isdisjoint(each.paths)]
         if replaced:
             metadata["properties"][REPLACED] = json.dumps(
                 [each.to_json() for each in replaced if each.paths], separators=(",", ":")
@@ -358,14 +422,14 @@ class Publisher:
         """Writes a snapshot's files; return what metadata says of it, and their paths."""
         path, listing = manifest_list(content.manifests, parent, address)
         sink = pa.BufferOutputStream()
-        feather.write_feather(content.files, sink, compression="zstd")
+        with pa.ipc.new_file(sink, content.files.schema, options=_WRITE) as writer:
+            writer.write_table(content.files.combine_chunks())  # or each commit would add a batch
         written = {
             **content.written,
             _sibling(path, ".files"): bytes(sink.getvalue()),
             path: listing,
         }
-        with ThreadPoolExecutor(self._threads) as pool:
-            list(pool.map(self._store.put, written, written.values()))
+        self._each(lambda path: self._store.put(path, written[path]), list(written))
         totals = {key.replace("added-", "total-"): value for key, value in _counts("added", content.files).items()}
         totals["total-files-size"] = totals.pop("total-files-size", 0)
         snapshot = {
@@ -386,6 +450,13 @@ class Publisher:
             },
         }
         return snapshot, written.keys()
+
+    def _each(self, access: Callable[[str], _T], paths: Sequence[str]) -> list[_T]:
+        """Returns what an access to each file returns."""
+        if self._threads == 1 or len(paths) == 1:
+            return list(map(access, paths))
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(access, paths))
 
     def _relative(self, location: str) -> str:
         """Returns the path of a metadata file from its location."""
@@ -432,7 +503,7 @@ def _counts(kind: str, files: pa.Table) -> dict[str, int]:
     return {f"{kind}-data-files": files.num_rows, f"{kind}-records": rows, size_key: size}
 
 
-def _with_new_manifests(files: pa.Table, moved: Mapping[str, str]) -> pa.Table:
+def _with_new_manifests(files: pa.Table, moved: Mapping[str, str | None]) -> pa.Table:
     """Returns files with the new manifests of those whose manifest was written again."""
     old = pa.array(list(moved), pa.string())
     new = pa.array(list(moved.values()), pa.string()).take(pc.index_in(contiguous(files["manifest"]), value_set=old))
@@ -443,30 +514,6 @@ def _operation(added: int, removed: int) -> str:
     if not removed:
         return "append"
     return "overwrite" if added else "delete"
-
-
-def _entries_per_manifest(files: int) -> int:
-    return max(_FEWEST_ENTRIES, isqrt(files))
-
-
-def _small_manifest_groups(
-    manifests: Sequence[ManifestFile], touched: Collection[str], files: int
-) -> list[list[ManifestFile]]:
-    """Returns small manifests that become one, if there are many."""
-    most = _entries_per_manifest(files)
-    small = [
-        each
-        for each in manifests
-        if live_files(each) < most / 2 and f"{FOLDER}/{each.manifest_path.rpartition('/')[2]}" not in touched
-    ]
-    if len(small) < _SMALL_MANIFESTS:
-        return []
-    groups: list[list[ManifestFile]] = [[]]
-    for each in small:
-        if sum(map(live_files, groups[-1])) >= most:
-            groups.append([])
-        groups[-1].append(each)
-    return groups
 
 
 def _check_file_ids(store: Store, path: str, columns: Collection[str]) -> None:
