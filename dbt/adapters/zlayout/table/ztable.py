@@ -972,7 +972,8 @@ class ZTable:
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``files_changed``, ``files_rebuilt``, ``data_files``,
             ``repaired``, ``unreadable``, ``missing`` (files that are gone: queries that need them fail),
-            ``files_dropped``. This object then sees the new version.
+            ``files_dropped``, ``filters_rebuilt`` (files of a managed table that lacked Bloom filters and were read for
+            them). This object then sees the new version.
 
         Raises:
             UnsupportedError: The table is only indexed; or an orphan does not fit the table; or missing files cannot be
