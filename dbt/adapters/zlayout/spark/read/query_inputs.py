@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LOG = logging.getLogger(__name__)
-# A literal, a quoted name or a hint, which stay as they are; or comments and white space.
+# A literal, a quoted name or the start of a hint, which stay as they are; or comments and white space, as Spark's lexer
+# has them: a backslash at the end of the line continues a comment, and a carriage return ends it.
 _PARTS = re.compile(
-    r"""((?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*\+.*?\*/)"""
-    r"""|(?:--[^\n]*|/\*(?!\+).*?\*/|\s+)+""",
+    r"""((?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*\+)"""
+    r"""|(?:--(?:\\\n|[^\r\n])*|/\*(?!\+).*?\*/|\s+)+""",
     re.DOTALL,
 )
-_NESTED_COMMENT = re.compile(r"/\*(?:(?!\*/).)*/\*", re.DOTALL)
+# Comments inside of comments, and text between dollar signs, need more than a regular expression.
+_NOT_READ = re.compile(r"/\*(?:(?!\*/).)*/\*|\$\w*\$", re.DOTALL)
 _CALL = re.compile(r"([\w`.]+)\s*\(")
 # Words before a parenthesis that call no function.
 _KEYWORDS = frozenset(
@@ -203,12 +205,12 @@ def session_facts(spark: SparkSession) -> str:
 def without_comments(sql: str) -> str:
     r"""Returns a query without comments, and with single blanks outside of literals.
 
-    A query with a comment inside of a comment is returned as it is.
+    A query with a comment inside of a comment, or with text between dollar signs, is returned as it is.
 
     >>> without_comments("select 'a  -- b' -- a comment\n  from t /* all */")
     "select 'a  -- b' from t"
     """
-    if _NESTED_COMMENT.search(sql):
+    if _NOT_READ.search(sql):
         return sql
     return _PARTS.sub(lambda part: " " if part[1] is None else part[1], sql).strip()
 
