@@ -29,6 +29,10 @@ def test_comments_and_white_space_do_not_count(one, other):
         ("select 1 /* a /* b */ c */", "select 1 /* a /* d */ c */"),
         ("select x or'a -- b'", "select x or'a -- c'"),
         ("selecta", "select a"),
+        ("select 1 -- a \\\nwhere false", "select 1 -- a\nwhere false"),
+        ("select 1 -- a\rwhere x = 1", "select 1 -- a\rwhere x = 2"),
+        ("select /*+ x('*/') */ ' -- a'", "select /*+ x('*/') */ ' -- b'"),
+        ("select $$ -- a $$", "select $$ -- b $$"),
     ],
 )
 def test_everything_else_counts(one, other):

@@ -13,7 +13,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
-from dbt.adapters.zlayout.adapter.materialize.origin import Origin, origin_of, sources_text
+from dbt.adapters.zlayout.adapter.materialize.origin import origin_of, sources_text
 from dbt.adapters.zlayout.adapter.materialize.python_model import python_frame
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
 from dbt.adapters.zlayout.adapter.materialize.snapshot_write import rows_to_merge, write_changes
@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, respon
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, session_zone
+from dbt.adapters.zlayout.spark.catalog.session_catalog import session_zone
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
@@ -90,15 +90,18 @@ class Materialization:
         wanted = read_model(self.model, self.schema_root)
         if not wanted.skip_unchanged:
             return None
-        found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
-        if found is None:
-            _LOG.info(f"{self.relation}: runs, because something else changed its rows since its last run")
-            return None
-        version, before = found
-        why = self._origin_of(code, self._rows_of(code), wanted).differences(before)
-        if why:
+        try:
+            found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
+            if found is None:
+                why = ["something else wrote its rows, or it did not skip runs when they were written"]
+            else:
+                why = origin_of(code, self._rows_of(code), self.model, wanted).differences(found[1])
+        except Exception as error:  # if the run cannot work either, it says so
+            found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
+        if found is None or why:
             _LOG.info(f"{self.relation}: runs, because {'; '.join(why)}")
             return None
+        version, before = found
         message = f"unchanged since v{version}: {sources_text(before)}"
         return ZlayoutAdapterResponse(_message=message, rows_affected=0, version=version)
 
@@ -154,14 +157,14 @@ class Materialization:
         return done
 
     def _origin(self, code: str, rows: DataFrame, wanted: ModelWrite) -> Mapping[str, Any] | None:
-        """Returns what a model's rows are made from; None for a snapshot, which dbt runs each time."""
-        if self.model["resource_type"] != "model":
+        """Returns what a model's rows are made from, if a later run may be skipped for it."""
+        if not wanted.skip_unchanged or self.model["resource_type"] != "model":
             return None
-        return self._origin_of(code, rows, wanted).to_dict()
-
-    def _origin_of(self, code: str, rows: DataFrame, wanted: ModelWrite) -> Origin:
-        own = Catalog(self.session).name(self.relation.catalog_name)
-        return origin_of(code, rows, self.model, wanted, own)
+        try:
+            return origin_of(code, rows, self.model, wanted).to_dict()
+        except Exception as error:  # without it the next run is not skipped
+            _LOG.debug(f"{self.relation}: what it is made from is not known: {error!r}")
+            return None
 
     def _rows_of(self, code: str) -> DataFrame:
         if self.model.get("language") == "python":

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
 from dbt.adapters.zlayout.spark.read.query_inputs import (
     FilesInput,
     QueryInputs,
@@ -69,10 +68,12 @@ class Origin:
         """
         now = self.to_dict()
         found = [why for key, why in _CHANGES.items() if before.get(key) != now[key]]
+        if before.get("unknown") != []:
+            found.append("its last run could not tell all that its rows depend on")
         return [*self.inputs.unknown, *found, *_source_differences(self.inputs.sources, before)]
 
 
-def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite, own: TableName) -> Origin:
+def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite) -> Origin:
     """Returns what a model's query makes its rows from.
 
     Args:
@@ -80,7 +81,6 @@ def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: Mode
         frame: The query, not run yet.
         model: The node.
         wanted: Its settings.
-        own: The model's table.
     """
     why = None
     if model.get("language") == "python":
@@ -92,7 +92,7 @@ def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: Mode
         raw_code=digest_of(model.get("raw_code")),
         settings=_settings_digest(model, wanted),
         session=session_facts(frame.sparkSession),
-        inputs=query_inputs(sql, frame, own) if why is None else QueryInputs({}, "", (why,)),
+        inputs=query_inputs(sql, frame) if why is None else QueryInputs({}, "", (why,)),
     )
 
 
@@ -109,8 +109,8 @@ def reasons_to_run(
     }
     found += [_CHANGES["code" if key == "raw_code" else key] for key, now in facts.items() if before.get(key) != now]
     for name, source in _sources(before).items():
-        # A version of the past has no name, and no other rows than then.
-        if " v" in name:
+        # Folders, unlike tables, cannot be asked for by name. A version of the past has the rows that it had.
+        if "/" in name:
             continue
         found_now = source_now(spark, name)
         difference = "is gone" if found_now is None else found_now.difference(source)

@@ -9,7 +9,8 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
 from dbt.adapters.zlayout.adapter.materialize.origin import reasons_to_run, sources_text
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.errors import TableNotFoundError, ZlayoutError
+from dbt.adapters.zlayout.errors import TableNotFoundError
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
@@ -51,18 +52,22 @@ def _why(
     schema_root: Callable[[str | None], str | None],
 ) -> dict[str, Any]:
     """Returns ``skips`` (whether the setting is on), ``version``, ``reads`` and ``reasons`` of one model."""
+    wanted = None
     try:
         wanted = read_model(node, schema_root(node["schema"]))
+        if not wanted.skip_unchanged:
+            return _answer(False, None, "", ["skip_unchanged is not set"])
         origin = ZTable.for_name(session, table_of(unique_id, nodes)).made_from()
+        if origin is None:
+            why = "something else wrote its rows, or it did not skip runs when they were written"
+            return _answer(True, None, "", [why])
+        version, before = origin
+        return _answer(True, version, sources_text(before), reasons_to_run(session, before, node, wanted))
     except TableNotFoundError:
-        return _answer(wanted.skip_unchanged, None, "", ["it has not been built yet"])
-    except ZlayoutError as error:
-        return _answer(False, None, "", [f"it cannot be read: {error}"])
-    if origin is None:
-        why = "something else changed its rows since its last run, or an earlier release wrote them"
-        return _answer(wanted.skip_unchanged, None, "", [why])
-    version, before = origin
-    return _answer(wanted.skip_unchanged, version, sources_text(before), reasons_to_run(session, before, node, wanted))
+        return _answer(wanted is not None, None, "", ["it has not been built yet"])
+    except Exception as error:  # one model must not hide the others
+        why = f"it cannot be compared with its last run: {short_message(error)}"
+        return _answer(wanted is not None, None, "", [why])
 
 
 def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) -> dict[str, Any]:
@@ -72,7 +77,4 @@ def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) ->
 def _sentence(found: Mapping[str, Any]) -> str:
     if found["reasons"]:
         return f"would run: {'; '.join(found['reasons'])}"
-    unchanged = f"unchanged since v{found['version']}: {found['reads']}"
-    if found["skip_unchanged"]:
-        return f"{unchanged} (runs if variables or macros change its SQL)"
-    return f"{unchanged}; would run all the same, because skip_unchanged is not set"
+    return f"unchanged since v{found['version']}: {found['reads']} (runs if variables or macros change its SQL)"

@@ -168,11 +168,6 @@ class Catalog:
         schema = words[0] if len(words) == 2 else str(self._native.getCurrentDatabase())
         return TableName(schema, words[-1])
 
-    def is_temporary_view(self, text: str) -> bool:
-        """Returns whether a name, as SQL spells it, is that of a temporary view."""
-        parts = self._session.sessionState().sqlParser().parseMultipartIdentifier(text)
-        return bool(self._native.isTempView(parts))
-
     def find(self, name: TableName) -> Entry | None:
         """Returns the entry of a table or view, or None."""
         try:

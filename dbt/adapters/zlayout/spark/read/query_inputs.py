@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.errors import TableNotFoundError
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, session_zone
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.file_index import IndexedFileIndex
-from dbt.adapters.zlayout.spark.read.record_tables import table_of_files
+from dbt.adapters.zlayout.spark.read.record_tables import BASE_ROWS_PROPERTY, is_merging_view, table_of_files
 from dbt.adapters.zlayout.spark.read.relations import installed
-from dbt.adapters.zlayout.spark.read.session import DEEPEST_VIEW, names_in, prepare_table
+from dbt.adapters.zlayout.spark.read.session import prepare_table
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.timeline.files.table_file import read_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import Level, read_table_file
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.row_changes import row_change_after
 
@@ -26,53 +26,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LOG = logging.getLogger(__name__)
-# A literal, a quoted name or a hint, which stay as they are; or comments and white space.
+# A literal, a quoted name or the start of a hint, which stay as they are; or comments and white space, as Spark's lexer
+# has them: a backslash at the end of the line continues a comment, and a carriage return ends it.
 _PARTS = re.compile(
-    r"""((?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*\+.*?\*/)"""
-    r"""|(?:--[^\n]*|/\*(?!\+).*?\*/|\s+)+""",
+    r"""((?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*\+)"""
+    r"""|(?:--(?:\\\n|[^\r\n])*|/\*(?!\+).*?\*/|\s+)+""",
     re.DOTALL,
 )
-_NESTED_COMMENT = re.compile(r"/\*(?:(?!\*/).)*/\*", re.DOTALL)
+# Comments inside of comments, and text between dollar signs, need more than a regular expression.
+_NOT_READ = re.compile(r"/\*(?:(?!\*/).)*/\*|\$\w*\$", re.DOTALL)
+# Words such as `in` are found as well; no function has their names.
 _CALL = re.compile(r"([\w`.]+)\s*\(")
-# Words before a parenthesis that call no function.
-_KEYWORDS = frozenset(
-    {
-        "all",
-        "and",
-        "any",
-        "array",
-        "as",
-        "by",
-        "case",
-        "distinct",
-        "else",
-        "except",
-        "exists",
-        "filter",
-        "from",
-        "group",
-        "in",
-        "interval",
-        "join",
-        "map",
-        "not",
-        "on",
-        "or",
-        "over",
-        "partition",
-        "select",
-        "some",
-        "struct",
-        "then",
-        "union",
-        "using",
-        "values",
-        "when",
-        "where",
-        "with",
-    }
-)
-_UNPREDICTABLE_NODE = re.compile(r"^\W*(Sample|ScriptTransformation)\b", re.MULTILINE)
 _UNPREDICTABLE = {
     "CURRENT_LIKE": "it uses the current time, user or schema",
     "PYTHON_UDF": "it calls a Python function",
@@ -80,11 +44,32 @@ _UNPREDICTABLE = {
 }
 # Leaves of a plan whose rows are part of the query's text.
 _OF_THE_TEXT = frozenset({"OneRowRelation", "Range", "CTERelationRef", "LocalRelation", "ResolvedInlineTable"})
-_PAST_VERSION = re.compile(r"`?zlayout_at_\w+`?")
+# What a plan shows of what no pattern of Spark's tells in each version.
+_UNPREDICTABLE_TEXT = {
+    re.compile(r"^\W*Sample\b", re.MULTILINE): "it draws a sample of rows",
+    re.compile(r"^\W*ScriptTransformation\b", re.MULTILINE): "it runs a script",
+    re.compile(r"\b_metadata#\d"): "it reads in which files rows are",
+    re.compile(r"variablereference\("): "it uses an SQL variable",
+    re.compile(r"Hive(?:Simple|Generic)?UD(?:A|T)?F|\bSQL(?:Function|TableFunction|ScalarFunction)"): (
+        "it calls a function that is not Spark's"
+    ),
+}
+_ALL_EXPRESSIONS = 2**31 - 1
+_TREE_STRING = re.compile(r"\.treeString\(boolean,boolean,int((?:,boolean)*)\)")
+_VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
+_PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
+_PAST_VERSION = re.compile(r"zlayout_at_\w+")
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
 _FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 _ACCESS_TIME = re.compile(r"access_time=\d+")
 _MOST_FILES = 100_000
+# What a version stores of its inputs stays small.
+_MOST_SOURCES, _LONGEST_NAME = 1_000, 300
+# Settings that change how fast a query runs, not its rows.
+_SAME_MEANING = tuple(
+    f"spark.sql.{each}"
+    for each in ("adaptive.", "autoBroadcast", "debug.", "files.max", "shuffle.", "ui.", "warehouse.")
+)
 
 
 @dataclass(frozen=True)
@@ -152,33 +137,37 @@ class QueryInputs:
 class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    views: dict[str, Entry] = field(default_factory=dict)
 
 
-def query_inputs(sql: str, frame: DataFrame, own: TableName) -> QueryInputs:
+def query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
     """Returns what a query reads. The query does not run.
 
     Args:
         sql: The query.
         frame: The query, analyzed; so each of its tables is fixed at one version.
-        own: The table that the rows go to. It is no input.
     """
     try:
-        return _query_inputs(sql, frame, own)
+        return _query_inputs(sql, frame)
     except Exception as error:  # what a query reads is advice; the query itself may well run
         _LOG.debug("the inputs of a query are not known", exc_info=True)
         return QueryInputs({}, "", (f"what it reads could not be found out ({short_message(error)})",))
 
 
-def _query_inputs(sql: str, frame: DataFrame, own: TableName) -> QueryInputs:
+def _query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
     catalog, found = Catalog(frame.sparkSession), _Found()
-    views = dict(_views(catalog, sql, found, DEEPEST_VIEW))
-    _look_at_text(catalog, [sql, *views.values()], found)
     analyzed: Any = frame._jdf.queryExecution().analyzed()
-    for plan in (analyzed, *members(analyzed.subqueriesAll())):
-        _look_at_plan(catalog.jvm, plan, found)
+    plans = [analyzed, *members(analyzed.subqueriesAll())]
+    for plan in plans:
+        _look_at_plan(catalog, plan, found)
+    _look_at_text(catalog, [sql, *(entry.view_text or "" for entry in found.views.values())], found)
+    for plan in plans:
         for leaf in members(plan.collectLeaves()):
-            _look_at_leaf(catalog, leaf, own, found)
-    return QueryInputs(found.sources, digest_of([sorted(views.items()), frame.schema.json()]), tuple(found.unknown))
+            _look_at_leaf(catalog, leaf, found)
+    if len(found.sources) > _MOST_SOURCES:
+        return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
+    views = sorted((str(entry.name), _definition(entry)) for entry in found.views.values())
+    return QueryInputs(found.sources, digest_of([views, frame.schema.json()]), tuple(found.unknown))
 
 
 def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | None:
@@ -189,26 +178,29 @@ def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | None
         return None
     prepare_table(spark, name)
     plan: Any = spark.table(name)._jdf.queryExecution().analyzed()
+    _look_at_plan(catalog, plan, found)
     for leaf in members(plan.collectLeaves()):
-        _look_at_leaf(catalog, leaf, None, found)
+        _look_at_leaf(catalog, leaf, found)
     return found.sources.get(str(entry.name))
 
 
 def session_facts(spark: SparkSession) -> str:
-    """Returns what a session adds to the meaning of a query: Spark's version, the time zone, the dialect."""
-    keys = ("ansi.enabled", "caseSensitive", "legacy.timeParserPolicy", "parser.escapedStringLiterals")
-    return " ".join([spark.version, session_zone(spark), *(str(spark.conf.get(f"spark.sql.{key}")) for key in keys)])
+    """Returns a digest of what a session adds to the meaning of a query: Spark's version, the time zone, settings."""
+    session: Any = spark._jsparkSession
+    settings = str(session.sessionState().conf().getAllConfs().mkString("\n")).split("\n")
+    told = sorted(each for each in settings if each.startswith("spark.sql.") and not each.startswith(_SAME_MEANING))
+    return digest_of([spark.version, session_zone(spark), str(spark.conf.get("spark.sql.ansi.enabled")), told])
 
 
 def without_comments(sql: str) -> str:
     r"""Returns a query without comments, and with single blanks outside of literals.
 
-    A query with a comment inside of a comment is returned as it is.
+    A query with a comment inside of a comment, or with text between dollar signs, is returned as it is.
 
     >>> without_comments("select 'a  -- b' -- a comment\n  from t /* all */")
     "select 'a  -- b' from t"
     """
-    if _NESTED_COMMENT.search(sql):
+    if _NOT_READ.search(sql):
         return sql
     return _PARTS.sub(lambda part: " " if part[1] is None else part[1], sql).strip()
 
@@ -218,20 +210,6 @@ def digest_of(content: object) -> str:
     return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _views(catalog: Catalog, sql: str, found: _Found, depth: int) -> Iterator[tuple[str, str]]:
-    """Yields name and definition of each view below a query. The definition of a temporary view is not known."""
-    for name in dict.fromkeys(names_in(catalog.spark, sql)):
-        if catalog.is_temporary_view(name):
-            if not _PAST_VERSION.fullmatch(name):
-                found.unknown[f"it reads the temporary view {name.replace('`', '')}"] = None
-            continue
-        entry = catalog.find(catalog.name(name))
-        if entry is not None and entry.kind == "VIEW" and entry.view_text:
-            yield str(entry.name), entry.view_text
-            if depth:
-                yield from _views(catalog, entry.view_text, found, depth - 1)
-
-
 def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None:
     if any("${" in text for text in texts):
         found.unknown["its text has ${…}, which Spark replaces"] = None
@@ -239,35 +217,66 @@ def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None
         _PARTS.sub(lambda part: " " if part[1] is None or part[1][0] != "`" else part[1], text) for text in texts
     )
     called = {name.replace("`", "").lower() for name in _CALL.findall(code)}
-    called -= _KEYWORDS | catalog.jvm.once(_builtin_functions)
     if called:
+        # Among them are those that have the name of one of Spark's, and hide it.
         defined = {str(row[0]).lower() for row in catalog.spark.sql("show user functions").collect()}
         own = {name.rpartition(".")[2] for name in defined}
         for name in sorted(each for each in called if "." in each.strip(".") or each in own):
             found.unknown[f"it calls {name}, which is not a function of Spark"] = None
 
 
-def _builtin_functions(jvm: Jvm) -> frozenset[str]:
-    registry = jvm.companion("org.apache.spark.sql.catalyst.analysis.FunctionRegistry").builtin()
-    return frozenset(str(registry.listFunction().mkString("\n")).lower().split("\n"))
-
-
-def _look_at_plan(jvm: Jvm, plan: Any, found: _Found) -> None:
+def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
     if not plan.deterministic():
         found.unknown["it uses a function such as rand or uuid, which returns other values in each run"] = None
-    patterns = jvm.companion("org.apache.spark.sql.catalyst.trees.TreePattern")
-    for pattern, why in _UNPREDICTABLE.items():
-        if plan.containsPattern(getattr(patterns, pattern)()):
+    for pattern, why in catalog.jvm.once(_unpredictable_patterns):
+        if plan.containsPattern(pattern):
             found.unknown[why] = None
-    text = str(plan.toString())
-    if "variablereference(" in text:
-        found.unknown["it uses an SQL variable"] = None
-    node = _UNPREDICTABLE_NODE.search(text)
-    if node is not None:
-        found.unknown["it draws a sample of rows" if node[1] == "Sample" else "it runs a script"] = None
+    # Spark's own toString leaves out what comes after the first 25 expressions of a node.
+    text = str(plan.treeString(True, False, _ALL_EXPRESSIONS, *catalog.jvm.once(_last_flags)))
+    for node, why in _UNPREDICTABLE_TEXT.items():
+        if node.search(text):
+            found.unknown[why] = None
+    for name in dict.fromkeys(_VIEW.findall(text)):
+        _look_at_view(catalog, name, found)
 
 
-def _look_at_leaf(catalog: Catalog, leaf: Any, own: TableName | None, found: _Found) -> None:
+def _unpredictable_patterns(jvm: Jvm) -> list[tuple[Any, str]]:
+    patterns = jvm.companion("org.apache.spark.sql.catalyst.trees.TreePattern")
+    return [(getattr(patterns, pattern)(), why) for pattern, why in _UNPREDICTABLE.items()]
+
+
+def _last_flags(jvm: Jvm) -> list[bool]:
+    """Returns the arguments of ``treeString`` after the number of expressions. How many they are depends on Spark."""
+    methods = jvm.type("org.apache.spark.sql.catalyst.trees.TreeNode").getMethods()
+    (flags,) = set(_TREE_STRING.findall(str(jvm.root.scala.runtime.ScalaRunTime.stringOf(methods))))
+    return [False] * flags.count("boolean")
+
+
+def _look_at_view(catalog: Catalog, name: str, found: _Found) -> None:
+    """Notes a view that a plan reads through, by the name that the plan has. A view without schema is temporary."""
+    parts = _PART_OF_NAME.findall(name)
+    if len(parts) == 1 or parts[-2] == "global_temp":
+        if not _PAST_VERSION.fullmatch(parts[-1]):
+            found.unknown[f"it reads the temporary view {parts[-1]}"] = None
+        return
+    entry = catalog.find(TableName(parts[-2], parts[-1]))
+    if entry is None or entry.kind != "VIEW":
+        found.unknown[f"it reads the view {'.'.join(parts)}, which is gone"] = None
+        return
+    found.views[str(entry.name)] = entry
+    if BASE_ROWS_PROPERTY in entry.properties:
+        found.unknown[f"it reads base rows only ({entry.name}), which a compaction changes"] = None
+
+
+def _definition(entry: Entry) -> object:
+    """Returns what decides the rows of a view, beside the tables below it."""
+    # The merging view changes with its table, whose version counts.
+    if is_merging_view(entry):
+        return None
+    return [entry.view_text, sorted(each for each in entry.properties.items() if each[0].startswith("view."))]
+
+
+def _look_at_leaf(catalog: Catalog, leaf: Any, found: _Found) -> None:
     kind = str(leaf.getClass().getSimpleName())
     if kind in _OF_THE_TEXT:
         return
@@ -275,8 +284,7 @@ def _look_at_leaf(catalog: Catalog, leaf: Any, own: TableName | None, found: _Fo
         relation, entry = leaf.relation(), leaf.catalogTable()
         kind = str(relation.getClass().getSimpleName())
         if kind == "HadoopFsRelation":
-            name = _name_of(entry.get().identifier()) if entry.isDefined() else None
-            _look_at_files(catalog, relation.location(), name, own, found)
+            _look_at_files(catalog, relation, _name_of(entry.get().identifier()) if entry.isDefined() else None, found)
             return
     found.unknown[f"it reads a source whose changes Spark does not know ({kind})"] = None
 
@@ -285,31 +293,55 @@ def _name_of(identifier: Any) -> TableName:
     return TableName(str(identifier.database().get()), str(identifier.table()))
 
 
-def _look_at_files(
-    catalog: Catalog, location: Any, name: TableName | None, own: TableName | None, found: _Found
-) -> None:
-    if own is not None and name is not None and own in (name, table_of_files(name)):
-        return
-    ours = _FILE_INDEX.fullmatch(str(location.toString()))
-    index = installed(catalog, name) if ours is not None and name is not None else None
-    if ours is not None and not isinstance(index, IndexedFileIndex):
-        place, version = ours[1], int(ours[2])
-        store = open_store(place)
-        table_file = read_table_file(store)
-        if table_file is None:
-            raise TableNotFoundError(f"{place} holds no table any more")
-        # A table without a name is a version of the past.
-        told = f"{place} v{version}" if name is None else str(table_of_files(name) or name)
-        found.sources[told] = TableInput(table_file.table_id, version, Timeline(store))
-        return
-    listing = index.base if isinstance(index, IndexedFileIndex) else location
-    told = str(name or listing.rootPaths().mkString(", "))
-    if str(listing.getClass().getSimpleName()) == "CatalogFileIndex":
-        listing = listing.filterPartitions(catalog.jvm.seq([]))
-    files = listing.allFiles()
+def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, found: _Found) -> None:
+    location = relation.location()
+    shown = str(location.toString())
+    ours = _FILE_INDEX.fullmatch(shown)
+    if ours is not None:
+        index = installed(catalog, name) if name is not None else None
+        if not isinstance(index, IndexedFileIndex):
+            _note_table(catalog, ours[1], int(ours[2]), name, found)
+            return
+        if index.toString() != shown:
+            found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None
+            return
+        location = index.base
+    told = str(name or location.rootPaths().mkString(", "))
+    if len(told) > _LONGEST_NAME:
+        told = f"{told[:_LONGEST_NAME]}… {digest_of(told)[:8]}"
+    if str(location.getClass().getSimpleName()) == "CatalogFileIndex":
+        location = location.filterPartitions(catalog.jvm.seq([]))
+    files = location.allFiles()
     count = int(files.size())
     if count > _MOST_FILES:
         found.unknown[f"it reads {told}, which has more than {_MOST_FILES:,} files"] = None
         return
     listed = sorted(_ACCESS_TIME.sub("", str(files.mkString("\n"))).split("\n"))
-    found.sources[told] = FilesInput(digest_of(listed), count)
+    # How the files are read: as which partitions, in which format, with which options and columns.
+    how = sorted(str(relation.options().mkString("\n")).split("\n"))
+    how += [str(relation.fileFormat().getClass().getName()), str(relation.schema().json())]
+    _note(told, FilesInput(digest_of([listed, str(location.partitionSpec().toString()), how]), count), found)
+
+
+def _note_table(catalog: Catalog, place: str, version: int, name: TableName | None, found: _Found) -> None:
+    store = open_store(place)
+    table_file = read_table_file(store)
+    if table_file is None:
+        raise TableNotFoundError(f"{place} holds no table any more")
+    if table_file.level is not Level.MANAGED:
+        found.unknown[f"the index of {name or place} was refreshed while the query was analyzed"] = None
+        return
+    # A table without a name is a version of the past. A merge-on-read table has the name of its merging view.
+    merging = None if name is None else table_of_files(name)
+    if merging is not None and str(merging) in found.views:
+        name = merging
+    elif merging is not None and is_merging_view(catalog.find(merging)):
+        found.unknown[f"it reads the files of {merging}, which a compaction changes"] = None
+    told = str(name or f"{place} v{version}")
+    _note(told, TableInput(table_file.table_id, version, Timeline(store)), found)
+
+
+def _note(told: str, source: TableInput | FilesInput, found: _Found) -> None:
+    known = found.sources.setdefault(told, source)
+    if known.to_dict() != source.to_dict():
+        found.unknown[f"it reads {told} in two ways"] = None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _RELATION = re.compile(r"UnresolvedRelation \[((?:[^\[\]])*)\]")
 _ENABLED = "_zlayout_enabled"
-DEEPEST_VIEW = 32
+_DEEPEST_VIEW = 32
 
 
 def enable(spark: SparkSession) -> None:
@@ -67,12 +67,12 @@ def prepare(spark: SparkSession, sql: str) -> None:
         spark: The session that will run the statement.
         sql: The statement. If it cannot be parsed, Spark reports the error later.
     """
-    _quietly(spark, lambda catalog: _refresh_all(catalog, names_in(spark, sql), DEEPEST_VIEW))
+    _quietly(spark, lambda catalog: _refresh_all(catalog, _names_in(spark, sql), _DEEPEST_VIEW))
 
 
 def prepare_table(spark: SparkSession, name: str) -> None:
     """Installs the file indexes of one table or view, like `prepare` for a statement. Never raises."""
-    _quietly(spark, lambda catalog: _refresh_all(catalog, iter([name]), DEEPEST_VIEW))
+    _quietly(spark, lambda catalog: _refresh_all(catalog, iter([name]), _DEEPEST_VIEW))
 
 
 def _quietly(spark: SparkSession, work: Callable[[Catalog], None]) -> None:
@@ -84,8 +84,7 @@ def _quietly(spark: SparkSession, work: Callable[[Catalog], None]) -> None:
         _LOG.debug("a statement runs without file skipping", exc_info=True)
 
 
-def names_in(spark: SparkSession, sql: str) -> Iterator[str]:
-    """Yields the names that a statement reads from: tables, views and names of its own, in backquotes."""
+def _names_in(spark: SparkSession, sql: str) -> Iterator[str]:
     session: Any = spark._jsparkSession
     plan = session.sessionState().sqlParser().parsePlan(sql)
     for match in _RELATION.finditer(str(plan.treeString())):
@@ -116,7 +115,7 @@ def _refresh(catalog: Catalog, text: str, depth: int) -> None:
     if entry.kind == "VIEW":
         view = entry.view_text
         if view and depth:
-            _refresh_all(catalog, names_in(catalog.spark, view), depth - 1)
+            _refresh_all(catalog, _names_in(catalog.spark, view), depth - 1)
         return
     opened = open_entry(catalog.spark, entry)
     if opened is not None:
