@@ -165,7 +165,7 @@ def test_clustering_with_partition_by_rewrites_the_table(spark):
     for settings, message in (
         ({"where": "id = 1"}, "leave out where and max_bytes"),
         ({"max_bytes": "1mb"}, "leave out where and max_bytes"),
-        ({"pending": True}, "partition_by belong to a new plan"),
+        ({"pending": True}, "sort_by belong to a new plan"),
         ({"partition_by": "nothing"}, "'nothing' is not in"),
     ):
         with pytest.raises(ConfigError, match=message):
