@@ -362,10 +362,10 @@ def test_two_merges_on_other_files_both_land_and_on_the_same_file_the_later_fail
     def lose_once(action):
         waiting = [action]
 
-        def update(*args):
+        def update(*args, **options):
             if waiting:
                 waiting.pop()()
-            return original(*args)
+            return original(*args, **options)
 
         monkeypatch.setattr(commit_files, "IndexUpdate", update)
 
