@@ -55,7 +55,8 @@ def test_a_deferred_plan_is_executed_by_a_run_operation(dbt, spark):
     assert dry.success, dry.log
     assert "would rewrite" in dry.printed
     packed = dbt.operation("zlayout_cluster_plan", model="clustered_later", strategy="binpack")
-    assert "packed" in packed.printed
+    # These files are too large to be worth packing.
+    assert "main.clustered_later: nothing to gain" in packed.printed
     sort = dbt.operation("zlayout_cluster_plan", model="clustered_later", strategy="sort", sort_by=["id"])
     assert "sorted by id" in sort.printed
     unnamed = dbt.operation("zlayout_cluster", strategy="sort", sort_by=["id"])
