@@ -13,7 +13,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
-from dbt.adapters.zlayout.adapter.materialize.origin import origin_of, sources_text
+from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, origin_of, sources_text
 from dbt.adapters.zlayout.adapter.materialize.python_model import python_frame
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
 from dbt.adapters.zlayout.adapter.materialize.snapshot_write import rows_to_merge, write_changes
@@ -93,7 +93,7 @@ class Materialization:
         try:
             found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
             if found is None:
-                why = ["something else wrote its rows, or it did not skip runs when they were written"]
+                why = [NO_ORIGIN]
             else:
                 why = origin_of(code, self._rows_of(code), self.model, wanted).differences(found[1])
         except Exception as error:  # if the run cannot work either, it says so

@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+NO_ORIGIN = "something else wrote its rows, or it did not skip runs when they were written"
 _MOST_NAMES = 5
 # In the order in which they are told. Each digest is compared with that of the last commit.
 _CHANGES = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
-from dbt.adapters.zlayout.adapter.materialize.origin import reasons_to_run, sources_text
+from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, reasons_to_run, sources_text
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.errors import TableNotFoundError
@@ -59,8 +59,7 @@ def _why(
             return _answer(False, None, "", ["skip_unchanged is not set"])
         origin = ZTable.for_name(session, table_of(unique_id, nodes)).made_from()
         if origin is None:
-            why = "something else wrote its rows, or it did not skip runs when they were written"
-            return _answer(True, None, "", [why])
+            return _answer(True, None, "", [NO_ORIGIN])
         version, before = origin
         return _answer(True, version, sources_text(before), reasons_to_run(session, before, node, wanted))
     except TableNotFoundError:

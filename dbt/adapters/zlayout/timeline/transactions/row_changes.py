@@ -15,10 +15,8 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 # In the summary of a version that took a table's files as they were.
 ADOPTED = "adopted"
-_SAME_ROWS = MOVES_ROWS | {Operation.INDEXING.value, Operation.RECOVERY.value}
-
-
 _ORIGIN = "made_from"
+_SAME_ROWS = MOVES_ROWS | {Operation.INDEXING.value, Operation.RECOVERY.value}
 
 
 def origin_summary(made_from: Mapping[str, Any] | None) -> dict[str, Any]:
