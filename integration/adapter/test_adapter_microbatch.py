@@ -55,7 +55,7 @@ def test_failed_batches_are_retried_without_duplicates(dbt, rows):
     text = mended.read_text()
     mended.write_text(text.replace("timestamp'2024-03-02'", "timestamp'2124-03-02'"))
     try:
-        outcome = dbt("retry")
+        outcome = dbt("retry", variant="failing")
         assert outcome.success, outcome.log
         assert days(rows) == [(1, "failing", 24), (2, "failing", 24), (3, "failing", 24)]
     finally:
