@@ -103,9 +103,12 @@ def test_columns_are_spelled_as_the_model_spells_them_and_log_columns_are_taken(
 def test_a_version_stores_later_settings_only_if_they_are_not_the_default():
     keys = {"table_type": "merge_on_read", "unique_key": "k"}
     plain = parse_table_config(keys)
-    assert not {"compact_after_hours", "compaction_max_deleted_share"} & set(stored_settings(plain)["table_type"])
+    later = {"compact_after_hours", "compaction_max_deleted_share", "payload"}
+    assert not later & set(stored_settings(plain)["table_type"])
     assert read_stored(stored_settings(plain), ()).table_type == plain.table_type
-    other = parse_table_config({**keys, "compact_after_hours": 6, "compaction_max_deleted_share": 0.5})
+    other = parse_table_config(
+        {**keys, "compact_after_hours": 6, "compaction_max_deleted_share": 0.5, "payload": "partial"}
+    )
     found = read_stored(stored_settings(other), ()).table_type
-    assert (found.compact_after_hours, found.compaction_max_deleted_share) == (6, 0.5)
+    assert (found.compact_after_hours, found.compaction_max_deleted_share, found.payload) == (6, 0.5, "partial")
     assert found == other.table_type

@@ -41,6 +41,7 @@ ClusteringMode = Literal["off", "inline", "deferred"]
 TableType = Literal["copy_on_write", "merge_on_read"]
 CompactionMode = Literal["inline", "deferred", "off"]
 CompactionStrategy = Literal["log_size", "log_ratio", "commits", "age"]
+Payload = Literal["whole", "partial"]
 PublishFormat = Literal["delta", "iceberg"]
 StrategyName = Literal["append", "delete+insert", "insert_overwrite", "merge", "microbatch"]
 OnSchemaChangeName = Literal["ignore", "fail", "append_new_columns", "sync_all_columns"]
@@ -273,6 +274,10 @@ TABLE_TYPE = Setting[TableType](
 ORDERING = Setting[str | None](
     "ordering", Scope.MERGE_ON_READ, parse_one_column, None,
     "Of two rows with one key, the row with the greater value of this column wins; without it, the later row.")
+PAYLOAD = Setting[Payload](
+    "payload", Scope.MERGE_ON_READ, _words(Payload), "whole",
+    "`whole`: an incoming row replaces the row with its key. `partial`: a null in it keeps the old value of its "
+    "column. See [Partial rows](merge_on_read.md#partial-rows).")
 UPDATE_PARTITION_PATH = Setting(
     "update_partition_path", Scope.MERGE_ON_READ, parse_boolean, True,
     "A row that arrives with another partition moves there. `false`: it stays, and its other columns are updated.")
@@ -373,8 +378,8 @@ SETTINGS: tuple[Setting[Any], ...] = (
     NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS,
     SKIP_UNCHANGED, CLUSTERING, CLUSTER_EVERY, CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE,
     MAX_GROUP_SIZE, MIN_INPUT_FILES, MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY,
-    TABLE_TYPE, ORDERING, UPDATE_PARTITION_PATH, SMALL_FILE_LIMIT, LOG_MAX_SIZE, BUCKET_BUFFER_SIZE, BUFFER_SIZE,
-    COMPACTION, COMPACT_EVERY, COMPACT_AFTER_HOURS, COMPACTION_MIN_LOG_RATIO, COMPACTION_MAX_LOGS,
+    TABLE_TYPE, ORDERING, PAYLOAD, UPDATE_PARTITION_PATH, SMALL_FILE_LIMIT, LOG_MAX_SIZE, BUCKET_BUFFER_SIZE,
+    BUFFER_SIZE, COMPACTION, COMPACT_EVERY, COMPACT_AFTER_HOURS, COMPACTION_MIN_LOG_RATIO, COMPACTION_MAX_LOGS,
     COMPACTION_MAX_DELETED_SHARE, COMPACTION_STRATEGY, COMPACTION_MAX_BYTES, RETAIN_DELETES_HOURS,
     INCREMENTAL_STRATEGY, UNIQUE_KEY, INCREMENTAL_PREDICATES, MERGE_UPDATE_COLUMNS,
     MERGE_EXCLUDE_COLUMNS, ON_SCHEMA_CHANGE, EVENT_TIME, *_PROFILE,

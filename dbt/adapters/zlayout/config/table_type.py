@@ -8,13 +8,13 @@ from typing import Any
 
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.column_names import parse_top_level
-from dbt.adapters.zlayout.config.settings import CompactionMode, CompactionStrategy, TableType
+from dbt.adapters.zlayout.config.settings import CompactionMode, CompactionStrategy, Payload, TableType
 
 TABLE_TYPE_KEYS = (settings.TABLE_TYPE.key, *settings.keys_of(settings.Scope.MERGE_ON_READ))
 # Columns that log files have in addition to those of the table.
 OP, INSTANT, SEQ = "_zl_op", "_zl_instant", "_zl_seq"
 # Fields that a version stores only if they differ from their default.
-_LATER = ("compact_after_hours", "compaction_max_deleted_share")
+_LATER = ("compact_after_hours", "compaction_max_deleted_share", "payload")
 UPSERT, DELETE = "upsert", "delete"
 # The operation of a kept delete: readers skip it, writers compare its ordering value.
 TOMBSTONE = "tombstone"
@@ -31,6 +31,7 @@ class TableTypeConfig:
     kind: TableType = settings.TABLE_TYPE.default_value
     unique_key: tuple[str, ...] = ()
     ordering: str | None = settings.ORDERING.default_value
+    payload: Payload = settings.PAYLOAD.default_value
     update_partition_path: bool = settings.UPDATE_PARTITION_PATH.default_value
     small_file_bytes: int = settings.SMALL_FILE_LIMIT.default_value
     log_max_bytes: int = settings.LOG_MAX_SIZE.default_value
@@ -50,6 +51,11 @@ class TableTypeConfig:
     def merges_on_read(self) -> bool:
         """Whether changed rows go to log files."""
         return self.kind == "merge_on_read"
+
+    @property
+    def keeps_old_values(self) -> bool:
+        """Whether a null in an incoming row leaves the value of its column as it is."""
+        return self.payload == "partial"
 
     def stored(self) -> dict[str, Any]:
         """Returns the fields as a version stores them. Older releases refuse fields that they do not know."""
@@ -79,6 +85,7 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
         kind=kind,
         unique_key=unique_key,
         ordering=ordering,
+        payload=settings.PAYLOAD.read(raw, problems),
         update_partition_path=settings.UPDATE_PARTITION_PATH.read(raw, problems),
         small_file_bytes=settings.SMALL_FILE_LIMIT.read(raw, problems),
         log_max_bytes=settings.LOG_MAX_SIZE.read(raw, problems),

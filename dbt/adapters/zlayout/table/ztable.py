@@ -252,8 +252,8 @@ class ZTable:
                 condition uses, and that no setting names, is not stored.
             stored_columns: Columns that are stored even if only ``deleted_when`` uses them.
             progress: Receives a line every few seconds.
-            **merging: For a merge_on_read table: ``update_partition_path``, ``small_file_limit``, ``log_max_size``,
-                ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``,
+            **merging: For a merge_on_read table: ``payload``, ``update_partition_path``, ``small_file_limit``,
+                ``log_max_size``, ``bucket_buffer_size``, ``buffer_size``, ``compaction``, ``compact_every``,
                 ``compact_after_hours``, ``compaction_min_log_ratio``, ``compaction_max_logs``,
                 ``compaction_max_deleted_share``, ``compaction_strategy``,
                 ``compaction_max_bytes``, ``retain_deletes_hours``, as in a model's config.

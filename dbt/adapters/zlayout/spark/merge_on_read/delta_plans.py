@@ -12,9 +12,9 @@ from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
+from dbt.adapters.zlayout.spark.merge_on_read.partial_rows import rows_that_may_match, whole_rows
 from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
-from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view, rows_of
+from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
 from dbt.adapters.zlayout.spark.write.change_plan import Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, precombined, upserts_of
@@ -30,7 +30,7 @@ _INSTEAD = "set table_type to copy_on_write for it"
 
 def upsert(target: Target, frame: DataFrame) -> Records:
     """Plans an upsert: an incoming row replaces the row of its key, or is inserted."""
-    return _tagger(target).upsert(frame)
+    return _tagger(target).upsert(whole_rows(target, frame))
 
 
 def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
@@ -54,6 +54,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
             target.subject,
         )
     names = updated_columns(rules, columns, target.subject)
+    frame = whole_rows(target, frame)
     if names == columns and rules.unconditional:
         return tagger.upsert(frame)
     return tagger.upsert(_merged(target, precombined(frame, tagger.table_type), rules, names))
@@ -110,9 +111,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     """Returns the rows that a merge writes: updated rows with all columns, new rows, and the deletes of a feed."""
     keys = target.layout.config.table_type.unique_key
     source = Source(frame, keys)
-    files = source.may_match(target.rows())
-    there = queried(files, record_view(target.opened).merged)
-    there = cast_to(there, target.layout.schema_json).alias(rules.target_alias)
+    there = rows_that_may_match(target, source).alias(rules.target_alias)
     rows = upserts_of(source.hinted)
     come = rows.alias(rules.source_alias)
     pairs = [f"{rules.target_alias}.{backquoted(key)} = {rules.source_alias}.{backquoted(key)}" for key in keys]

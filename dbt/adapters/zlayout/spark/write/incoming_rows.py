@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 # The number of a row among those with the same key, from 1.
 RANK = "_zl_rank"
-_ARRIVAL = "__zl_arrival"
+# The ordering value of the latest delete before an incoming row, in a struct; null where none comes before it.
+LATEST_DELETE = "__zl_latest_delete"
+_ARRIVAL, _DELETES = "__zl_arrival", "__zl_deletes"
 
 
 @dataclass(frozen=True)
@@ -98,16 +100,46 @@ def upserts_of(frame: DataFrame) -> DataFrame:
 def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
     """Returns one row per key: the one with the greatest value of the ordering column, and the last one of equals.
 
+    With partial rows, a column that is null in that row has the newest value of the rows before it.
+
     Args:
         frame: Incoming rows. Without an ordering column they are returned unchanged.
         table_type: Gives the key and the ordering column.
     """
+    return with_latest_delete(frame, table_type).drop(LATEST_DELETE)
+
+
+def with_latest_delete(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
+    """Returns the rows of `precombined`; those of partial rows in a feed have `LATEST_DELETE` as a further column."""
     if table_type.ordering is None:
         return frame
     arrived = frame.withColumn(_ARRIVAL, functions.monotonically_increasing_id())
     keys = [backquoted(each) for each in table_type.unique_key]
-    latest = first_of(arrived, keys, f"{backquoted(table_type.ordering)} desc nulls last, {_ARRIVAL} desc")
-    return latest.drop(_ARRIVAL, RANK)
+    ordering = backquoted(table_type.ordering)
+    if table_type.keeps_old_values:
+        arrived = _with_nulls_filled(arrived, keys, ordering)
+    return first_of(arrived, keys, f"{ordering} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL, _DELETES, RANK)
+
+
+def _with_nulls_filled(arrived: DataFrame, keys: Sequence[str], ordering: str) -> DataFrame:
+    """Returns the rows with each null replaced by the newest earlier value for the key, back to its last delete."""
+    within, value = ", ".join(keys), "{}"
+    so_far = f"order by {ordering} asc nulls first, {_ARRIVAL} rows between unbounded preceding and current row"
+    if has_deleted_column(arrived):
+        latest = f"struct(max(if({DELETED}, {ordering}, null)) over (partition by {within}) as at)"
+        deletes = f"count_if({DELETED}) over (partition by {within} {so_far})"
+        arrived = arrived.selectExpr("*", f"{latest} as {LATEST_DELETE}", f"{deletes} as {_DELETES}")
+        within, value = f"{within}, {_DELETES}", f"if({DELETED}, null, {{}})"
+    fixed = {*keys, ordering, *map(backquoted, (DELETED, LATEST_DELETE, _DELETES, _ARRIVAL))}
+    filled = {
+        name: f"coalesce({name}, last({value.format(name)}, true) over (partition by {within} {so_far})) as {name}"
+        for name in map(backquoted, arrived.columns)
+        if name not in fixed
+    }
+    rows = arrived.selectExpr(*(filled.get(name, name) for name in map(backquoted, arrived.columns)))
+    if has_deleted_column(rows):
+        rows = rows.withColumn(LATEST_DELETE, functions.expr(f"if({_DELETES} > 0, {LATEST_DELETE}, null)"))
+    return rows
 
 
 def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
