@@ -218,11 +218,26 @@ def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None
     )
     called = {name.replace("`", "").lower() for name in _CALL.findall(code)}
     if called:
-        # Among them are those that have the name of one of Spark's, and hide it.
-        defined = {str(row[0]).lower() for row in catalog.spark.sql("show user functions").collect()}
-        own = {name.rpartition(".")[2] for name in defined}
+        own = _functions_of_users(catalog)
         for name in sorted(each for each in called if "." in each.strip(".") or each in own):
             found.unknown[f"it calls {name}, which is not a function of Spark"] = None
+
+
+def _functions_of_users(catalog: Catalog) -> set[str]:
+    """Returns the names of temporary functions and of those in the current schema, without the schema."""
+    state: Any = catalog.spark._jsparkSession.sessionState()
+    registries = state.functionRegistry(), state.tableFunctionRegistry()
+    known = catalog.jvm.once(_functions_of_spark)
+    lists = [each.listFunction().diff(of_spark) for each, of_spark in zip(registries, known, strict=True)]
+    lists.append(state.catalog().externalCatalog().listFunctions(state.catalog().getCurrentDatabase(), "*"))
+    names = [name for each in lists for name in str(each.mkString("\n")).split("\n")]
+    return {name.rpartition(".")[2].lower() for name in names}
+
+
+def _functions_of_spark(jvm: Jvm) -> list[Any]:
+    """Returns the functions that every session has: scalar and aggregate ones, then table functions."""
+    analysis = jvm.root.org.apache.spark.sql.catalyst.analysis
+    return [each.functionSet().toSeq() for each in (analysis.FunctionRegistry, analysis.TableFunctionRegistry)]
 
 
 def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
