@@ -10,6 +10,13 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 
+from dbt.adapters.zlayout.adapter.materialize.changes_read import (
+    ChangesRead,
+    changes_read_by,
+    check_no_row_twice,
+    sources_of,
+    taken_by,
+)
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
@@ -63,8 +70,16 @@ class Materialization:
             rows = self._rows_of(code)
             if (sentence := key_warning(wanted, rows.columns)) is not None:
                 warn(f"{self.relation}: {sentence}")
-            origin = self._origin(code, rows, wanted)
-            done = write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress, made_from=origin)
+            read = changes_read_by(rows)
+            done = write_model(
+                self.relation.catalog_name,
+                rows,
+                wanted,
+                warn=warn,
+                progress=progress,
+                made_from=self._origin(code, rows, wanted, read),
+                changes_taken=taken_by(read),
+            )
             if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
                 _warn_after_commit(f"{self.relation}: {sentence}")
             return done
@@ -80,8 +95,10 @@ class Materialization:
             if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
                 warn(f"{self.relation}: {sentence}")
             rows = self._rows_of(code)
-            origin = self._origin(code, rows, wanted)
-            return write_increment(table, rows, wanted, self.model.get("batch"), progress, origin)
+            read = changes_read_by(rows)
+            check_no_row_twice(read, table, wanted.incremental)
+            origin = self._origin(code, rows, wanted, read)
+            return write_increment(table, rows, wanted, self.model.get("batch"), progress, origin, taken_by(read))
 
         return self._committed(add, clusters=True)
 
@@ -95,7 +112,9 @@ class Materialization:
             if found is None:
                 why = [NO_ORIGIN]
             else:
-                why = origin_of(code, self._rows_of(code), self.model, wanted).differences(found[1])
+                rows = self._rows_of(code)
+                reads = sources_of(changes_read_by(rows))
+                why = origin_of(code, rows, self.model, wanted, reads).differences(found[1])
         except Exception as error:  # if the run cannot work either, it says so
             found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
         if found is None or why:
@@ -156,12 +175,14 @@ class Materialization:
             _warn_after_commit(f"{self.relation}: the rows are written, but {problem}")
         return done
 
-    def _origin(self, code: str, rows: DataFrame, wanted: ModelWrite) -> Mapping[str, Any] | None:
+    def _origin(
+        self, code: str, rows: DataFrame, wanted: ModelWrite, read: Mapping[str, ChangesRead]
+    ) -> Mapping[str, Any] | None:
         """Returns what a model's rows are made from, if a later run may be skipped for it."""
         if not wanted.skip_unchanged or self.model["resource_type"] != "model":
             return None
         try:
-            return origin_of(code, rows, self.model, wanted).to_dict()
+            return origin_of(code, rows, self.model, wanted, sources_of(read)).to_dict()
         except Exception as error:  # without it the next run is not skipped
             _LOG.debug(f"{self.relation}: what it is made from is not known: {error!r}")
             return None
