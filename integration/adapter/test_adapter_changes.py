@@ -13,10 +13,9 @@ COLUMNS = "id, v, day"
 
 
 def some(spark, ids, v):
-    listed = ", ".join(f"({id}L, {v})" for id in ids)
-    return spark.sql(
-        f"select id, cast(v as bigint) v, date_add(date'2024-01-01', cast(id % 5 as int)) day from values {listed} t(id, v)"
-    )
+    listed = ", ".join(f"({each}L, {v})" for each in ids)
+    day = "date_add(date'2024-01-01', cast(id % 5 as int)) day"
+    return spark.sql(f"select id, cast(v as bigint) v, {day} from values {listed} t(id, v)")
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ class ZlayoutAdapter(SparkAdapter):
                 Capability.TableLastModifiedMetadataBatch,
                 Capability.GetCatalogForSingleRelation,
                 Capability.SchemaMetadataByRelations,
+                Capability.MicrobatchConcurrency,
             ),
             CapabilitySupport(Support.Full),
         )

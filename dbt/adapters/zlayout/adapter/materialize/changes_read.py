@@ -140,8 +140,8 @@ def check_no_row_twice(read: Mapping[str, ChangesRead], table: ZTable, how: Incr
     if adds_only and lost and row_count(table.snapshot()):
         raise ConfigError(
             [
-                f"{MACRO}: all rows of {each.source.name} would be added again, because {each.lost}; run the model once "
-                "with --full-refresh, or set incremental_strategy='merge' and a unique_key"
+                f"{MACRO}: all rows of {each.source.name} would be added again, because {each.lost}; run the model "
+                "once with --full-refresh, or set incremental_strategy='merge' and a unique_key"
                 for each in lost
             ],
             table.name,
@@ -167,8 +167,8 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
         keeps, what = False, "incremental_strategy='microbatch', which takes rows by their time,"
     if not keeps:
         raise CompilationError(
-            f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows from run to run, and with them what it "
-            f"took: {_KEEPS_ROWS}; {what} does not"
+            f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows from run to run, and with them how "
+            f"far it got: {_KEEPS_ROWS}; {what} does not"
         )
     return True
 
