@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbt.adapters.zlayout.spark.write.remove import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.positions import positions_of
 
@@ -22,8 +23,8 @@ def some(spark, ids, v):
 def feeds(dbt, spark):
     """The two tables that the models read: copy-on-write and merge-on-read, 40 rows each."""
     spark.sql("create schema if not exists main")
-    for model in MODELS:
-        spark.sql(f"drop table if exists main.{model}")
+    for name in (*MODELS, "feed_orders", "feed_records"):
+        drop_table(spark, "main", name, None)
     orders = ZTable.write(
         spark, ORDERS, some(spark, range(40), 0), zorder="id", target_file_size="2kb", retain_versions=50
     )
@@ -198,7 +199,7 @@ def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     assert "--full-refresh" in done.message("kept_log")
     run(dbt, "--full-refresh", turn=2, select=["kept_log"])
     assert len(log_of(spark, 2)) == 39
-    spark.sql(f"drop table {ORDERS}")
+    drop_table(spark, "main", "feed_orders", None)
     ZTable.write(spark, ORDERS, some(spark, range(3), 7))
     done = run(dbt, turn=3, select=["kept_orders"])
     assert "main.feed_orders is another table than the one whose changes were taken" in done.log
@@ -215,7 +216,7 @@ def test_what_has_no_changes_is_refused_with_what_to_do(dbt, spark, feeds):
     ZTable.adopt(spark, "main.feed_foreign")
     done = run(dbt, select=["changes_of_others"], success=False, others="feed_foreign")
     assert "only indexed" in done.message("changes_of_others")
-    for config in ({"as": "table"}, {"as": "view"}, {"as": "ephemeral"}, {"strategy": "microbatch"}):
+    for config in ({"as": "table"}, {"as": "view"}, {"as": "ephemeral"}, {"how": "microbatch"}):
         done = dbt("compile", "--select", "changes_in_a_table", **config)
         assert not done.success
         assert "zlayout_changes needs a model that keeps its rows" in done.log + str(done.exception)
