@@ -15,7 +15,13 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, UnsupportedError, VersionNotFoundError
+from dbt.adapters.zlayout.errors import (
+    ConfigError,
+    TableNotFoundError,
+    UnsupportedError,
+    VersionNotFoundError,
+    WriteError,
+)
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.query_inputs import TableRead, temporary_views
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
@@ -46,7 +52,7 @@ class ChangesRead:
     lost: str | None
 
 
-# By the name of the view, which belongs to one model and one table. dbt compiles a model and runs it in two calls that
+# By the name of the view, which belongs to one model, one table and one key. dbt compiles a model and runs it in two calls that
 # pass nothing on but its SQL.
 _READ: dict[str, ChangesRead] = {}
 
@@ -102,7 +108,7 @@ def changes_relation(
         _LOG.info(f"{this}: {given}")
     whole = relation.limit is None and relation.event_time_filter is None
     due = since is None or lost is not None or table.rows_changed_after(since.version)
-    name = _view_name(table, this, model)
+    name = _view_name(table, this, model, keys)
     frame.createOrReplaceTempView(name)
     _READ[name] = ChangesRead(
         TableRead(table.name, table.location, until.version),
@@ -125,8 +131,19 @@ def sources_of(read: Mapping[str, ChangesRead]) -> dict[str, TableRead]:
 
 
 def taken_by(read: Mapping[str, ChangesRead]) -> tuple[ChangesTaken, ...]:
-    """Returns the changes that a write of the query takes."""
-    return tuple(each.taken for each in read.values() if each.taken is not None)
+    """Returns the changes that a write of the query takes.
+
+    Raises:
+        WriteError: The query reads the changes of a table up to two versions.
+    """
+    taken = list(dict.fromkeys(each.taken for each in read.values() if each.taken is not None))
+    sources = [each.source for each in taken]
+    if twice := next((source for source in sources if sources.count(source) > 1), None):
+        raise WriteError(
+            f"{MACRO}: another writer committed to {twice} between two calls of the macro; nothing is written; run the "
+            "model again"
+        )
+    return tuple(taken)
 
 
 def check_no_row_twice(read: Mapping[str, ChangesRead], table: ZTable, how: IncrementalConfig) -> None:
@@ -241,8 +258,8 @@ def _changes(
         return table.net_changes(None, version), "", str(error)
 
 
-def _view_name(table: ZTable, this: ZlayoutRelation, model: Mapping[str, Any]) -> str:
-    told = f"{table.name} {table.location} {this} {model.get('unique_id')}"
+def _view_name(table: ZTable, this: ZlayoutRelation, model: Mapping[str, Any], keys: Sequence[str]) -> str:
+    told = f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}"
     digest = hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
     word = re.sub(r"\W+", "_", table.name, flags=re.ASCII).strip("_").lower()
     return f"{MACRO}_{word}_{digest}"
