@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
     FilesInput,
     QueryInputs,
     TableInput,
+    TableRead,
     digest_of,
     query_inputs,
     session_facts,
@@ -74,7 +75,9 @@ class Origin:
         return [*self.inputs.unknown, *found, *_source_differences(self.inputs.sources, before)]
 
 
-def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite) -> Origin:
+def origin_of(
+    sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite, reads: Mapping[str, TableRead]
+) -> Origin:
     """Returns what a model's query makes its rows from.
 
     Args:
@@ -82,6 +85,7 @@ def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: Mode
         frame: The query, not run yet.
         model: The node.
         wanted: Its settings.
+        reads: What temporary views with changes read, by their names.
     """
     why = None
     if model.get("language") == "python":
@@ -93,7 +97,7 @@ def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: Mode
         raw_code=digest_of(model.get("raw_code")),
         settings=_settings_digest(model, wanted),
         session=session_facts(frame.sparkSession),
-        inputs=query_inputs(sql, frame) if why is None else QueryInputs({}, "", (why,)),
+        inputs=query_inputs(sql, frame, reads) if why is None else QueryInputs({}, "", (why,)),
     )
 
 

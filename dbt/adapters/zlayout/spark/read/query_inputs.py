@@ -133,31 +133,47 @@ class QueryInputs:
     unknown: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class TableRead:
+    """A table that a query reads through a temporary view of this package.
+
+    Attributes:
+        name: ``schema.table``.
+        location: The URI of its folder.
+        version: The newest version whose rows the view holds.
+    """
+
+    name: str
+    location: str
+    version: int
+
+
 @dataclass
 class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
+    reads: Mapping[str, TableRead] = field(default_factory=dict)
 
 
-def query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
+def query_inputs(sql: str, frame: DataFrame, reads: Mapping[str, TableRead] | None = None) -> QueryInputs:
     """Returns what a query reads. The query does not run.
 
     Args:
         sql: The query.
         frame: The query, analyzed; so each of its tables is fixed at one version.
+        reads: What temporary views of this package read, by their names.
     """
     try:
-        return _query_inputs(sql, frame)
+        return _query_inputs(sql, frame, reads or {})
     except Exception as error:  # what a query reads is advice; the query itself may well run
         _LOG.debug("the inputs of a query are not known", exc_info=True)
         return QueryInputs({}, "", (f"what it reads could not be found out ({short_message(error)})",))
 
 
-def _query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
-    catalog, found = Catalog(frame.sparkSession), _Found()
-    analyzed: Any = frame._jdf.queryExecution().analyzed()
-    plans = [analyzed, *members(analyzed.subqueriesAll())]
+def _query_inputs(sql: str, frame: DataFrame, reads: Mapping[str, TableRead]) -> QueryInputs:
+    catalog, found = Catalog(frame.sparkSession), _Found(reads=reads)
+    plans = _plans(frame)
     for plan in plans:
         _look_at_plan(catalog, plan, found)
     _look_at_text(catalog, [sql, *(entry.view_text or "" for entry in found.views.values())], found)
@@ -168,6 +184,19 @@ def _query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
     views = sorted((str(entry.name), _definition(entry)) for entry in found.views.values())
     return QueryInputs(found.sources, digest_of([views, frame.schema.json()]), tuple(found.unknown))
+
+
+def temporary_views(frame: DataFrame) -> set[str]:
+    """Returns the names of the temporary views that an analyzed query reads, also through other views."""
+    flags = Catalog(frame.sparkSession).jvm.once(_last_flags)
+    texts = [str(plan.treeString(True, False, 1, *flags)) for plan in _plans(frame)]
+    names = [name for text in texts for name in _VIEW.findall(text)]
+    return {parts[0] for parts in map(_PART_OF_NAME.findall, names) if len(parts) == 1}
+
+
+def _plans(frame: DataFrame) -> list[Any]:
+    analyzed: Any = frame._jdf.queryExecution().analyzed()
+    return [analyzed, *members(analyzed.subqueriesAll())]
 
 
 def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | None:
@@ -271,7 +300,10 @@ def _look_at_view(catalog: Catalog, name: str, found: _Found) -> None:
     """Notes a view that a plan reads through, by the name that the plan has. A view without schema is temporary."""
     parts = _PART_OF_NAME.findall(name)
     if len(parts) == 1 or parts[-2] == "global_temp":
-        if not _PAST_VERSION.fullmatch(parts[-1]):
+        read = found.reads.get(parts[-1])
+        if read is not None:
+            _note_table(catalog, read.location, read.version, catalog.name(read.name), found)
+        elif not _PAST_VERSION.fullmatch(parts[-1]):
             found.unknown[f"it reads the temporary view {parts[-1]}"] = None
         return
     entry = catalog.find(TableName(parts[-2], parts[-1]))
@@ -315,7 +347,9 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
     if ours is not None:
         index = installed(catalog, name) if name is not None else None
         if not isinstance(index, IndexedFileIndex):
-            _note_table(catalog, ours[1], int(ours[2]), name, found)
+            # The tables below a view of `reads` are noted by the view.
+            if name is not None or all(each.location != ours[1] for each in found.reads.values()):
+                _note_table(catalog, ours[1], int(ours[2]), name, found)
             return
         if index.toString() != shown:
             found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None
