@@ -104,8 +104,8 @@ class ZTable:
     * ``column_comments``: Comments by column, for columns that are added.
     * ``not_null``: Columns that must not contain null. Checked before the commit.
     * ``progress``: Receives a line every few seconds.
-    * ``made_from``: What the rows were made from, as JSON values. The version keeps it, and is committed even
-      without rows.
+    * ``made_from``: What the rows were made from, as JSON values. The version keeps it.
+    * ``commit_empty``: Whether to commit a version even if nothing changes. False by default.
     * ``changes_taken``: The `ChangesTaken` of other tables. The version stores the positions in them.
 
     All of them return what the commit did (``version``, ``rows_inserted``, ``rows_updated``, ``rows_deleted``,

@@ -74,6 +74,8 @@ def write_increment(
         **kept_settings(wanted),
         "progress": progress,
         "made_from": made_from,
+        # The version tells what was read, so that the next run is skipped.
+        "commit_empty": wanted.skip_unchanged,
         "changes_taken": changes_taken,
     }
     if how.strategy == "insert_overwrite":

@@ -191,8 +191,8 @@ class Materialization:
     def _origin(
         self, code: str, rows: DataFrame, wanted: ModelWrite, read: Mapping[str, ChangesRead]
     ) -> Mapping[str, Any] | None:
-        """Returns what a model's rows are made from, if a later run may be skipped for it."""
-        if not wanted.skip_unchanged or self.model["resource_type"] != "model":
+        """Returns what a model's rows are made from; a later run may be skipped for it."""
+        if self.model["resource_type"] != "model":
             return None
         try:
             return origin_of(code, rows, self.model, wanted, sources_of(read)).to_dict()

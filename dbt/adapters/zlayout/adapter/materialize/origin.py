@@ -1,4 +1,4 @@
-"""What the rows of a model were made from, and whether it has changed since: for models that skip unchanged runs."""
+"""What the rows of a model were made from, and whether it has changed since."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NO_ORIGIN = "something else wrote its rows, or it did not skip runs when they were written"
+NO_ORIGIN = "something else wrote its rows, or an older release did"
 _MOST_NAMES = 5
 # In the order in which they are told. Each digest is compared with that of the last commit.
 _CHANGES = {
@@ -97,7 +97,9 @@ def origin_of(
         raw_code=digest_of(model.get("raw_code")),
         settings=_settings_digest(model, wanted),
         session=session_facts(frame.sparkSession),
-        inputs=query_inputs(sql, frame, reads) if why is None else QueryInputs({}, "", (why,)),
+        inputs=query_inputs(sql, frame, reads, lists_files=wanted.skip_unchanged)
+        if why is None
+        else QueryInputs({}, "", (why,)),
     )
 
 

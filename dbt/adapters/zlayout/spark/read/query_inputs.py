@@ -62,7 +62,7 @@ _PAST_VERSION = re.compile(r"zlayout_at_\w+")
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
 _FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 _ACCESS_TIME = re.compile(r"access_time=\d+")
-_MOST_FILES = 100_000
+_MOST_FILES, _FEW_FILES = 100_000, 1_000
 # What a version stores of its inputs stays small.
 _MOST_SOURCES, _LONGEST_NAME = 1_000, 300
 # Settings that change how fast a query runs, not its rows.
@@ -154,25 +154,30 @@ class _Found:
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
     reads: Mapping[str, TableRead] = field(default_factory=dict)
+    lists_files: bool = True
 
 
-def query_inputs(sql: str, frame: DataFrame, reads: Mapping[str, TableRead] | None = None) -> QueryInputs:
+def query_inputs(
+    sql: str, frame: DataFrame, reads: Mapping[str, TableRead] | None = None, *, lists_files: bool = True
+) -> QueryInputs:
     """Returns what a query reads. The query does not run.
 
     Args:
         sql: The query.
         frame: The query, analyzed; so each of its tables is fixed at one version.
         reads: What temporary views of this package read, by their names.
+        lists_files: Whether to list the files of tables of other tools where that takes long. Without, the inputs of
+            such a query are unknown.
     """
     try:
-        return _query_inputs(sql, frame, reads or {})
+        return _query_inputs(sql, frame, _Found(reads=reads or {}, lists_files=lists_files))
     except Exception as error:  # what a query reads is advice; the query itself may well run
         _LOG.debug("the inputs of a query are not known", exc_info=True)
         return QueryInputs({}, "", (f"what it reads could not be found out ({short_message(error)})",))
 
 
-def _query_inputs(sql: str, frame: DataFrame, reads: Mapping[str, TableRead]) -> QueryInputs:
-    catalog, found = Catalog(frame.sparkSession), _Found(reads=reads)
+def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
+    catalog = Catalog(frame.sparkSession)
     plans = _plans(frame)
     for plan in plans:
         _look_at_plan(catalog, plan, found)
@@ -358,12 +363,17 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
     told = str(name or location.rootPaths().mkString(", "))
     if len(told) > _LONGEST_NAME:
         told = f"{told[:_LONGEST_NAME]}… {digest_of(told)[:8]}"
+    # Spark has listed the files of other tables already.
     if str(location.getClass().getSimpleName()) == "CatalogFileIndex":
+        if not found.lists_files:
+            found.unknown[f"{told} has partitions, which are listed only with skip_unchanged"] = None
+            return
         location = location.filterPartitions(catalog.jvm.seq([]))
     files = location.allFiles()
     count = int(files.size())
-    if count > _MOST_FILES:
-        found.unknown[f"it reads {told}, which has more than {_MOST_FILES:,} files"] = None
+    most = _MOST_FILES if found.lists_files else _FEW_FILES
+    if count > most:
+        found.unknown[f"it reads {told}, which has more than {most:,} files"] = None
         return
     listed = sorted(_ACCESS_TIME.sub("", str(files.mkString("\n"))).split("\n"))
     # How the files are read: as which partitions, in which format, with which options and columns.

@@ -68,7 +68,8 @@ class Modification:
         deleted_when: SQL condition over the incoming columns. A row that meets it is a delete. None if no row is one.
         stored_columns: Columns that are stored even if only this condition reads them.
         batch: Query and number of the stream's batch that holds the rows. A batch is applied only once.
-        made_from: What the rows were made from, for the history. Such a change commits a version even without rows.
+        made_from: What the rows were made from, for the history.
+        commit_empty: Whether to commit a version even if nothing changes.
         changes_taken: The changes of other tables that the rows were made from. The version stores the positions.
     """
 
@@ -85,6 +86,7 @@ class Modification:
     stored_columns: Sequence[str] = ()
     batch: Batch | None = None
     made_from: Mapping[str, Any] | None = None
+    commit_empty: bool = False
     changes_taken: Sequence[ChangesTaken] = ()
 
 
@@ -271,7 +273,7 @@ class RowChange(ABC, Generic[Planned]):
         settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
         version, instant = base.version, base.instant
         published_otherwise = layout.config.publishing.stored() != config_of(base).publishing.stored()
-        wanted = self.wanted.batch is not None or self.wanted.made_from is not None
+        wanted = self.wanted.batch is not None or self.wanted.commit_empty
         wanted = wanted or any(each.due for each in self.wanted.changes_taken)
         if len(files) or removes or schema.changes or wanted or published_otherwise:
             with Timed(self.phases, "commit"):
