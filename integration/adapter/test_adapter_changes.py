@@ -104,7 +104,7 @@ def test_each_run_takes_what_changed_since_the_last_one(dbt, spark, feeds):
     assert len(log_of(spark, 5)) == 40
 
 
-@pytest.mark.parametrize("point", ["before", "after"])
+@pytest.mark.parametrize("point", ["before", pytest.param("after", marks=pytest.mark.slow)])
 def test_a_run_that_dies_repeats_nothing_and_loses_nothing(dbt, spark, feeds, monkeypatch, point):
     from dbt.adapters.zlayout.spark.write import modify
     from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -127,6 +127,7 @@ def test_a_run_that_dies_repeats_nothing_and_loses_nothing(dbt, spark, feeds, mo
     assert len(log_of(spark, 2)) == (2 if point == "before" else 1)
 
 
+@pytest.mark.slow
 def test_the_position_is_that_of_the_rows(dbt, spark, feeds):
     orders, _ = feeds
     run(dbt, turn=0, select=["kept_log"])
@@ -181,6 +182,7 @@ def test_a_run_reads_each_table_at_one_version_and_two_runs_never_take_the_same_
     assert log_of(spark, 2) == [("insert", 101, 1)]
 
 
+@pytest.mark.slow
 def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     orders, _ = feeds
     run(dbt, turn=0, select=["kept_orders", "kept_log"])
@@ -206,6 +208,7 @@ def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     assert not run(dbt, turn=3, select=["kept_log"], success=False).success
 
 
+@pytest.mark.slow
 def test_what_has_no_changes_is_refused_with_what_to_do(dbt, spark, feeds):
     spark.sql("create or replace view main.feed_view as select 1 id")
     spark.sql("drop table if exists main.feed_foreign")
@@ -222,6 +225,7 @@ def test_what_has_no_changes_is_refused_with_what_to_do(dbt, spark, feeds):
         assert "zlayout_changes needs a model that keeps its rows" in done.log + str(done.exception)
 
 
+@pytest.mark.slow
 def test_a_model_that_skips_unchanged_runs_sees_changes(dbt, spark, feeds):
     config = {"addition": "", "skips": True}
     run(dbt, select=["kept_orders"], **config)

@@ -17,7 +17,14 @@ from dbt.adapters.zlayout.timeline.transactions import writer_priority
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 
-def test_batches_of_a_model_are_open_at_the_same_time(dbt, rows, monkeypatch):
+@pytest.fixture
+def batches(dbt, spark):
+    yield dbt
+    drop_table(spark, "main", "by_day")
+
+
+def test_batches_of_a_model_are_open_at_the_same_time(batches, rows, monkeypatch):
+    dbt = batches
     span = ("--event-time-start", "2024-03-01", "--event-time-end", "2024-03-05")
     for model in ("events", "by_day"):
         done = dbt("run", "--select", model, *span, "--threads", "4", hours=96)
@@ -45,7 +52,7 @@ def test_batches_of_a_model_are_open_at_the_same_time(dbt, rows, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize("model", ["kept_orders", "ups"])
+@pytest.mark.parametrize("model", ["kept_orders", pytest.param("ups", marks=pytest.mark.slow)])
 def test_a_writer_waits_for_another_and_says_for_whom(dbt, spark, monkeypatch, model):
     spark.sql("create schema if not exists main")
     drop_table(spark, "main", model, None)

@@ -52,8 +52,8 @@ class ChangesRead:
     lost: str | None
 
 
-# By the name of the view, which belongs to one model, one table and one key. dbt compiles a model and runs it in two calls that
-# pass nothing on but its SQL.
+# By the name of the view, which belongs to one model, one table and one key. dbt compiles a model and runs it in two
+# calls that pass nothing on but its SQL.
 _READ: dict[str, ChangesRead] = {}
 
 

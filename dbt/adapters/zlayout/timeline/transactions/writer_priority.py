@@ -102,9 +102,13 @@ def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], N
 
 
 def _is_live(timeline: Timeline, pending: Pending) -> bool:
-    """Returns whether a transaction is still open, and its writer is alive."""
+    """Returns whether a transaction is still open, and its writer is alive.
+
+    A silent writer on another machine counts as dead soon. If it is not, the two writes meet a conflict.
+    """
     now = [each for each in list_pending(timeline.store) if each.instant == pending.instant]
-    return any(liveness(each, timeline.store, timeline.runtime) is Liveness.LIVE for each in now)
+    impatient = timeline.runtime.with_least_patience()
+    return any(liveness(each, timeline.store, impatient) is Liveness.LIVE for each in now)
 
 
 def _is_committing(timeline: Timeline, instant: str, running: Sequence[Pending]) -> bool:
