@@ -48,6 +48,15 @@ def test_an_unchanged_model_writes_nothing_and_says_so(dbt, spark):
     assert skipped(run(dbt))
 
 
+def test_a_model_without_the_key_stores_what_it_was_made_from(dbt, spark):
+    assert not skipped(run(dbt, skips=False))
+    version = ZTable.for_name(spark, "main.skips").version
+    told = dbt.operation("zlayout_why_run", model="ups").printed
+    assert told.startswith("ups: would run: skip_unchanged is not set; unchanged since v")
+    assert skipped(run(dbt))
+    assert ZTable.for_name(spark, "main.skips").version == version
+
+
 def test_whatever_may_change_the_rows_makes_the_model_run(dbt, spark):
     ups = ZTable.for_name(spark, "main.ups")
     ups.delete("id = 99")
@@ -116,7 +125,8 @@ def test_why_run_names_what_would_make_a_model_run(dbt, spark):
     assert told["skips"]["skip_unchanged"]
     assert not told["ups"]["skip_unchanged"]
     assert [each.partition(" since")[0] for each in told["skips"]["reasons"]] == ["main.ups has other rows"]
-    assert told["ups"]["reasons"] == ["skip_unchanged is not set"]
+    assert told["ups"]["reasons"][0] == "skip_unchanged is not set"
+    assert told["ups"]["reasons"][1].startswith("something else wrote its rows")
     refused = dbt.operation("zlayout_why_run", model="skpis")
     assert not refused.success
     assert "did you mean 'skips'?" in str(refused.exception) + refused.log

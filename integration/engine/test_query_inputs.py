@@ -3,7 +3,15 @@
 import pytest
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.spark.read.query_inputs import FilesInput, TableInput, query_inputs, session_facts, source_now
+from dbt.adapters.zlayout.spark.read.query_inputs import (
+    FilesInput,
+    TableInput,
+    TableRead,
+    query_inputs,
+    session_facts,
+    source_now,
+    temporary_views,
+)
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 
@@ -39,6 +47,21 @@ def test_a_query_reads_tables_at_versions_and_other_files_by_digest(spark, table
     assert "has other rows since" in source_now(spark, "z.read_records").difference(before)
     spark.sql("create or replace view z.read_view as select id from z.read_2 where p > 0")
     assert found(spark, sql).definitions != inputs.definitions
+
+
+def test_a_view_of_changes_is_the_table_whose_changes_it_holds(spark, tables):
+    table = ZTable.for_name(spark, "z.read_2")
+    table.delete("id = 3")
+    table.net_changes(table.version - 1, unique_key="id").createOrReplaceTempView("read_changes")
+    spark.sql("create or replace temporary view read_through as select * from read_changes")
+    sql = "with unread as (select * from read_temp) select id from z.read_1 where id in (select id from read_through)"
+    assert {"read_changes", "read_through"} <= temporary_views(spark.sql(sql))
+    assert temporary_views(spark.sql("select 'read_changes' as `read_changes` /* read_changes */")) == set()
+    sql = "select * from read_changes"
+    reads = {"read_changes": TableRead("z.read_2", table.location, table.version)}
+    inputs = query_inputs(sql, spark.sql(sql), reads)
+    assert (set(inputs.sources), inputs.unknown) == ({"z.read_2"}, ())
+    assert inputs.sources["z.read_2"].version == table.version
 
 
 def test_the_version_is_that_of_the_analysis(spark, tables):

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from dbt.adapters.zlayout.errors import VersionNotFoundError
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 # As many as the other sequences are long, where these are only tried.
@@ -138,6 +139,7 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
         assert table.information()["rows"] == len(model.rows), done
         assert found(spark, model, name) == normal(model.table()), done
         edge = rng.randrange(KEYS)
+        check_changes(table, model, past, min(past) if len(done) % 2 else rng.choice(sorted(past)))
         want = [row for row in model.table() if row[0] < edge and row[3] > "v5"]
         assert found(spark, model, f"{name} where k < {edge} and v > 'v5'") == normal(want), done
     table.compact()
@@ -173,6 +175,24 @@ def roll_back(table, model, past):
         table.rollback(version)
         rows, model.extra = past[version]
         model.rows = dict(rows)
+
+
+def check_changes(table, model, past, version):
+    """The difference to an earlier version is that of the two dictionaries."""
+    try:
+        changed = table.net_changes(version).collect()
+    except VersionNotFoundError:
+        return  # a clean has deleted its files
+    told = {row.k: (row._zl_change, (row.k, row.p, row.o, row.v, row.x if model.extra else None)) for row in changed}
+    assert len(told) == len(changed)
+    was = {k: (*row[:3], row[3] if model.extra and past[version][1] else None) for k, row in past[version][0].items()}
+    want = {}
+    for k in was.keys() | model.rows.keys():
+        old, new = ((k, *rows[k]) if k in rows else None for rows in (was, model.rows))
+        if old is None or new is None or normal([old]) != normal([new]):
+            want[k] = ("delete", old) if new is None else ("update" if old else "insert", new)
+    assert told.keys() == want.keys()
+    assert all(told[k][0] == want[k][0] and normal([told[k][1]]) == normal([want[k][1]]) for k in want)
 
 
 def found(spark, model, source):

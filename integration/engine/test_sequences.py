@@ -79,6 +79,16 @@ def expected(spark, before, action, new, condition, partitioned):
     return kept if more is None else kept.union(more)
 
 
+def check_changes(table, version):
+    """The older rows and those that came are the newer rows and those that went, as often as each."""
+    changed, new = table.net_changes(version), table.read()
+    old = table.read(version=version)
+    wide = [sf.col(c) if c in old.columns else sf.lit(None).cast(kind).alias(c) for c, kind in new.dtypes]
+    came, went = (changed.where(f"_zl_change = '{each}'").drop("_zl_change") for each in ("insert", "delete"))
+    assert bag(old.select(*wide)) + bag(came) == bag(new) + bag(went)
+    assert not (bag(came) & bag(went))
+
+
 @pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_ten_changes_give_what_plain_spark_gives(spark, partitioned):
     counter = iter(range(10**6))
@@ -103,7 +113,7 @@ def test_ten_changes_give_what_plain_spark_gives(spark, partitioned):
             partition_by=["p"] if partitioned else (),
             target_file_size="1kb",
         )
-        reference = start.localCheckpoint()
+        reference, first_version = start.localCheckpoint(), table.version
         for action, *rest in steps:
             if action == "drop":
                 if "extra" not in reference.columns:
@@ -124,6 +134,7 @@ def test_ten_changes_give_what_plain_spark_gives(spark, partitioned):
                 reference = expected(spark, reference, action, new, *(condition or [None]), partitioned)
             reference = reference.localCheckpoint()
             assert bag(spark.table(name)) == bag(reference), action
+        check_changes(table, first_version)
         assert table.index_status().num_rows == 0
         for condition in ("k = 3", "v > 0", "t = 'ü'", "p = 'a' and k < 20", "isnan(f)"):
             assert bag(spark.table(name).where(condition)) == bag(reference.where(condition)), condition

@@ -341,6 +341,43 @@ def test_changes_are_the_rows_that_differ(spark):
     assert changes_of(table, 3, 4) == sorted(net)
 
 
+def net_changes_of(table, *versions, files, **options):
+    changed = table.net_changes(*versions, **options)
+    assert len(changed.inputFiles()) == files
+    return sorted((row._zl_change, *list(row)[:-1]) for row in changed.collect())
+
+
+def test_net_changes_read_only_files_that_differ(spark):
+    rows = spark.sql("select id, string(id) v from range(2000)")
+    table = ZTable.write(spark, "z.net", rows, zorder=["id"], target_file_size="8kb", retain_versions=50)
+    assert len(table.snapshot().files) >= 4
+    key = {"unique_key": "ID"}
+    table.append(spark.sql("select id, 'a' v from values 3000L, 3001L t(id)"))
+    table.append(spark.sql("select id, 'b' v from values 5L, cast(null as long) t(id)"))
+    added = len(table.snapshot().files) - len(table.snapshot().files.minus(table.files(version=0)["path"]))
+    assert len(table.snapshot().files) - added == 2
+    assert table.changes(0).count() == 4
+    assert len(table.changes(0).inputFiles()) == 2
+    assert [row[0] for row in net_changes_of(table, 0, files=2, **key)] == ["insert"] * 4
+    table.delete("id = 3001 or id is null or id = 7")
+    # Both appended files went again, and the rows of one of them in another file are as new.
+    found = net_changes_of(table, 0, files=len(table.snapshot().files.minus(table.files(version=0)["path"])) + 1, **key)
+    assert found == [("delete", 7, "7"), ("insert", 5, "b"), ("insert", 3000, "a")]
+    table.merge(spark.sql("select * from values (8L, 'eight'), (4000L, 'new') t(id, v)"), unique_key=["id"])
+    table.cluster(rewrite_all=True)
+    version = table.version
+    table.delete("id = 4000")
+    changed = table.net_changes(version - 1, **key).collect()
+    assert [tuple(row) for row in changed] == [(4000, "new", "delete")]
+    assert table.net_changes(version - 2, **key).select("_zl_change", "id", "v").collect() == [("update", 8, "eight")]
+    assert net_changes_of(table, version - 1, version, files=0) == []
+    assert {row._zl_change for row in table.net_changes(version - 2).collect()} == {"insert", "delete"}
+    assert table.net_changes(None).count() == spark.table("z.net").count()
+    for wrong, told in (({"unique_key": "nope"}, "no column nope"), ({"to_version": 0}, "swap them")):
+        with pytest.raises(ConfigError, match=told):
+            table.net_changes(1, **wrong)
+
+
 @pytest.mark.slow
 def test_a_rewrite_of_the_same_rows_changes_nothing(spark):
     folded = "s c" if spark.version.startswith("3.") else "s collate UTF8_LCASE c"

@@ -247,6 +247,14 @@ class Work:
         return f"it wrote rows of this {self.operation} to {found[0]}" if found else None
 
 
+class SpanWork(Work):
+    """Replaces the rows of some keys, as a batch replaces the rows of its span of time."""
+
+    def alone(self, rows: Rows, versions: Callable[[int], Rows]) -> Rows:
+        del versions
+        return (*(row for row in rows if row[1] not in self.keys), *self._appended())
+
+
 def read_rows(store: Store, path: str) -> Rows:
     """Return the rows of a file; of a log those of its records."""
     return tuple((p, k, v) for p, k, v, *_ in json.loads(store.read(path)))

@@ -11,7 +11,7 @@ from typing import Any
 from exploration import Actor, Exploration, Faults
 from judgement import EndJudge, unreadable
 from record_writers import RecordWork
-from row_writers import Process, Work
+from row_writers import Process, SpanWork, Work
 from simulated_store import MUTATIONS, Effect, Killed, LiveScript, World
 
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -43,6 +43,16 @@ RECORD_KINDS: dict[str, Work] = {
     "clean": RecordWork("clean", ""),
     "indexing": RecordWork(Operation.INDEXING, ""),
 }
+
+
+# Batches of two spans of time.
+BATCHES = (SpanWork(Operation.MERGE, "", (1, 4)), SpanWork(Operation.MERGE, "", (2, 5)))
+
+
+@cache
+def founded_by_batches() -> World:
+    """Return a table of two versions: rows 1 and 2, each in a file of its batch."""
+    return _after(Work(Operation.APPEND, "w", (1,)), Work(Operation.APPEND, "v", (2,)))
 
 
 @cache

@@ -8,7 +8,7 @@ import pytest
 from effort import Effort, in_full
 from exploration import Faults
 from row_writers import Work
-from scenes import KINDS, abandoned, exploration, founded
+from scenes import BATCHES, KINDS, abandoned, exploration, founded, founded_by_batches
 from simulated_store import World
 
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -55,6 +55,18 @@ def test_every_order_of_the_effects_of_two_writers_is_serial(effort: Effort, pai
 def test_a_crash_of_one_of_two_writers_leaves_a_serial_order(effort: Effort, pair: tuple[str, str]) -> None:
     crashing = exploration(founded(), [KINDS[name] for name in pair], Faults(crashes=1))
     effort.everything_or_walks("two writers, one crash", crashing, effort.rng(pair), 4)
+
+
+def test_batches_of_two_spans_of_time_never_conflict(effort: Effort) -> None:
+    counts = effort.everything("two batches", exploration(founded_by_batches(), BATCHES, Faults()))
+    assert set(counts.outcomes) == {("done", "done")}
+    crashing = exploration(founded_by_batches(), BATCHES, Faults(crashes=1))
+    effort.everything_or_walks("two batches, one crash", crashing, effort.rng("batches"), 4)
+
+
+def test_two_runs_of_one_batch_are_serial(effort: Effort) -> None:
+    counts = effort.everything("one batch twice", exploration(founded_by_batches(), [BATCHES[0]] * 2, Faults()))
+    assert ("conflict", "done") in counts.outcomes
 
 
 @pytest.mark.parametrize("pair", [("append", "append"), ("append", "overwrite"), ("overwrite", "overwrite")], ids=_ids)

@@ -25,6 +25,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
 from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
@@ -82,6 +83,7 @@ class ZlayoutAdapter(SparkAdapter):
                 Capability.TableLastModifiedMetadataBatch,
                 Capability.GetCatalogForSingleRelation,
                 Capability.SchemaMetadataByRelations,
+                Capability.MicrobatchConcurrency,
             ),
             CapabilitySupport(Support.Full),
         )
@@ -279,6 +281,19 @@ class ZlayoutAdapter(SparkAdapter):
     def unchanged(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse | None:
         """Returns the response of a model that has nothing to do, if it skips unchanged runs; None if it runs."""
         return self._materialization(relation, model).unchanged(code)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def changes_relation(
+        self,
+        relation: ZlayoutRelation | str,
+        this: ZlayoutRelation,
+        model: Mapping[str, Any],
+        unique_key: list[str] | str | None,
+        adds: bool,
+    ) -> ZlayoutRelation | str:
+        """Returns the changes of a table since the last run of a model, as a temporary view. See `zlayout_changes`."""
+        return changes_relation(self.session(), relation, this, model, unique_key, adds, warn)
 
     @available.parse_none
     @as_dbt_errors()

@@ -82,6 +82,11 @@ class IncrementalConfig(MergeRules):
     event_time: str | None = None
 
     @property
+    def runs_beside_others(self) -> bool:
+        """Whether several runs can usually write at once: they only add rows, or each replaces its own span of time."""
+        return self.strategy in ("append", "microbatch")
+
+    @property
     def merge_rules(self) -> dict[str, Any]:
         """The merge rules by name, as ``ZTable.merge`` takes them."""
         return {rule.name: getattr(self, rule.name) for rule in fields(MergeRules)}

@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.scalars import parse_size
 from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, VersionNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.commit.published_formats import publish_in
 from dbt.adapters.zlayout.spark.commit.register import register_table
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
-from dbt.adapters.zlayout.spark.history.changes import changed_rows
+from dbt.adapters.zlayout.spark.history.changes import all_as_inserts, changed_rows, net_changes
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.optional_indexes import IndexBuilt, build_index, drop_index
@@ -43,6 +43,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import newest_managed, not_a_table, open_entry
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import replacing_rows
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
@@ -74,9 +75,10 @@ from dbt.adapters.zlayout.table.measures import (
     rows_changed_at,
 )
 from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.log.positions import Position
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
-from dbt.adapters.zlayout.timeline.transactions.row_changes import last_origin
+from dbt.adapters.zlayout.timeline.transactions.row_changes import last_origin, row_change_after
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,8 +104,9 @@ class ZTable:
     * ``column_comments``: Comments by column, for columns that are added.
     * ``not_null``: Columns that must not contain null. Checked before the commit.
     * ``progress``: Receives a line every few seconds.
-    * ``made_from``: What the rows were made from, as JSON values. The version keeps it, and is committed even
-      without rows.
+    * ``made_from``: What the rows were made from, as JSON values. The version keeps it.
+    * ``commit_empty``: Whether to commit a version even if nothing changes. False by default.
+    * ``changes_taken``: The `ChangesTaken` of other tables. The version stores the positions in them.
 
     All of them return what the commit did (``version``, ``rows_inserted``, ``rows_updated``, ``rows_deleted``,
     ``files_added``, ``files_removed``, ``bytes_written`` …). If nothing changes, they commit no version. They raise:
@@ -524,6 +527,60 @@ class ZTable:
         """
         last = self._opened.timeline.latest_version() if to_version is None else to_version
         return changed_rows(Catalog(self._spark), self._opened, self.name, from_version, last or 0)
+
+    @property
+    def position(self) -> Position:
+        """The version that this object sees, as a position for those who take the changes of the table."""
+        return Position(self._opened.table_id, self.version, self.snapshot().instant)
+
+    def rows_changed_after(self, version: int) -> bool:
+        """Returns whether a later version has other rows than a version. Clustering and compaction change none."""
+        return row_change_after(self._opened.timeline.headers(), version) is not None
+
+    def check_position(self, position: Position) -> None:
+        """Checks that a position is a version of this table.
+
+        Raises:
+            VersionNotFoundError: It is not: the table was built anew, or an older state of its folder was restored.
+        """
+        mine = self._opened.timeline
+        if position.table != self._opened.table_id:
+            raise VersionNotFoundError(f"{self.name} is another table than the one whose changes were taken")
+        if position.version > self.version or mine.read(position.version).instant != position.instant:
+            raise VersionNotFoundError(f"v{position.version} of {self.name} is not the version that was read")
+
+    def net_changes(
+        self, from_version: int | None, to_version: int | None = None, *, unique_key: Sequence[str] | str = ()
+    ) -> DataFrame:
+        """Returns the rows in which two versions differ, whatever the versions between them did.
+
+        Only files that are in one of the two versions are read. A row that was inserted and deleted again is no change,
+        and neither is one that was only moved or rewritten with the same values.
+
+        Args:
+            from_version: The earlier version; None for the table before it had rows.
+            to_version: The later version; None for the newest.
+            unique_key: The columns that identify a row. Without them an updated row is a 'delete' and an 'insert'; a
+                merge-on-read table has its own key.
+
+        Returns:
+            The columns of ``to_version`` and ``_zl_change`` string: 'insert', 'update' (with the new values) or
+            'delete' (with the old ones).
+
+        Raises:
+            VersionNotFoundError: A version does not exist, or files that it needs were cleaned.
+            ConfigError: The versions are in the wrong order, a column of the key does not exist, or the table has a
+                column ``_zl_change``.
+            UnsupportedError: A column changed its type, or has a type that cannot be compared (variant).
+        """
+        catalog, opened = Catalog(self._spark), self._opened
+        if from_version is None:
+            past = opened_at(catalog, opened, self.name, TimeTravelSpec(version=to_version))
+            return all_as_inserts(catalog, past, self.name)
+        last = opened.version if to_version is None else to_version
+        keys = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
+        keys = keys or config_of(opened.snapshot).table_type.unique_key
+        return net_changes(catalog, opened, self.name, from_version, last, keys)
 
     def rollback(
         self, version: int | None = None, *, instant: str | None = None, timestamp: Moment | None = None

@@ -9,7 +9,7 @@ import pytest
 from dbt.adapters.zlayout.timeline.files.action import Action, State
 from dbt.adapters.zlayout.timeline.log.runtime import Writer
 from dbt.adapters.zlayout.timeline.transactions.pending import Plan, list_state_files, state_path
-from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_maintenance
+from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_maintenance, wait_for_writers
 
 LIVE = Writer("other", "another machine", 1, "now")
 DEAD = replace(Writer.current(), started="before the last boot")
@@ -26,3 +26,32 @@ def test_a_user_write_waits_while_a_live_maintenance_is_about_to_commit(table, w
     timeline = table.timeline(sleep=pauses.append)
     wait_for_maintenance(timeline, "20240101000000009", list_state_files(table.store))
     assert bool(pauses) is waits
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "writer", "waits"),
+    [
+        ("merge", "merge", LIVE, True),
+        ("merge", "overwrite", LIVE, True),
+        ("merge", "append", LIVE, False),
+        ("append", "overwrite", LIVE, False),
+        ("overwrite", "append", LIVE, True),
+        ("overwrite", "clustering", LIVE, False),
+        ("overwrite", "merge", DEAD, False),
+    ],
+)
+def test_a_write_waits_for_live_writes_that_it_would_conflict_with(table, mine, theirs, writer, waits) -> None:
+    path = state_path("20240101000000000", Action.COMMIT, State.INFLIGHT)
+    table.store.create(path, Plan(theirs, 0, writer, 0).to_json())
+    told: list[str] = []
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            table.store.delete([path])
+
+    wait_for_writers(table.timeline(sleep=sleep), mine, told.append)
+    assert len(pauses) == (3 if waits else 0)
+    line = f"waits for the {theirs} 20240101000000000 of process 1 on other, which is writing this table"
+    assert told == ([line] if waits else [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,7 @@ def write_increment(
     batch: Mapping[str, Any] | None,
     progress: Callable[[str], None],
     made_from: Mapping[str, Any] | None = None,
+    changes_taken: Sequence[ChangesTaken] = (),
 ) -> CommitSummary:
     """Writes the rows of a run to the table.
 
@@ -59,6 +61,7 @@ def write_increment(
         batch: The microbatch, with ``event_time_start`` and ``event_time_end``; None for other strategies.
         progress: Receives a sentence now and then during the write.
         made_from: What the rows were made from, `Origin.to_dict`.
+        changes_taken: The changes of other tables that the rows were made from.
 
     Raises:
         ConflictError: Another writer committed first.
@@ -71,6 +74,9 @@ def write_increment(
         **kept_settings(wanted),
         "progress": progress,
         "made_from": made_from,
+        # The version tells what was read, so that the next run is skipped.
+        "commit_empty": wanted.skip_unchanged,
+        "changes_taken": changes_taken,
     }
     if how.strategy == "insert_overwrite":
         return table.overwrite(rows, "all" if how.partition_overwrite == "static" else None, **common)

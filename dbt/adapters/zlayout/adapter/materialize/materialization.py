@@ -10,6 +10,13 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 
+from dbt.adapters.zlayout.adapter.materialize.changes_read import (
+    ChangesRead,
+    changes_read_by,
+    check_no_row_twice,
+    sources_of,
+    taken_by,
+)
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
@@ -23,12 +30,16 @@ from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, respon
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import session_zone
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, session_zone
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.read.record_tables import table_entry
+from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_writers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,13 +74,21 @@ class Materialization:
             rows = self._rows_of(code)
             if (sentence := key_warning(wanted, rows.columns)) is not None:
                 warn(f"{self.relation}: {sentence}")
-            origin = self._origin(code, rows, wanted)
-            done = write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress, made_from=origin)
+            read = changes_read_by(rows)
+            done = write_model(
+                self.relation.catalog_name,
+                rows,
+                wanted,
+                warn=warn,
+                progress=progress,
+                made_from=self._origin(code, rows, wanted, read),
+                changes_taken=taken_by(read),
+            )
             if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
                 _warn_after_commit(f"{self.relation}: {sentence}")
             return done
 
-        return self._committed(replace)
+        return self._committed(replace, Operation.OVERWRITE)
 
     def write_increment(self, code: str) -> ZlayoutAdapterResponse:
         """Runs a model's code once and writes its rows to the table by the model's strategy."""
@@ -80,10 +99,12 @@ class Materialization:
             if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
                 warn(f"{self.relation}: {sentence}")
             rows = self._rows_of(code)
-            origin = self._origin(code, rows, wanted)
-            return write_increment(table, rows, wanted, self.model.get("batch"), progress, origin)
+            read = changes_read_by(rows)
+            check_no_row_twice(read, table, wanted.incremental)
+            origin = self._origin(code, rows, wanted, read)
+            return write_increment(table, rows, wanted, self.model.get("batch"), progress, origin, taken_by(read))
 
-        return self._committed(add, clusters=True)
+        return self._committed(add, Operation.MERGE, clusters=True)
 
     def unchanged(self, code: str) -> ZlayoutAdapterResponse | None:
         """Returns the response of a run that has nothing to do; None if the model runs, after a line that says why."""
@@ -95,7 +116,9 @@ class Materialization:
             if found is None:
                 why = [NO_ORIGIN]
             else:
-                why = origin_of(code, self._rows_of(code), self.model, wanted).differences(found[1])
+                rows = self._rows_of(code)
+                reads = sources_of(changes_read_by(rows))
+                why = origin_of(code, rows, self.model, wanted, reads).differences(found[1])
         except Exception as error:  # if the run cannot work either, it says so
             found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
         if found is None or why:
@@ -113,7 +136,7 @@ class Materialization:
                 check_seed(self.session.table(self.relation.catalog_name), rows, self.model["name"])
             return write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress)
 
-        return self._committed(load)
+        return self._committed(load, Operation.OVERWRITE)
 
     def write_snapshot(self, changes_sql: str, columns: Mapping[str, str]) -> ZlayoutAdapterResponse:
         """Runs a snapshot's staging query once and writes its changes to the table."""
@@ -125,16 +148,25 @@ class Materialization:
                 table, rows, wanted, columns, self.model["config"].get("dbt_valid_to_current"), progress
             )
 
-        return self._committed(merge, clusters=True)
+        return self._committed(merge, Operation.MERGE, clusters=True)
 
     def _committed(
-        self, write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary], *, clusters: bool = False
+        self,
+        write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary],
+        operation: Operation,
+        *,
+        clusters: bool = False,
     ) -> ZlayoutAdapterResponse:
         def progress(line: str) -> None:
             _LOG.info(f"{self.relation}: {line}")
 
+        def wait() -> None:
+            wait_for_writers_of(self.session, self.relation.catalog_name, operation, progress)
+
         wanted = read_model(self.model, self.schema_root)
-        done = until_committed(lambda: write(wanted, progress), progress)
+        if operation is Operation.OVERWRITE or not wanted.incremental.runs_beside_others:
+            wait()
+        done = until_committed(lambda: write(wanted, progress), progress, wait)
         return response_of(done, self._clustered(wanted, progress) if clusters else None)
 
     def _clustered(self, wanted: ModelWrite, progress: Callable[[str], None]) -> ClusterSummary | None:
@@ -156,12 +188,14 @@ class Materialization:
             _warn_after_commit(f"{self.relation}: the rows are written, but {problem}")
         return done
 
-    def _origin(self, code: str, rows: DataFrame, wanted: ModelWrite) -> Mapping[str, Any] | None:
-        """Returns what a model's rows are made from, if a later run may be skipped for it."""
-        if not wanted.skip_unchanged or self.model["resource_type"] != "model":
+    def _origin(
+        self, code: str, rows: DataFrame, wanted: ModelWrite, read: Mapping[str, ChangesRead]
+    ) -> Mapping[str, Any] | None:
+        """Returns what a model's rows are made from; a later run may be skipped for it."""
+        if self.model["resource_type"] != "model":
             return None
         try:
-            return origin_of(code, rows, self.model, wanted).to_dict()
+            return origin_of(code, rows, self.model, wanted, sources_of(read)).to_dict()
         except Exception as error:  # without it the next run is not skipped
             _LOG.debug(f"{self.relation}: what it is made from is not known: {error!r}")
             return None
@@ -177,7 +211,19 @@ def warn(sentence: str) -> None:
     warn_or_error(AdapterEventWarning(name="Zlayout", base_msg=sentence, args=[]))
 
 
-def until_committed(run: Callable[[], CommitSummary], progress: Callable[[str], None]) -> CommitSummary:
+def wait_for_writers_of(
+    session: SparkSession, name: str, operation: Operation, progress: Callable[[str], None]
+) -> None:
+    """Waits for other processes and models that are writing a table, with a line for each of them."""
+    catalog = Catalog(session)
+    entry = table_entry(catalog, catalog.name(name))
+    if entry is not None and entry.table_id is not None and entry.location is not None:
+        wait_for_writers(Timeline(open_store(entry.location)), operation, progress)
+
+
+def until_committed(
+    run: Callable[[], CommitSummary], progress: Callable[[str], None], wait: Callable[[], None] = lambda: None
+) -> CommitSummary:
     """Runs a query and its write. Runs both again when a concurrent commit conflicts with them.
 
     Nothing is retried after the commit: a later failure is a `CommittedError`, not a conflict.
@@ -185,6 +231,7 @@ def until_committed(run: Callable[[], CommitSummary], progress: Callable[[str], 
     Args:
         run: Evaluates the query on the current tables and commits.
         progress: Receives a sentence before each retry.
+        wait: Waits for other writers. Called before each retry.
 
     Raises:
         ConflictError: Every attempt met a conflict. The table is as the other writers left it.
@@ -195,6 +242,7 @@ def until_committed(run: Callable[[], CommitSummary], progress: Callable[[str], 
         except ConflictError as conflict:  # noqa: PERF203 # each attempt is a whole query
             times = f"({repeat} of {MOST_REPEATS})"
             progress(f"another writer committed first ({conflict}); running the query again {times}")
+            wait()
     return run()
 
 

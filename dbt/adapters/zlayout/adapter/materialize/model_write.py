@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
+from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -135,6 +136,7 @@ def write_model(
     warn: Callable[[str], None],
     progress: Callable[[str], None],
     made_from: Mapping[str, Any] | None = None,
+    changes_taken: Sequence[ChangesTaken] = (),
 ) -> CommitSummary:
     """Replaces a table with a model's rows, in a new version.
 
@@ -145,6 +147,7 @@ def write_model(
         warn: Receives a sentence about documented columns that the query does not have.
         progress: Receives a sentence now and then during the write.
         made_from: What the rows were made from, `Origin.to_dict`.
+        changes_taken: The tables that the query reads as changes.
     """
     spark, how = dataframe.sparkSession, wanted.incremental
     feed = None if how.deleted_when is None else ChangeFeed(how.deleted_when, how.unique_key, wanted.column_names)
@@ -158,6 +161,7 @@ def write_model(
         feed=feed,
         progress=progress,
         made_from=made_from,
+        changes_taken=changes_taken,
     )
     _, done = replace_table(spark, replacement)
     return done

@@ -1,4 +1,4 @@
-"""What the rows of a model were made from, and whether it has changed since: for models that skip unchanged runs."""
+"""What the rows of a model were made from, and whether it has changed since."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
     FilesInput,
     QueryInputs,
     TableInput,
+    TableRead,
     digest_of,
     query_inputs,
     session_facts,
@@ -23,7 +24,7 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NO_ORIGIN = "something else wrote its rows, or it did not skip runs when they were written"
+NO_ORIGIN = "something else wrote its rows, or an older release did"
 _MOST_NAMES = 5
 # In the order in which they are told. Each digest is compared with that of the last commit.
 _CHANGES = {
@@ -74,7 +75,9 @@ class Origin:
         return [*self.inputs.unknown, *found, *_source_differences(self.inputs.sources, before)]
 
 
-def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite) -> Origin:
+def origin_of(
+    sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite, reads: Mapping[str, TableRead]
+) -> Origin:
     """Returns what a model's query makes its rows from.
 
     Args:
@@ -82,6 +85,7 @@ def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: Mode
         frame: The query, not run yet.
         model: The node.
         wanted: Its settings.
+        reads: What temporary views with changes read, by their names.
     """
     why = None
     if model.get("language") == "python":
@@ -93,7 +97,9 @@ def origin_of(sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: Mode
         raw_code=digest_of(model.get("raw_code")),
         settings=_settings_digest(model, wanted),
         session=session_facts(frame.sparkSession),
-        inputs=query_inputs(sql, frame) if why is None else QueryInputs({}, "", (why,)),
+        inputs=query_inputs(sql, frame, reads, lists_files=wanted.skip_unchanged)
+        if why is None
+        else QueryInputs({}, "", (why,)),
     )
 
 

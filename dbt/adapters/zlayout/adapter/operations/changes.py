@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NOT_SET = "skip_unchanged is not set"
 _WRITTEN = ("table", "incremental", "zordered_table")
 
 
@@ -55,18 +56,19 @@ def _why(
     wanted = None
     try:
         wanted = read_model(node, schema_root(node["schema"]))
-        if not wanted.skip_unchanged:
-            return _answer(False, None, "", ["skip_unchanged is not set"])
+        skips = wanted.skip_unchanged
+        reasons = [] if skips else [NOT_SET]
         origin = ZTable.for_name(session, table_of(unique_id, nodes)).made_from()
         if origin is None:
-            return _answer(True, None, "", [NO_ORIGIN])
+            return _answer(skips, None, "", [*reasons, NO_ORIGIN])
         version, before = origin
-        return _answer(True, version, sources_text(before), reasons_to_run(session, before, node, wanted))
+        reasons += reasons_to_run(session, before, node, wanted)
+        return _answer(skips, version, sources_text(before), reasons)
     except TableNotFoundError:
-        return _answer(wanted is not None, None, "", ["it has not been built yet"])
+        return _answer(wanted is not None and wanted.skip_unchanged, None, "", ["it has not been built yet"])
     except Exception as error:  # one model must not hide the others
         why = f"it cannot be compared with its last run: {short_message(error)}"
-        return _answer(wanted is not None, None, "", [why])
+        return _answer(wanted is not None and wanted.skip_unchanged, None, "", [why])
 
 
 def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) -> dict[str, Any]:
@@ -74,6 +76,7 @@ def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) ->
 
 
 def _sentence(found: Mapping[str, Any]) -> str:
-    if found["reasons"]:
-        return f"would run: {'; '.join(found['reasons'])}"
-    return f"unchanged since v{found['version']}: {found['reads']} (runs if variables or macros change its SQL)"
+    unchanged = f"unchanged since v{found['version']}: {found['reads']} (runs if variables or macros change its SQL)"
+    if found["reasons"] == [NOT_SET] and found["version"] is not None:
+        return f"would run: {NOT_SET}; {unchanged}"
+    return f"would run: {'; '.join(found['reasons'])}" if found["reasons"] else unchanged

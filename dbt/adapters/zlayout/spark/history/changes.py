@@ -6,12 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+from pyspark.sql import Window, functions
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to, holds
@@ -21,7 +22,6 @@ from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
 from dbt.adapters.zlayout.timeline.retention.past import check_kept, check_version
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 CHANGE_TYPE, COMMIT_VERSION = "_change_type", "_commit_version"
+# The column of `net_changes`.
+NET_CHANGE = "_zl_change"
 _SAME_ROWS = (Kind.MAINTENANCE, Kind.METADATA)
 _INCOMPARABLE = ("variant", "geometry", "geography")
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The files that one version removed and added. Rows of ``removed`` have the columns of ``before``."""
+    """The files that some versions removed and added. Rows of ``removed`` have the columns of ``before``."""
 
     before: Snapshot
     after: Snapshot
@@ -67,51 +69,150 @@ def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_versio
         UnsupportedError: A column changed to a type with which its old values cannot be compared, or its type cannot be
             compared at all.
     """
-    check_managed(opened, name)
-    timeline = opened.timeline
-    for version in (from_version, to_version):
-        check_version(timeline, version, name)
-    if from_version > to_version:
-        raise ConfigError([f"from_version {from_version} is after to_version {to_version}; swap them"], name)
-    steps = _steps(timeline, from_version, to_version)
-    touched = [files["path"] for step in steps for files in (step.removed, step.added)]
-    paths = pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string())
-    check_kept(timeline, paths, f"{name}: files that changed between versions {from_version} and {to_version}")
-    last = opened.at_snapshot(timeline.snapshot(to_version))
-    fields = StructType.fromJson(json.loads(last.row_schema_json)).fields
-    _check_columns(catalog, name, steps, last.row_schema_json)
-
-    parts = [_tagged(_rows(catalog, opened, last, None, DataFiles.empty()), 1, to_version)]
+    _check_versions(opened, name, from_version, to_version)
+    last = opened.at_snapshot(opened.timeline.snapshot(to_version))
+    steps = _steps(opened.timeline, from_version, to_version, each_version=True)
+    _check_steps(catalog, opened, name, steps, last, (CHANGE_TYPE, COMMIT_VERSION))
+    fields = _fields(last)
+    parts = [_nothing(catalog, opened, last)]
     rewritten: list[DataFrame] = []
     for step in steps:
-        sides = [(step.before, step.removed, -1), (step.after, step.added, 1)]
-        frames = [
-            _tagged(_rows(catalog, opened, last, snapshot, files), sign, step.after.version)
-            for snapshot, files, sign in sides
-            if len(files)
-        ]
+        frames = _frames(catalog, opened, last, step)
         (rewritten if len(frames) > 1 else parts).extend(frames)
     if rewritten:
-        parts.append(_net(reduce(lambda left, right: left.union(right), rewritten), [each.dataType for each in fields]))
-    changed = reduce(lambda left, right: left.union(right), parts)
+        parts.append(_net(reduce(_union, rewritten), [each.dataType for each in fields], ["version"]))
     change = functions.when(functions.col("sign") > 0, "insert").otherwise("delete")
-    columns = [functions.col(f"c{number}").alias(each.name) for number, each in enumerate(fields)]
-    return changed.select(*columns, change.alias(CHANGE_TYPE), functions.col("version").alias(COMMIT_VERSION))
+    columns = [*_named(fields), change.alias(CHANGE_TYPE), functions.col("version").alias(COMMIT_VERSION)]
+    return reduce(_union, parts).select(*columns)
 
 
-def _steps(timeline: Timeline, from_version: int, to_version: int) -> list[_Step]:
+def net_changes(
+    catalog: Catalog,
+    opened: TableSnapshot,
+    name: str,
+    from_version: int,
+    to_version: int,
+    unique_key: Sequence[str] = (),
+) -> DataFrame:
+    """Returns the rows in which two versions differ, whatever the versions between them did.
+
+    Reads only files that are in one of the two versions. Files that clustering or compaction replaced between them are
+    not read, but split the versions: what was added before and removed after is then read on both sides, and cancels
+    out. Without removed files nothing is compared or shuffled.
+
+    Args:
+        catalog: The session's catalog.
+        opened: The table, at any version.
+        name: The table, for error messages.
+        from_version: The earlier version.
+        to_version: The later version.
+        unique_key: Columns that identify a row. A row that has another row of its key in the earlier version is an
+            update. Null matches nothing. Without a key there are no updates.
+
+    Returns:
+        The columns of ``to_version`` and ``_zl_change``: 'insert', 'update' (with the new values) or 'delete' (with the
+        old values).
+
+    Raises:
+        VersionNotFoundError: There is no such version, or a clean deleted files that are needed.
+        ConfigError: The versions are in the wrong order, or the columns do not fit.
+        UnsupportedError: A column has values that cannot be compared.
+    """
+    _check_versions(opened, name, from_version, to_version)
+    last = opened.at_snapshot(opened.timeline.snapshot(to_version))
+    steps = _steps(opened.timeline, from_version, to_version, each_version=False)
+    _check_steps(catalog, opened, name, steps, last, (NET_CHANGE,))
+    fields = _fields(last)
+    keys = _key_columns(fields, unique_key, name)
+    frames = (frame for step in steps for frame in _frames(catalog, opened, last, step))
+    rows = reduce(_union, frames, _nothing(catalog, opened, last))
+    if any(len(step.removed) for step in steps):
+        # Rows of a key meet in one task, where equal ones cancel out, and the rest are paired.
+        together = rows.repartition(*keys) if keys else rows
+        rows = _paired(_net(together, [each.dataType for each in fields], []), keys)
+    else:
+        rows = rows.withColumn(NET_CHANGE, functions.lit("insert"))
+    return rows.select(*_named(fields), NET_CHANGE)
+
+
+def all_as_inserts(catalog: Catalog, opened: TableSnapshot, name: str) -> DataFrame:
+    """Returns the rows of a version in the form of `net_changes`.
+
+    Raises:
+        ConfigError: The table has a column of the name ``_zl_change``.
+    """
+    _check_names(name, _fields(opened), (NET_CHANGE,))
+    return rows_of(catalog, opened).withColumn(NET_CHANGE, functions.lit("insert"))
+
+
+def _check_versions(opened: TableSnapshot, name: str, from_version: int, to_version: int) -> None:
+    check_managed(opened, name)
+    for version in (from_version, to_version):
+        check_version(opened.timeline, version, name)
+    if from_version > to_version:
+        raise ConfigError([f"from_version {from_version} is after to_version {to_version}; swap them"], name)
+
+
+def _check_steps(
+    catalog: Catalog,
+    opened: TableSnapshot,
+    name: str,
+    steps: Sequence[_Step],
+    last: TableSnapshot,
+    added_names: Sequence[str],
+) -> None:
+    touched = [files["path"] for step in steps for files in (step.removed, step.added)]
+    paths = pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string())
+    versions = f"{steps[0].before.version} and {last.version}" if steps else ""
+    check_kept(opened.timeline, paths, f"{name}: files that changed between versions {versions}")
+    _check_names(name, _fields(last), added_names)
+    _check_columns(catalog, name, steps, last.row_schema_json)
+
+
+def _check_names(name: str, fields: Sequence[StructField], added: Sequence[str]) -> None:
+    if taken := sorted({each.name.lower() for each in fields} & set(added)):
+        raise ConfigError(
+            [f"the table has a column `{each}`, but changes() adds one of that name; rename it" for each in taken], name
+        )
+
+
+def _fields(opened: TableSnapshot) -> list[StructField]:
+    return StructType.fromJson(json.loads(opened.row_schema_json)).fields
+
+
+def _key_columns(fields: Sequence[StructField], unique_key: Sequence[str], name: str) -> list[str]:
+    numbers = {each.name.lower(): number for number, each in enumerate(fields)}
+    if missing := [each for each in unique_key if each.lower() not in numbers]:
+        raise ConfigError(
+            [f"unique_key: there is no column {each}; the columns are {', '.join(numbers)}" for each in missing], name
+        )
+    return [f"c{numbers[each.lower()]}" for each in unique_key]
+
+
+def _named(fields: Sequence[StructField]) -> list[Column]:
+    return [functions.col(f"c{number}").alias(each.name) for number, each in enumerate(fields)]
+
+
+def _union(left: DataFrame, right: DataFrame) -> DataFrame:
+    return left.union(right)
+
+
+def _steps(timeline: Timeline, from_version: int, to_version: int, *, each_version: bool) -> list[_Step]:
+    """Returns the changes of rows between two versions: of each version, or between those that only move rows."""
     before, steps = timeline.snapshot(from_version), []
-    for entry in timeline.entries(from_version + 1, to_version):
-        after = replay(before, [entry])
-        if kind_of(entry.operation, bool(entry.removes)) not in _SAME_ROWS:
-            steps.append(_step(before, after, entry))
-        before = after
+    entries = timeline.entries(from_version + 1, to_version)
+    for same_rows, run in groupby(entries, lambda each: kind_of(each.operation, bool(each.removes)) in _SAME_ROWS):
+        listed = list(run)
+        for part in [[entry] for entry in listed] if each_version else [listed]:
+            after = replay(before, part)
+            if not same_rows:
+                steps.append(_step(before, after))
+            before = after
     return steps
 
 
-def _step(before: Snapshot, after: Snapshot, entry: Commit) -> _Step:
-    removed = before.files.filter(pc.is_in(before.files["path"], value_set=pa.array(entry.removes, pa.string())))
-    added = entry.adds
+def _step(before: Snapshot, after: Snapshot) -> _Step:
+    removed, added = before.files.minus(after.files["path"]), after.files.minus(before.files["path"])
     if merges_on_read(before.layout) or merges_on_read(after.layout):
         # What a log file changes is visible only together with the other files of its file group.
         touched = pa.array({*removed["group"].to_pylist(), *added["group"].to_pylist()}, pa.string())
@@ -123,10 +224,6 @@ def _step(before: Snapshot, after: Snapshot, entry: Commit) -> _Step:
 
 def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_json: str) -> None:
     wanted = {each["name"].lower(): each for each in json.loads(schema_json)["fields"]}
-    if taken := sorted({CHANGE_TYPE, COMMIT_VERSION} & set(wanted)):
-        raise ConfigError(
-            [f"the table has a column `{each}`, but changes() adds one of that name; rename it" for each in taken], name
-        )
     seen: set[str] = set()
     for snapshot in (each for step in steps for each in (step.before, step.after)):
         if snapshot.schema_json in seen:
@@ -140,6 +237,21 @@ def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_j
                     "last one, and values of the two types cannot be compared; ask separately for the changes before "
                     "and after the type changed"
                 )
+
+
+def _frames(catalog: Catalog, opened: TableSnapshot, last: TableSnapshot, step: _Step) -> list[DataFrame]:
+    """Returns the rows of the files that a step removed and added, if there are any."""
+    sides = [(step.before, step.removed, -1), (step.after, step.added, 1)]
+    return [
+        _tagged(_rows(catalog, opened, last, snapshot, files), sign, step.after.version)
+        for snapshot, files, sign in sides
+        if len(files)
+    ]
+
+
+def _nothing(catalog: Catalog, opened: TableSnapshot, last: TableSnapshot) -> DataFrame:
+    """Returns no rows, in the form of `_frames`."""
+    return _tagged(_rows(catalog, opened, last, None, DataFiles.empty()), 1, last.version)
 
 
 def _rows(
@@ -157,8 +269,14 @@ def _tagged(rows: DataFrame, sign: int, version: int) -> DataFrame:
     return named.select("*", functions.lit(sign).alias("sign"), functions.lit(version).cast("bigint").alias("version"))
 
 
-def _net(rows: DataFrame, types: Sequence[DataType]) -> DataFrame:
-    """Cancels equal removed and added rows of each version, and returns each remaining row as often as it remains."""
+def _net(rows: DataFrame, types: Sequence[DataType], within: Sequence[str]) -> DataFrame:
+    """Cancels equal removed and added rows, and returns each remaining row as often as it remains.
+
+    Args:
+        rows: From `_tagged`.
+        types: Of their columns.
+        within: Further columns in which rows that cancel must be equal.
+    """
     names = [f"c{number}" for number in range(len(types))]
     keys, kept = [], []
     for name, kind in zip(names, types, strict=True):
@@ -166,9 +284,26 @@ def _net(rows: DataFrame, types: Sequence[DataType]) -> DataFrame:
         keys.append(functions.col(name) if plain else comparable(functions.col(name), kind).alias(f"key_{name}"))
         if not plain:
             kept.append(functions.first(name).alias(name))
-    net = rows.groupBy(*keys, "version").agg(functions.sum("sign").alias("net"), *kept).where("net <> 0")
+    net = rows.groupBy(*keys, *within).agg(functions.sum("sign").alias("net"), *kept).where("net <> 0")
     copies = functions.explode(functions.expr("array_repeat(cast(sign(net) as int), cast(abs(net) as int))"))
-    return net.select(*names, copies.alias("sign"), "version")
+    return net.select(*names, copies.alias("sign"), *within)
+
+
+def _paired(net: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Adds what happened to each row. An added row and a removed one of the same key are one update."""
+    added = functions.col("sign") > 0
+    plain = functions.when(added, "insert").otherwise("delete")
+    if not keys:
+        return net.withColumn(NET_CHANGE, plain)
+    of_key = Window.partitionBy(*keys)
+    whole = reduce(lambda left, right: left & right, (functions.col(key).isNotNull() for key in keys))
+    others = functions.sum(functions.when(added, 0).otherwise(1)).over(of_key)
+    others_added = functions.sum(functions.when(added, 1).otherwise(0)).over(of_key)
+    number = functions.row_number().over(Window.partitionBy(*keys, "sign").orderBy("sign"))
+    counted = net.withColumns({"number": number, "removed": others, "added": others_added, "whole": whole})
+    update = "whole and number <= least(removed, added)"
+    change = functions.when(added & functions.expr(update), "update").otherwise(plain)
+    return counted.where(f"sign > 0 or not ({update})").withColumn(NET_CHANGE, change)
 
 
 def groups_by_value(kind: DataType) -> bool:

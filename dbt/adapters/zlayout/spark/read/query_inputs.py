@@ -62,7 +62,7 @@ _PAST_VERSION = re.compile(r"zlayout_at_\w+")
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
 _FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 _ACCESS_TIME = re.compile(r"access_time=\d+")
-_MOST_FILES = 100_000
+_MOST_FILES, _FEW_FILES = 100_000, 1_000
 # What a version stores of its inputs stays small.
 _MOST_SOURCES, _LONGEST_NAME = 1_000, 300
 # Settings that change how fast a query runs, not its rows.
@@ -133,31 +133,52 @@ class QueryInputs:
     unknown: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class TableRead:
+    """A table that a query reads through a temporary view of this package.
+
+    Attributes:
+        name: ``schema.table``.
+        location: The URI of its folder.
+        version: The newest version whose rows the view holds.
+    """
+
+    name: str
+    location: str
+    version: int
+
+
 @dataclass
 class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
+    reads: Mapping[str, TableRead] = field(default_factory=dict)
+    lists_files: bool = True
 
 
-def query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
+def query_inputs(
+    sql: str, frame: DataFrame, reads: Mapping[str, TableRead] | None = None, *, lists_files: bool = True
+) -> QueryInputs:
     """Returns what a query reads. The query does not run.
 
     Args:
         sql: The query.
         frame: The query, analyzed; so each of its tables is fixed at one version.
+        reads: What temporary views of this package read, by their names.
+        lists_files: Whether to list the files of tables of other tools where that takes long. Without, the inputs of
+            such a query are unknown.
     """
     try:
-        return _query_inputs(sql, frame)
+        return _query_inputs(sql, frame, _Found(reads=reads or {}, lists_files=lists_files))
     except Exception as error:  # what a query reads is advice; the query itself may well run
         _LOG.debug("the inputs of a query are not known", exc_info=True)
         return QueryInputs({}, "", (f"what it reads could not be found out ({short_message(error)})",))
 
 
-def _query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
-    catalog, found = Catalog(frame.sparkSession), _Found()
-    analyzed: Any = frame._jdf.queryExecution().analyzed()
-    plans = [analyzed, *members(analyzed.subqueriesAll())]
+def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
+    catalog = Catalog(frame.sparkSession)
+    plans = _plans(frame)
     for plan in plans:
         _look_at_plan(catalog, plan, found)
     _look_at_text(catalog, [sql, *(entry.view_text or "" for entry in found.views.values())], found)
@@ -168,6 +189,19 @@ def _query_inputs(sql: str, frame: DataFrame) -> QueryInputs:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
     views = sorted((str(entry.name), _definition(entry)) for entry in found.views.values())
     return QueryInputs(found.sources, digest_of([views, frame.schema.json()]), tuple(found.unknown))
+
+
+def temporary_views(frame: DataFrame) -> set[str]:
+    """Returns the names of the temporary views that an analyzed query reads, also through other views."""
+    flags = Catalog(frame.sparkSession).jvm.once(_last_flags)
+    texts = [str(plan.treeString(True, False, 1, *flags)) for plan in _plans(frame)]
+    names = [name for text in texts for name in _VIEW.findall(text)]
+    return {parts[0] for parts in map(_PART_OF_NAME.findall, names) if len(parts) == 1}
+
+
+def _plans(frame: DataFrame) -> list[Any]:
+    analyzed: Any = frame._jdf.queryExecution().analyzed()
+    return [analyzed, *members(analyzed.subqueriesAll())]
 
 
 def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | None:
@@ -218,11 +252,26 @@ def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None
     )
     called = {name.replace("`", "").lower() for name in _CALL.findall(code)}
     if called:
-        # Among them are those that have the name of one of Spark's, and hide it.
-        defined = {str(row[0]).lower() for row in catalog.spark.sql("show user functions").collect()}
-        own = {name.rpartition(".")[2] for name in defined}
+        own = _functions_of_users(catalog)
         for name in sorted(each for each in called if "." in each.strip(".") or each in own):
             found.unknown[f"it calls {name}, which is not a function of Spark"] = None
+
+
+def _functions_of_users(catalog: Catalog) -> set[str]:
+    """Returns the names of temporary functions and of those in the current schema, without the schema."""
+    state: Any = catalog.spark._jsparkSession.sessionState()
+    registries = state.functionRegistry(), state.tableFunctionRegistry()
+    known = catalog.jvm.once(_functions_of_spark)
+    lists = [each.listFunction().diff(of_spark) for each, of_spark in zip(registries, known, strict=True)]
+    lists.append(state.catalog().externalCatalog().listFunctions(state.catalog().getCurrentDatabase(), "*"))
+    names = [name for each in lists for name in str(each.mkString("\n")).split("\n")]
+    return {name.rpartition(".")[2].lower() for name in names}
+
+
+def _functions_of_spark(jvm: Jvm) -> list[Any]:
+    """Returns the functions that every session has: scalar and aggregate ones, then table functions."""
+    analysis = jvm.root.org.apache.spark.sql.catalyst.analysis
+    return [each.functionSet().toSeq() for each in (analysis.FunctionRegistry, analysis.TableFunctionRegistry)]
 
 
 def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
@@ -256,7 +305,10 @@ def _look_at_view(catalog: Catalog, name: str, found: _Found) -> None:
     """Notes a view that a plan reads through, by the name that the plan has. A view without schema is temporary."""
     parts = _PART_OF_NAME.findall(name)
     if len(parts) == 1 or parts[-2] == "global_temp":
-        if not _PAST_VERSION.fullmatch(parts[-1]):
+        read = found.reads.get(parts[-1])
+        if read is not None:
+            _note_table(catalog, read.location, read.version, catalog.name(read.name), found)
+        elif not _PAST_VERSION.fullmatch(parts[-1]):
             found.unknown[f"it reads the temporary view {parts[-1]}"] = None
         return
     entry = catalog.find(TableName(parts[-2], parts[-1]))
@@ -300,7 +352,9 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
     if ours is not None:
         index = installed(catalog, name) if name is not None else None
         if not isinstance(index, IndexedFileIndex):
-            _note_table(catalog, ours[1], int(ours[2]), name, found)
+            # The tables below a view of `reads` are noted by the view.
+            if name is not None or all(each.location != ours[1] for each in found.reads.values()):
+                _note_table(catalog, ours[1], int(ours[2]), name, found)
             return
         if index.toString() != shown:
             found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None
@@ -309,12 +363,17 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
     told = str(name or location.rootPaths().mkString(", "))
     if len(told) > _LONGEST_NAME:
         told = f"{told[:_LONGEST_NAME]}… {digest_of(told)[:8]}"
+    # Spark has listed the files of other tables already.
     if str(location.getClass().getSimpleName()) == "CatalogFileIndex":
+        if not found.lists_files:
+            found.unknown[f"{told} has partitions, which are listed only with skip_unchanged"] = None
+            return
         location = location.filterPartitions(catalog.jvm.seq([]))
     files = location.allFiles()
     count = int(files.size())
-    if count > _MOST_FILES:
-        found.unknown[f"it reads {told}, which has more than {_MOST_FILES:,} files"] = None
+    most = _MOST_FILES if found.lists_files else _FEW_FILES
+    if count > most:
+        found.unknown[f"it reads {told}, which has more than {most:,} files"] = None
         return
     listed = sorted(_ACCESS_TIME.sub("", str(files.mkString("\n"))).split("\n"))
     # How the files are read: as which partitions, in which format, with which options and columns.

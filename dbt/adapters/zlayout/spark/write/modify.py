@@ -37,6 +37,7 @@ from dbt.adapters.zlayout.spark.write.incoming_rows import upserts_of, with_dele
 from dbt.adapters.zlayout.spark.write.replace import rewrite_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
+from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, with_changes_taken
 from dbt.adapters.zlayout.timeline.log.snapshot import Batch, is_taken, row_count, with_batch, with_more_rows
 from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck
 from dbt.adapters.zlayout.timeline.transactions.row_changes import origin_summary
@@ -67,7 +68,9 @@ class Modification:
         deleted_when: SQL condition over the incoming columns. A row that meets it is a delete. None if no row is one.
         stored_columns: Columns that are stored even if only this condition reads them.
         batch: Query and number of the stream's batch that holds the rows. A batch is applied only once.
-        made_from: What the rows were made from, for the history. Such a change commits a version even without rows.
+        made_from: What the rows were made from, for the history.
+        commit_empty: Whether to commit a version even if nothing changes.
+        changes_taken: The changes of other tables that the rows were made from. The version stores the positions.
     """
 
     name: TableName
@@ -83,6 +86,8 @@ class Modification:
     stored_columns: Sequence[str] = ()
     batch: Batch | None = None
     made_from: Mapping[str, Any] | None = None
+    commit_empty: bool = False
+    changes_taken: Sequence[ChangesTaken] = ()
 
 
 @dataclass(frozen=True)
@@ -268,7 +273,8 @@ class RowChange(ABC, Generic[Planned]):
         settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
         version, instant = base.version, base.instant
         published_otherwise = layout.config.publishing.stored() != config_of(base).publishing.stored()
-        wanted = self.wanted.batch is not None or self.wanted.made_from is not None
+        wanted = self.wanted.batch is not None or self.wanted.commit_empty
+        wanted = wanted or any(each.due for each in self.wanted.changes_taken)
         if len(files) or removes or schema.changes or wanted or published_otherwise:
             with Timed(self.phases, "commit"):
                 curve = None if outcome.keeps_curve else written.model
@@ -278,7 +284,7 @@ class RowChange(ABC, Generic[Planned]):
                     removes=removes,
                     schema_json=layout.schema_json if schema.changes else None,
                     layout=settings if settings != base.layout else None,
-                    properties=partial(_properties_after, schema.dropped, self.wanted.batch, counted),
+                    properties=partial(_properties_after, self.wanted, schema.dropped, counted),
                     summary={**figures, "seconds": dict(written.phases), **origin_summary(self.wanted.made_from)},
                     key_conflict=outcome.key_conflict,
                 )
@@ -345,17 +351,17 @@ class RowRewrite(RowChange[Rewrite]):
 
 
 def _properties_after(
-    dropped: tuple[str, ...], batch: Batch | None, counted: tuple[int, int] | None, before: Mapping[str, Any]
+    wanted: Modification, dropped: tuple[str, ...], counted: tuple[int, int] | None, before: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Returns the table's properties after a change.
 
     Args:
+        wanted: The request.
         dropped: Columns that the table no longer has, but that older files still hold.
-        batch: The stream's batch that the change applied.
         counted: Number of rows before the change, and how many it added. None if the files tell the number of rows.
         before: Properties of the version that the change follows.
     """
-    after = with_batch(before, batch)
+    after = with_changes_taken(with_batch(before, wanted.batch), wanted.changes_taken, str(wanted.name))
     if counted is not None:
         after = with_more_rows(after, *counted)
     if dropped:

@@ -47,6 +47,7 @@ from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombin
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -78,6 +79,7 @@ class Replacement:
             the query alone defines the table.
         gives_way: Whether the write gives way, at the end, to a change of rows that is under way.
         made_from: What the rows were made from, for the history.
+        changes_taken: The tables whose rows the query reads as changes. The version stores the positions.
     """
 
     name: TableName
@@ -91,6 +93,7 @@ class Replacement:
     of_version: int | None = None
     gives_way: bool = False
     made_from: Mapping[str, Any] | None = None
+    changes_taken: Sequence[ChangesTaken] = ()
 
 
 def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[TableSnapshot, CommitSummary]:
@@ -159,7 +162,7 @@ class _Replacing:
                     drift_of(written.files, layout.config.file_sizing.target_file_bytes),
                     layout.build_of(transaction.instant),
                 ),
-                properties=_properties(before, summary["rows"] if len(reports) > len(written.files) else None),
+                properties=self._properties(before, summary["rows"] if len(reports) > len(written.files) else None),
                 summary=summary,
             )
             self._give_way(timeline, transaction)
@@ -309,11 +312,14 @@ class _Replacing:
             **origin_summary(self.wanted.made_from),
         }
 
-
-def _properties(before: Snapshot | None, rows: int | None) -> dict[str, Any]:
-    """Returns the properties of the new version. They hold the number of rows if the files do not tell it."""
-    kept = batches_of(before.properties) if before is not None else {}
-    return kept if rows is None else with_more_rows(kept, rows, 0)
+    def _properties(self, before: Snapshot | None, rows: int | None) -> dict[str, Any]:
+        """Returns the properties of the new version. They hold the number of rows if the files do not tell it."""
+        kept = batches_of(before.properties) if before is not None else {}
+        if self.wanted.of_version is not None and before is not None:
+            kept = with_positions(kept, positions_of(before.properties))
+        else:
+            kept = with_positions(kept, {each.source: each.until for each in self.wanted.changes_taken})
+        return kept if rows is None else with_more_rows(kept, rows, 0)
 
 
 def rewrite_table(

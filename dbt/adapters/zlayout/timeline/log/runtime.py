@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -143,3 +143,8 @@ class Runtime:
     writer: Writer = field(default_factory=Writer.current)
     heartbeat_seconds: float | None = field(default_factory=_heartbeat_seconds)
     dead_after_seconds: float = field(default_factory=_dead_after_seconds)
+
+    def with_least_patience(self) -> Runtime:
+        """Returns a runtime in which a silent writer is dead as early as its heartbeats allow."""
+        least = _BEATS_BEFORE_DEAD * (self.heartbeat_seconds or 60.0)
+        return replace(self, dead_after_seconds=min(self.dead_after_seconds, least))

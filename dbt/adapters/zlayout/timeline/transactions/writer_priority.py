@@ -1,4 +1,6 @@
-"""Writer priority: maintenance yields to user writes, so that neither fails because both started at the same moment.
+"""Who goes first: maintenance yields to user writes, and a write can wait for those that it would conflict with.
+
+Maintenance and a write must not fail because both started at the same moment.
 
 Maintenance announces that it is about to commit, then looks for running user writes. A user write announces that it
 starts, then looks for maintenance that is about to commit. One of the two sees the other: maintenance gives up, or the
@@ -7,12 +9,12 @@ user write waits the short time that the commit takes and starts from its versio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.timeline import Timeline
-from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
+from dbt.adapters.zlayout.timeline.transactions.conflicts import DECISIONS, Decision, Kind, kind_of
 from dbt.adapters.zlayout.timeline.transactions.pending import (
     Liveness,
     Pending,
@@ -24,6 +26,7 @@ from dbt.adapters.zlayout.timeline.transactions.pending import (
 )
 
 _WAIT_SECONDS = 0.05
+_LONG_WAIT_SECONDS = 0.25
 _WAITS = 200
 
 
@@ -66,6 +69,46 @@ def wait_for_maintenance(timeline: Timeline, instant: str, files: Sequence[State
             return
         timeline.runtime.sleep(_WAIT_SECONDS)
         files = list_state_files(timeline.store)
+
+
+def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], None]) -> None:
+    """Waits for the user writes that are running now and that a write would conflict with. Not for later ones.
+
+    A write that waits has begun nothing, so two writes never wait for each other. Those that start at the same moment
+    do not wait, and one of them meets a conflict.
+
+    Args:
+        timeline: The table's timeline.
+        operation: What the write will do.
+        tell: Receives one line for each write that is waited for.
+    """
+    mine = kind_of(operation, removes_files=False)
+    for pending in list_pending(timeline.store):
+        plan = pending.plan(timeline.store)
+        if plan is None:
+            continue
+        theirs = kind_of(plan.operation, removes_files=False)
+        if theirs is Kind.MAINTENANCE or DECISIONS[mine, theirs] is Decision.REBASE:
+            continue
+        told = False
+        while _is_live(timeline, pending):
+            if not told:
+                tell(
+                    f"waits for the {plan.operation} {pending.instant} of process {plan.writer.pid} on "
+                    f"{plan.writer.host}, which is writing this table"
+                )
+                told = True
+            timeline.runtime.sleep(_LONG_WAIT_SECONDS)
+
+
+def _is_live(timeline: Timeline, pending: Pending) -> bool:
+    """Returns whether a transaction is still open, and its writer is alive.
+
+    A silent writer on another machine counts as dead soon. If it is not, the two writes meet a conflict.
+    """
+    now = [each for each in list_pending(timeline.store) if each.instant == pending.instant]
+    impatient = timeline.runtime.with_least_patience()
+    return any(liveness(each, timeline.store, impatient) is Liveness.LIVE for each in now)
 
 
 def _is_committing(timeline: Timeline, instant: str, running: Sequence[Pending]) -> bool:

@@ -8,7 +8,8 @@
 
 {#- For dbt only `incremental` keeps its rows. A zordered_table with an incremental_strategy keeps them too. -#}
 {% macro is_incremental() %}
-  {%- if not execute -%}
+  {%- if not execute or this is none -%}
+    {#- A unit test has no table. -#}
     {{ return(false) }}
   {%- endif -%}
   {%- set keeps_rows = model.config.materialized == 'incremental'

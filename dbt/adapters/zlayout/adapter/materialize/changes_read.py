@@ -1,0 +1,265 @@
+"""The changes of other tables since a model's last run: the view that the model reads, and how far its run gets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.contracts.relation import Path
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.config.incremental import IncrementalConfig
+from dbt.adapters.zlayout.errors import (
+    ConfigError,
+    TableNotFoundError,
+    UnsupportedError,
+    VersionNotFoundError,
+    WriteError,
+)
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.read.query_inputs import TableRead, temporary_views
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, Position, positions_of
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LOG = AdapterLogger("Zlayout")
+MACRO = "zlayout_changes"
+_KEEPS_ROWS = "materialized='incremental', or zordered_table with an incremental_strategy"
+
+
+@dataclass(frozen=True)
+class ChangesRead:
+    """What a temporary view of `changes_relation` holds.
+
+    Attributes:
+        source: The table and the version up to which it reads.
+        taken: The positions before and after; None if a run is not to move them.
+        lost: Why all rows are given to a model that already has rows, or None.
+    """
+
+    source: TableRead
+    taken: ChangesTaken | None
+    lost: str | None
+
+
+# By the name of the view, which belongs to one model, one table and one key. dbt compiles a model and runs it in two
+# calls that pass nothing on but its SQL.
+_READ: dict[str, ChangesRead] = {}
+
+
+def changes_relation(
+    session: SparkSession,
+    relation: ZlayoutRelation | str,
+    this: ZlayoutRelation,
+    model: Mapping[str, Any],
+    unique_key: Sequence[str] | str | None,
+    adds: bool,
+    warn: Callable[[str], None],
+) -> ZlayoutRelation | str:
+    """Returns the changes of a table since a model's last run, as a temporary view.
+
+    Args:
+        session: The session.
+        relation: The table.
+        this: The table of the model.
+        model: The node that calls.
+        unique_key: The columns that identify a row of the table. None for those of a merge-on-read table, or else those
+            that the model merges by.
+        adds: Whether the run adds to the rows of the model's table.
+        warn: Receives a line if all rows are given to a model that has rows.
+
+    Raises:
+        CompilationError: The node keeps no rows from run to run.
+        UnsupportedError: The table has no versions: it is a view, or other tools write it.
+    """
+    if isinstance(relation, str):
+        raise CompilationError(
+            f"{MACRO}: {relation!r} is no relation; write {MACRO}(ref('…')) or {MACRO}(source('…', '…'))"
+        )
+    if model.get("resource_type") == "unit_test":
+        return _of_unit_test(relation, adds)
+    tracked = _keeps_position(model)
+    if relation.is_cte:
+        raise CompilationError(f"{MACRO}: {relation} is an ephemeral model, which has no versions; make it a table")
+    table = _opened(session, relation)
+    if table is None:
+        # The query says so if it runs. Compiling alone needs no table.
+        return f"(select *, 'insert' as _zl_change from {relation.render()})"
+    until = table.position
+    since = _position(session, this, table.name) if tracked and adds else None
+    keys = _keys(table, unique_key, model)
+    frame, given, lost = _changes(table, since, until, keys, adds=tracked and adds)
+    if lost is not None:
+        warn(
+            f"{this}: all rows of {table.name} v{until.version} are given as inserts, because {lost}; rows that were "
+            "deleted since stay; --full-refresh builds the table anew"
+        )
+    else:
+        _LOG.info(f"{this}: {given}")
+    whole = relation.limit is None and relation.event_time_filter is None
+    due = since is None or lost is not None or table.rows_changed_after(since.version)
+    name = _view_name(table, this, model, keys)
+    frame.createOrReplaceTempView(name)
+    _READ[name] = ChangesRead(
+        TableRead(table.name, table.location, until.version),
+        ChangesTaken(table.name, since, until, due) if tracked and whole else None,
+        lost,
+    )
+    return replace(relation, path=Path(identifier=name))
+
+
+def changes_read_by(frame: DataFrame) -> dict[str, ChangesRead]:
+    """Returns what of `changes_relation` an analyzed query reads, by the names of the views."""
+    if not _READ:
+        return {}
+    return {name: _READ[name] for name in temporary_views(frame) if name in _READ}
+
+
+def sources_of(read: Mapping[str, ChangesRead]) -> dict[str, TableRead]:
+    """Returns what the views read, by their names."""
+    return {name: each.source for name, each in read.items()}
+
+
+def taken_by(read: Mapping[str, ChangesRead]) -> tuple[ChangesTaken, ...]:
+    """Returns the changes that a write of the query takes.
+
+    Raises:
+        WriteError: The query reads the changes of a table up to two versions.
+    """
+    taken = list(dict.fromkeys(each.taken for each in read.values() if each.taken is not None))
+    sources = [each.source for each in taken]
+    if twice := next((source for source in sources if sources.count(source) > 1), None):
+        raise WriteError(
+            f"{MACRO}: another writer committed to {twice} between two calls of the macro; nothing is written; run the "
+            "model again"
+        )
+    return tuple(taken)
+
+
+def check_no_row_twice(read: Mapping[str, ChangesRead], table: ZTable, how: IncrementalConfig) -> None:
+    """Checks that a model that only adds rows is not given rows again that it has.
+
+    Raises:
+        ConfigError: It is.
+    """
+    adds_only = how.strategy == "append" or (how.strategy in ("merge", "delete+insert") and not how.unique_key)
+    lost = [each for each in read.values() if each.lost is not None]
+    if adds_only and lost and row_count(table.snapshot()):
+        raise ConfigError(
+            [
+                f"{MACRO}: all rows of {each.source.name} would be added again, because {each.lost}; run the model "
+                "once with --full-refresh, or set incremental_strategy='merge' and a unique_key"
+                for each in lost
+            ],
+            table.name,
+        )
+
+
+def _keeps_position(model: Mapping[str, Any]) -> bool:
+    """Returns whether runs of a node move a position.
+
+    Raises:
+        CompilationError: The node is built, but keeps no rows from run to run.
+    """
+    config, kind = model.get("config") or {}, model.get("resource_type")
+    if kind not in ("model", "snapshot"):
+        return False
+    materialized, strategy = config.get("materialized"), config.get("incremental_strategy")
+    what = f"materialized={materialized!r}" if kind == "model" else "a snapshot"
+    keeps = materialized == "incremental" or (materialized == "zordered_table" and strategy is not None)
+    file_format = config.get("file_format")
+    if keeps and (file_format or "parquet").lower() != "parquet":
+        keeps, what = False, f"file_format={file_format!r}"
+    if keeps and strategy == "microbatch":
+        keeps, what = False, "incremental_strategy='microbatch', which takes rows by their time,"
+    if not keeps:
+        raise CompilationError(
+            f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows from run to run, and with them how "
+            f"far it got: {_KEEPS_ROWS}; {what} does not"
+        )
+    return True
+
+
+def _of_unit_test(relation: ZlayoutRelation, adds: bool) -> str:
+    # Rows that are given to a test of an incremental run say themselves what happened to them.
+    change = "" if adds else ", 'insert' as _zl_change"
+    return f"(select *{change} from {relation.render()})"
+
+
+def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
+    """Opens the table of a relation; None if the catalog has nothing of the name.
+
+    Raises:
+        UnsupportedError: It has no versions.
+    """
+    name = relation.catalog_name
+    if Catalog(session).find(Catalog(session).name(name)) is None:
+        return None
+    try:
+        table = ZTable.for_name(session, name)
+    except TableNotFoundError as error:
+        raise UnsupportedError(f"{MACRO}: {error}; or read {name} without {MACRO}") from error
+    if not table.is_managed:
+        raise UnsupportedError(
+            f"{MACRO}: {table.name} is only indexed: other tools write it, so it has no versions; "
+            f"read it without {MACRO}"
+        )
+    return table
+
+
+def _position(session: SparkSession, this: ZlayoutRelation, source: str) -> Position | None:
+    try:
+        own = ZTable.for_name(session, this.catalog_name)
+    except TableNotFoundError:
+        return None
+    return positions_of(own.snapshot().properties).get(source) if own.is_managed else None
+
+
+def _keys(table: ZTable, unique_key: Sequence[str] | str | None, model: Mapping[str, Any]) -> tuple[str, ...]:
+    given = _listed(unique_key)
+    record_key = config_of(table.snapshot()).table_type.unique_key
+    if given or record_key:
+        return given or record_key
+    config = model.get("config") or {}
+    own = _listed(config.get("unique_key")) if config.get("incremental_strategy") == "merge" else ()
+    have = {each["name"].lower() for each in json.loads(table.snapshot().schema_json)["fields"]}
+    return own if all(each.lower() in have for each in own) else ()
+
+
+def _listed(names: object) -> tuple[str, ...]:
+    if not names:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(map(str, names))  # type: ignore[call-overload]
+
+
+def _changes(
+    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, adds: bool
+) -> tuple[DataFrame, str, str | None]:
+    """Returns the rows; what they are; and why they are all rows of the table, if the model should have got less."""
+    name, version = table.name, until.version
+    if since is None:
+        lost = "no run of the model has taken its changes yet" if adds else None
+        return table.net_changes(None, version), f"all rows of {name} v{version}, as inserts", lost
+    try:
+        table.check_position(since)
+        given = f"changes of {name} from v{since.version} to v{version}"
+        return table.net_changes(since.version, version, unique_key=keys), given, None
+    except (VersionNotFoundError, UnsupportedError) as error:
+        return table.net_changes(None, version), "", str(error)
+
+
+def _view_name(table: ZTable, this: ZlayoutRelation, model: Mapping[str, Any], keys: Sequence[str]) -> str:
+    told = f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}"
+    digest = hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
+    word = re.sub(r"\W+", "_", table.name, flags=re.ASCII).strip("_").lower()
+    return f"{MACRO}_{word}_{digest}"
