@@ -9,10 +9,12 @@ false is below true.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.literals import column_name, literal, literals
@@ -295,6 +297,31 @@ class IsNotTrue(Expr):
         return f"({self.child.sql()}) IS NOT TRUE"
 
 
+Evaluator = Callable[[pa.Array], npt.NDArray[np.int8]]
+"""The engine's evaluation of a condition: for each value of a term 1 (TRUE), 0 (FALSE), 2 (NULL) or -1 (unknown)."""
+
+
+@dataclass(frozen=True)
+class Evaluated(Expr):
+    """A condition that the engine can evaluate on single values of a term. Nothing else of a row decides about it.
+
+    Attributes:
+        child: The same condition, as far as rules understand it.
+        term: A column, or the local day of one.
+        evaluate: The evaluation of the condition, without the negation.
+        negated: Whether the node is the negation of what is evaluated. ``child`` is negated already.
+    """
+
+    child: Expr
+    term: Term
+    evaluate: Evaluator = field(compare=False)
+    negated: bool = False
+
+    def sql(self) -> str:
+        """Returns the condition as rules understand it."""
+        return self.child.sql()
+
+
 ColumnLeaf = Compare | In | NotIn | IsNull | IsNotNull | StartsWith | NotStartsWith
 """A condition on one term."""
 
@@ -316,7 +343,7 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
         node = pending.pop()
         if isinstance(node, And | Or):
             pending.extend(reversed(node.children))
-        elif isinstance(node, Not | IsTrue | IsNotTrue):
+        elif isinstance(node, Not | IsTrue | IsNotTrue | Evaluated):
             pending.append(node.child)
         elif isinstance(node, ColumnLeaf | Constant | Unknown):
             yield node
@@ -324,5 +351,19 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
 
 def columns_of(expr: Expr) -> frozenset[ColumnPath]:
     """Returns the columns that the expression refers to; columns inside ``Unknown`` parts are not included."""
-    operands = (leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown))
+    operands = [leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown)]
+    operands += [each.term for each in evaluated_parts(expr)]
     return frozenset(column.path for column in map(column_of, operands) if column is not None)
+
+
+def evaluated_parts(expr: Expr) -> Iterator[Evaluated]:
+    """Yields the parts that the engine can evaluate on single values."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Evaluated):
+            yield node
+        if isinstance(node, And | Or):
+            pending.extend(node.children)
+        elif isinstance(node, Not | IsTrue | IsNotTrue | Evaluated):
+            pending.append(node.child)

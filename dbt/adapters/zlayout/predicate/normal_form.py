@@ -6,6 +6,7 @@ Every rewrite keeps the three-valued truth of every row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     And,
     Compare,
     Constant,
+    Evaluated,
     Expr,
     In,
     IsNotNull,
@@ -92,6 +94,8 @@ def _pushed(expr: Expr, negated: bool) -> Expr:
         # Both are TRUE or FALSE and never NULL, so each is the negation of the other.
         kind_of_test = IsTrue if isinstance(expr, IsTrue) != negated else IsNotTrue
         return kind_of_test(_pushed(expr.child, negated=False))
+    if isinstance(expr, Evaluated):
+        return replace(expr, child=_pushed(expr.child, negated), negated=expr.negated != negated)
     return _negation(expr) if negated else expr
 
 
@@ -134,6 +138,9 @@ def simplify(expr: Expr) -> Expr:
             if isinstance(child, Constant)
             else type(expr)(child)
         )
+    if isinstance(expr, Evaluated):
+        child = simplify(expr.child)
+        return child if isinstance(child, Constant) else replace(expr, child=child)
     if isinstance(expr, And):
         return _folded(And, expr, neutral=TRUE, absorbing=FALSE)
     if isinstance(expr, Or):

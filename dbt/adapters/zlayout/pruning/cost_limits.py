@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     And,
     Call,
     ColumnLeaf,
+    Evaluated,
     Expr,
     IsNotTrue,
     IsTrue,
@@ -143,7 +144,7 @@ def _joined(node: Expr, children: Sequence[Expr], costs: Sequence[Cost]) -> Cost
 def _children(expr: Expr) -> Sequence[Expr]:
     if isinstance(expr, And | Or):
         return expr.children
-    return (expr.child,) if isinstance(expr, Not | IsTrue | IsNotTrue) else ()
+    return (expr.child,) if isinstance(expr, Not | IsTrue | IsNotTrue | Evaluated) else ()
 
 
 def _calls(term: Term) -> int:

@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     ColumnLeaf,
     Compare,
     Constant,
+    Evaluated,
     Expr,
     In,
     IsNotNull,
@@ -199,9 +200,27 @@ def _skip_reason(expr: Expr, evaluation: Evaluation, rows: Rows) -> pa.Array:
                 reason[decided] = _objects(_skip_reason(child, evaluation, rows[decided]))
                 undecided &= ~decided
         return pa.array(reason, pa.string())
+    if isinstance(expr, Evaluated):
+        return _evaluated_reason(expr, evaluation, rows)
     if isinstance(expr, Or | Constant | Unknown | IsTrue | IsNotTrue):
         return _repeated(f"no row matches {expr.sql()}", len(rows))
     return _leaf_reason(expr, evaluation, rows)  # type: ignore[arg-type]  # every other node is a leaf on a column
+
+
+def _evaluated_reason(expr: Evaluated, evaluation: Evaluation, rows: Rows) -> pa.Array:
+    """Returns what rules say of the files that they skip, and the values of the others."""
+    by_rule = ~evaluation.match(expr.child).possible[rows]
+    facts = evaluation.facts(expr.term)
+    reason = np.full(len(rows), f"no row matches {expr.sql()}", dtype=object)
+    if by_rule.any():
+        reason[by_rule] = _objects(_skip_reason(expr.child, evaluation, rows[by_rule]))
+    by_value = rows[~by_rule]
+    if facts is not None and len(by_value):
+        name, misses = expr.term.sql(), f" has no value for which {expr.sql()}"
+        texts = [_repeated(f"{name}: ", len(by_value)), _interval(facts, by_value), _repeated(misses, len(by_value))]
+        number = pa.array(facts.may_be_number[by_value])
+        reason[~by_rule] = _objects(pc.if_else(number, _joined(texts, ""), f"{name}{misses}"))
+    return pa.array(reason, pa.string())
 
 
 def _leaf_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:

@@ -46,6 +46,7 @@ from dbt.adapters.zlayout.spark.catalyst.tree import (
     scalar_of,
     tree_of,
 )
+from dbt.adapters.zlayout.spark.catalyst.values import ValueConditions, attributes_of, is_composed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.schema.types import SparkField, fields_of, type_word
 
@@ -82,15 +83,15 @@ def to_predicate(
         takes too long, is ``Unknown``. Never raises.
     """
     budget = Budget()
-    fields = fields_of(schema_json)
-    read = [_read(jvm, each, fields, budget) for each in filters]
+    fields, values = fields_of(schema_json), ValueConditions(jvm)
+    read = [_read(jvm, each, fields, values, budget) for each in filters]
     unread = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
     return limited(And((*read, *unread)), file_count)
 
 
-def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], budget: Budget) -> Expr:
+def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], values: ValueConditions, budget: Budget) -> Expr:
     try:
-        return _Converter(fields, budget).expr(tree_of(jvm, expression, budget))
+        return _Converter(fields, values, budget).expr(tree_of(jvm, expression, budget))
     except OverBudgetError as error:
         return Unknown(_TOO_LONG, str(error))
     except Exception as error:
@@ -105,8 +106,9 @@ def _text(jvm: Jvm, expression: Any, budget: Budget) -> str:
 
 
 class _Converter:
-    def __init__(self, fields: tuple[SparkField, ...], budget: Budget) -> None:
+    def __init__(self, fields: tuple[SparkField, ...], values: ValueConditions, budget: Budget) -> None:
         self._terms = _TermReader(fields, self.expr, budget)
+        self._values = values
         self._budget = budget
         self._level = 0
         self._rules: Mapping[str, Callable[[Node], Expr]] = {
@@ -132,6 +134,17 @@ class _Converter:
 
     def expr(self, node: Node) -> Expr:
         """Returns the node as an expression, or ``Unknown`` with the reason if it is not understood."""
+        read = self._by_rule(node)
+        return read if is_composed(node) else self._values.of(node, read, self._only_column(node))
+
+    def _only_column(self, node: Node) -> Column | None:
+        names = attributes_of(node)
+        try:
+            return self._terms.top_level(names.pop()) if len(names) == 1 else None
+        except NotUnderstoodError:
+            return None
+
+    def _by_rule(self, node: Node) -> Expr:
         self._level += 1
         try:
             rule = self._rules.get(node.kind)
@@ -371,7 +384,18 @@ class _TermReader:
         Raises:
             NotUnderstoodError: The node is neither, or statistics do not keep the order of its type.
         """
-        path, found = self._field(node)
+        return self._ordered(*self._field(node))
+
+    def top_level(self, name: str) -> Column:
+        """Returns the column with a name.
+
+        Raises:
+            NotUnderstoodError: There is none, or statistics do not keep the order of its type.
+        """
+        found = self._named(name)
+        return self._ordered((found.name,), found)
+
+    def _ordered(self, path: tuple[str, ...], found: SparkField) -> Column:
         if found.collated:
             raise NotUnderstoodError(f"column `{'.'.join(path)}` has a collation, whose order statistics do not keep")
         if found.arrow_type is None:
@@ -382,16 +406,18 @@ class _TermReader:
 
     def _field(self, node: Node) -> tuple[tuple[str, ...], SparkField]:
         if node.kind == "AttributeReference":
-            name = str(node.raw["name"])
-            if name not in self._by_name:
-                self._by_name[name] = _by_name(self._fields, name)
-            found = self._by_name[name]
+            found = self._named(str(node.raw["name"]))
             return (found.name,), found
         if node.kind == "GetStructField":
             parent_path, parent = self._field(node.children[0])
             child = parent.fields[int(node.raw["ordinal"])]
             return (*parent_path, child.name), child
         raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
+
+    def _named(self, name: str) -> SparkField:
+        if name not in self._by_name:
+            self._by_name[name] = _by_name(self._fields, name)
+        return self._by_name[name]
 
     def _tried(self, node: Node) -> list[_Branch]:
         """Returns the branches of a part. If it is not understood, the other parts still are."""

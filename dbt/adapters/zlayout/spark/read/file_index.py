@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
+from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -472,29 +473,9 @@ def _typed_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -
         )
         value = expressions.Cast(text, schema.apply(position).dataType(), zone, legacy)
         named += [expressions.Literal.create(f"c{position}", types.StringType), value]
-    to_row = jvm.function(jvm.fixed(jvm.once(_line_to_row), 0, expressions.CreateNamedStruct(jvm.seq(named))))
+    to_row = jvm.function(jvm.fixed(jvm.once(line_evaluator), 0, expressions.CreateNamedStruct(jvm.seq(named))))
     lines = [",".join("-" if text is None else text.encode().hex() for text in key) for key in keys]
     return jvm.lines(pa.array(lines, pa.string())).map(to_row).toList()
-
-
-def _line_to_row(jvm: Jvm) -> Any:
-    """Returns the method handle that evaluates a Catalyst expression on a line, which is the only column of its row."""
-    to_text = jvm.static(
-        "org.apache.spark.unsafe.types.UTF8String",
-        "fromString",
-        "(Ljava/lang/String;)Lorg/apache/spark/unsafe/types/UTF8String;",
-    )
-    to_row = jvm.collecting(
-        jvm.constructor("org.apache.spark.sql.catalyst.expressions.GenericInternalRow", "([Ljava/lang/Object;)V"),
-        1,
-        "(Lorg/apache/spark/unsafe/types/UTF8String;)Lorg/apache/spark/sql/catalyst/InternalRow;",
-    )
-    evaluate = jvm.virtual(
-        "org.apache.spark.sql.catalyst.expressions.Expression",
-        "eval",
-        "(Lorg/apache/spark/sql/catalyst/InternalRow;)Ljava/lang/Object;",
-    )
-    return jvm.with_filters(evaluate, 1, [jvm.then(to_text, to_row)])
 
 
 def _rows_that_match(jvm: Jvm, rows: Any, predicate: Any) -> npt.NDArray[np.bool_]:
