@@ -41,7 +41,7 @@ from dbt.adapters.zlayout.predicate import (
     push_not,
     simplify,
 )
-from dbt.adapters.zlayout.predicate.expr import ColumnLeaf, Evaluated
+from dbt.adapters.zlayout.predicate.expr import ColumnLeaf, Evaluated, Same
 from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
 from dbt.adapters.zlayout.pruning.cost_limits import Limits, cost_of, limited
 
@@ -119,6 +119,8 @@ def evaluate(expr: Expr, row: Mapping[str, Any]) -> bool | None:  # noqa: PLR091
         case Unknown(text):
             truth: bool | None = (True, False, None)[(row["salt"] + text.count("f")) % 3]
             return negated(truth) if text.startswith("NOT") else truth
+        case Same(readings):
+            return evaluate(readings[0], row)
         case Evaluated(_, Column(path), _, is_negated):
             found = engine_truth(row[path[0]])
             return negated(found) if is_negated else found
@@ -277,7 +279,12 @@ def leaf(draw: st.DrawFn, types: Types, unknowns: bool) -> Expr:
 def expressions(types: Types, *, unknowns: bool = True) -> st.SearchStrategy[Expr]:
     def combined(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         several = st.lists(inner, max_size=3).map(tuple)
-        one_child = st.builds(Not, inner) | st.builds(IsTrue, inner) | st.builds(IsNotTrue, inner)
+        one_child = (
+            inner.map(lambda child: Same((child, normal_form(child))))
+            | st.builds(Not, inner)
+            | st.builds(IsTrue, inner)
+            | st.builds(IsNotTrue, inner)
+        )
         return one_child | st.builds(And, several) | st.builds(Or, several) | st.builds(if_else, inner, inner, inner)
 
     return st.recursive(leaf(types, unknowns), combined, max_leaves=6)

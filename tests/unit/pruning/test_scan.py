@@ -113,7 +113,7 @@ def test_each_step_works_on_what_the_one_before_has_left() -> None:
     plan = plan_scan(below(15), live, index_of(live))
     assert [each.name for each in plan.stages] == list(STAGES)
     # Partition b begins at 100; of c one file is empty; of a the third begins at 20.
-    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3), (3, 3)]
+    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3), (3, 3), (3, 3)]
     assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
     assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
     assert all(each.seconds >= 0 for each in plan.stages)
@@ -202,7 +202,7 @@ def test_filters_skip_what_bounds_keep_and_the_report_says_so() -> None:
     equal = Compare(Op.EQ, KEY, pa.scalar(5))
     plan = plan_scan(equal, live, index)
     assert plan.stages[2].files_after == 2
-    assert plan.stages[3].files_after == 0
+    assert plan.stages[4].files_after == 0
     report = report_scan(plan, equal, live, index)
     assert report.stage[0].as_py() == "bloom"
     assert report.reason[0].as_py() == "key: its Bloom filter has no value = 5"

@@ -23,9 +23,14 @@ ColumnPath = tuple[str, ...]
 """``('a',)`` is a top-level column, ``('a', 'b')`` field b of struct a; a column named "a.b" is ``('a.b',)``."""
 
 
+EXPRESSION = "\0expression"
+"""First part of the path of an expression that has statistics of its own. It goes on with the expression as the
+settings spell it, and with what its values depend on besides the row. No column has such a name."""
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column in a condition.
+    """A column in a condition, or an expression that has statistics as columns have.
 
     Attributes:
         path: Its path in the table's schema.
@@ -37,8 +42,8 @@ class Column:
     type: pa.DataType
 
     def sql(self) -> str:
-        """Returns the name, with backquotes where needed."""
-        return column_name(self.path)
+        """Returns the name, with backquotes where needed; of an expression its text."""
+        return self.path[1] if self.path[0] == EXPRESSION else column_name(self.path)
 
 
 @dataclass(frozen=True)
@@ -265,10 +270,12 @@ class Unknown(Expr):
     Attributes:
         text: Its SQL.
         reason: Why it cannot prune files.
+        expression: The expression whose statistics would let it prune files; None if there is none.
     """
 
     text: str
     reason: str
+    expression: str | None = None
 
     def sql(self) -> str:
         """Returns the original SQL."""
@@ -322,6 +329,17 @@ class Evaluated(Expr):
         return self.child.sql()
 
 
+@dataclass(frozen=True)
+class Same(Expr):
+    """One condition, read in several ways. Each child has the same truth value for every row."""
+
+    children: tuple[Expr, ...]
+
+    def sql(self) -> str:
+        """Returns the first reading."""
+        return self.children[0].sql()
+
+
 ColumnLeaf = Compare | In | NotIn | IsNull | IsNotNull | StartsWith | NotStartsWith
 """A condition on one term."""
 
@@ -341,7 +359,7 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
     pending = [expr]
     while pending:
         node = pending.pop()
-        if isinstance(node, And | Or):
+        if isinstance(node, And | Or | Same):
             pending.extend(reversed(node.children))
         elif isinstance(node, Not | IsTrue | IsNotTrue | Evaluated):
             pending.append(node.child)
@@ -363,7 +381,7 @@ def evaluated_parts(expr: Expr) -> Iterator[Evaluated]:
         node = pending.pop()
         if isinstance(node, Evaluated):
             yield node
-        if isinstance(node, And | Or):
+        if isinstance(node, And | Or | Same):
             pending.extend(node.children)
         elif isinstance(node, Not | IsTrue | IsNotTrue | Evaluated):
             pending.append(node.child)

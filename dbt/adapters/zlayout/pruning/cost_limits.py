@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     IsTrue,
     Not,
     Or,
+    Same,
     Term,
     Unknown,
     leaves,
@@ -142,7 +143,7 @@ def _joined(node: Expr, children: Sequence[Expr], costs: Sequence[Cost]) -> Cost
 
 
 def _children(expr: Expr) -> Sequence[Expr]:
-    if isinstance(expr, And | Or):
+    if isinstance(expr, And | Or | Same):
         return expr.children
     return (expr.child,) if isinstance(expr, Not | IsTrue | IsNotTrue | Evaluated) else ()
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import (
+    EXPRESSION,
     And,
     Call,
     Column,
@@ -25,6 +26,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Not,
     Op,
     Or,
+    Same,
     Term,
     Unknown,
     Value,
@@ -44,7 +46,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import (
     facts_of_value,
     row_counts,
 )
-from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of, either_of
 from dbt.adapters.zlayout.pruning.value_evaluation import ByValue, by_value
 
 
@@ -122,6 +124,8 @@ class Evaluation:
                 return self.match(child).none_true(self.may_have_rows)
             case Constant(value):
                 return self._everywhere() if value else self._nowhere()
+            case Same(children):
+                return either_of([self.match(child) for child in children])
             case Evaluated():
                 return self._evaluated(expr)
             case Unknown(text, reason):
@@ -251,8 +255,10 @@ def _held(leaf: Expr, membership: Membership) -> Flags | None:
 
 
 def _name_of(column: Column) -> str:
-    return ".".join(map(backquoted, column.path))
+    return column.sql() if column.path[0] == EXPRESSION else ".".join(map(backquoted, column.path))
 
 
 def _no_statistics(column: Column) -> str:
+    if column.path[0] == EXPRESSION:
+        return f"no statistics of {column.sql()}"
     return f"no statistics for column {_name_of(column)}"

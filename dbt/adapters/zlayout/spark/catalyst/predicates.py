@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Not,
     Op,
     Or,
+    Same,
     StartsWith,
     Term,
     Unknown,
@@ -36,6 +37,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     if_else,
 )
 from dbt.adapters.zlayout.pruning.cost_limits import limited
+from dbt.adapters.zlayout.spark.catalyst.expressions import KnownExpressions, without_qualifiers
 from dbt.adapters.zlayout.spark.catalyst.functions import FUNCTIONS
 from dbt.adapters.zlayout.spark.catalyst.tree import (
     Budget,
@@ -46,7 +48,7 @@ from dbt.adapters.zlayout.spark.catalyst.tree import (
     scalar_of,
     tree_of,
 )
-from dbt.adapters.zlayout.spark.catalyst.values import ValueConditions, attributes_of, is_composed
+from dbt.adapters.zlayout.spark.catalyst.values import ValueConditions, attributes_of, calls_users_code, is_composed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.schema.types import SparkField, fields_of, type_word
 
@@ -59,6 +61,7 @@ _COMPARISONS: Mapping[str, tuple[Op, Op]] = {
     "GreaterThan": (Op.GT, Op.LT),
     "GreaterThanOrEqual": (Op.GE, Op.LE),
 }
+_ONE_SIDED = ("In", "InSet", "StartsWith", "IsNull", "IsNotNull", *_COMPARISONS)
 _TOO_LONG = "a condition that is too long to be shown"
 _CONNECTIVES = ("And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "StartsWith", "Like", "In", "InSet", *_COMPARISONS)
 _MOST_BRANCHES = 16
@@ -67,7 +70,12 @@ _TRANSPARENT = ("KnownNotNull", "KnownFloatingPointNormalized", "optimizer.Norma
 
 
 def to_predicate(
-    jvm: Jvm, filters: Sequence[Any], schema_json: str, file_count: int, others: Sequence[tuple[Any, str]] = ()
+    jvm: Jvm,
+    filters: Sequence[Any],
+    schema_json: str,
+    file_count: int,
+    others: Sequence[tuple[Any, str]] = (),
+    known: KnownExpressions | None = None,
 ) -> Expr:
     """Converts the filters of a scan.
 
@@ -77,6 +85,7 @@ def to_predicate(
         schema_json: ``StructType.json()`` of the filters' relation, partition columns included.
         file_count: Number of files on which the predicate will be evaluated.
         others: Further conditions that skip no files, each with the reason.
+        known: The expressions with statistics of their own; None if there are none.
 
     Returns:
         The conjunction in normal form, with the same truth value for every row. A part that is not understood, or that
@@ -84,14 +93,21 @@ def to_predicate(
     """
     budget = Budget()
     fields, values = fields_of(schema_json), ValueConditions(jvm)
-    read = [_read(jvm, each, fields, values, budget) for each in filters]
+    read = [_read(jvm, each, fields, values, known, budget) for each in filters]
     unread = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
     return limited(And((*read, *unread)), file_count)
 
 
-def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], values: ValueConditions, budget: Budget) -> Expr:
+def _read(
+    jvm: Jvm,
+    expression: Any,
+    fields: tuple[SparkField, ...],
+    values: ValueConditions,
+    known: KnownExpressions | None,
+    budget: Budget,
+) -> Expr:
     try:
-        return _Converter(fields, values, budget).expr(tree_of(jvm, expression, budget))
+        return _Converter(fields, values, known, budget).expr(tree_of(jvm, expression, budget))
     except OverBudgetError as error:
         return Unknown(_TOO_LONG, str(error))
     except Exception as error:
@@ -106,8 +122,14 @@ def _text(jvm: Jvm, expression: Any, budget: Budget) -> str:
 
 
 class _Converter:
-    def __init__(self, fields: tuple[SparkField, ...], values: ValueConditions, budget: Budget) -> None:
-        self._terms = _TermReader(fields, self.expr, budget)
+    def __init__(
+        self,
+        fields: tuple[SparkField, ...],
+        values: ValueConditions,
+        known: KnownExpressions | None,
+        budget: Budget,
+    ) -> None:
+        self._terms = _TermReader(fields, self.expr, known, budget)
         self._values = values
         self._budget = budget
         self._level = 0
@@ -134,7 +156,9 @@ class _Converter:
 
     def expr(self, node: Node) -> Expr:
         """Returns the node as an expression, or ``Unknown`` with the reason if it is not understood."""
-        read = self._by_rule(node)
+        read, column = self._by_rule(node), self._terms.known(node)
+        if column is not None and pa.types.is_boolean(column.type):
+            read = Same((Compare(Op.EQ, column, pa.scalar(True)), read))
         return read if is_composed(node) else self._values.of(node, read, self._only_column(node))
 
     def _only_column(self, node: Node) -> Column | None:
@@ -155,12 +179,21 @@ class _Converter:
             self._budget.check_time()
             return rule(node)
         except NotUnderstoodError as error:
-            return Unknown(node.text(), str(error))
+            return Unknown(node.text(), str(error), self._terms.helpful(node))
         finally:
             self._level -= 1
 
     def _each(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
         """Returns the condition on an operand with branches: the first branch whose guard is TRUE decides."""
+        column = self._terms.known(operand)
+        if column is None:
+            return self._each_branch(operand, leaf)
+        try:
+            return Same((leaf(column), self._each_branch(operand, leaf)))
+        except NotUnderstoodError:
+            return leaf(column)
+
+    def _each_branch(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
         branches = self._terms.branches(operand)
         conditions = [
             Unknown(operand.text(), str(each.term)) if isinstance(each.term, NotUnderstoodError) else leaf(each.term)
@@ -316,11 +349,19 @@ class _TermReader:
     Args:
         fields: Columns of the filter's relation.
         condition: Reads the conditions inside IF and CASE.
+        known: The expressions with statistics of their own; None if there are none.
         budget: Limits of the work.
     """
 
-    def __init__(self, fields: tuple[SparkField, ...], condition: Callable[[Node], Expr], budget: Budget) -> None:
+    def __init__(
+        self,
+        fields: tuple[SparkField, ...],
+        condition: Callable[[Node], Expr],
+        known: KnownExpressions | None,
+        budget: Budget,
+    ) -> None:
         self._fields = fields
+        self._known = known
         self._condition = condition
         self._budget = budget
         self._level = 0
@@ -345,6 +386,11 @@ class _TermReader:
             if self._level > self._budget.depth:
                 raise NotUnderstoodError(f"it is nested more than {self._budget.depth} levels deep")
             return self._branches(node)
+        except NotUnderstoodError:
+            column = self.known(node)
+            if column is None:
+                raise
+            return [_Branch(None, column)]
         finally:
             self._level -= 1
 
@@ -364,6 +410,20 @@ class _TermReader:
             raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
         _check_count(len(found))
         return found
+
+    def known(self, node: Node) -> Column | None:
+        """Returns the column that stands for an expression with statistics of its own; None if the node is none."""
+        return None if self._known is None or node.is_literal else self._known.column(node)
+
+    def helpful(self, node: Node) -> str | None:
+        """Returns the expression in a condition whose statistics would let it skip files; None if there is none."""
+        sides = [each for each in node.children if not each.is_literal]
+        if node.kind not in _ONE_SIDED or not sides or (node.kind in _COMPARISONS and len(sides) != 1):
+            return None
+        names = attributes_of(sides[0])
+        if not names or is_composed(sides[0]) or calls_users_code(sides[0]):
+            return None
+        return without_qualifiers(sides[0].text(), sorted(names))
 
     def only(self, node: Node) -> Term:
         """Returns the one value of a node.

@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate.expr import Call, Column, Evaluated, Expr, Term, Unknown, leaves
+from dbt.adapters.zlayout.predicate.expr import (
+    EXPRESSION,
+    Call,
+    Column,
+    Constant,
+    Evaluated,
+    Expr,
+    Term,
+    Unknown,
+    leaves,
+)
 from dbt.adapters.zlayout.predicate.functions import Convert, LocalTime
 from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered
 from dbt.adapters.zlayout.spark.catalyst.functions import zone_of
@@ -53,7 +63,7 @@ class ValueConditions:
         """
         if column is None or not self._left or not is_ordered(column.type) or _is_plain(read):
             return read
-        if any(_REFUSED.fullmatch(each.kind) for each, _ in _walk(node)):
+        if calls_users_code(node):
             return read
         self._left -= 1
         by_day = _reads_days(node, column)
@@ -66,6 +76,11 @@ class ValueConditions:
 def is_composed(node: Node) -> bool:
     """Returns whether a condition consists of others, or is a column or constant."""
     return node.kind in _COMPOSED
+
+
+def calls_users_code(node: Node) -> bool:
+    """Returns whether an expression calls a function of a user, or has a subquery."""
+    return any(_REFUSED.fullmatch(each.kind) for each, _ in _walk(node))
 
 
 def attributes_of(node: Node) -> set[str]:
@@ -84,9 +99,13 @@ def _walk(node: Node) -> Iterator[tuple[Node, Node | None]]:
 
 def _is_plain(read: Expr) -> bool:
     """Returns whether rules on bounds say all there is to say about a column with one value."""
-    return all(
-        not isinstance(each, Unknown) and not isinstance(getattr(each, "operand", None), Call) for each in leaves(read)
-    )
+    operands = [None if isinstance(each, Constant | Unknown) else each.operand for each in leaves(read)]
+    unknown = any(isinstance(each, Unknown) for each in leaves(read))
+    return not unknown and not any(each is not None and _is_computed(each) for each in operands)
+
+
+def _is_computed(term: Term) -> bool:
+    return isinstance(term, Call) or (isinstance(term, Column) and term.path[0] == EXPRESSION)
 
 
 def _reads_days(node: Node, column: Column) -> Node | None:

@@ -25,8 +25,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
+from dbt.adapters.zlayout.spark.catalyst.expressions import ExpressionForms, KnownExpressions, session_of_thread
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
@@ -72,6 +74,7 @@ class ZlayoutFileIndex(ABC):
         self.last_scan: tuple[int, int] | None = None
         self._jvm = jvm
         self._schema_json = schema_json
+        self._expressions: dict[tuple[bool, str], KnownExpressions] = {}
 
     @abstractmethod
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
@@ -108,7 +111,25 @@ class ZlayoutFileIndex(ABC):
         """Returns the conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; others skip no files."""
         every = [each for group in filters for each in members(group)]
         not_passed = [(each, _NOT_PASSED) for each in others]
-        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed)
+        known = self._known_expressions()
+        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed, known)
+
+    def _known_expressions(self) -> KnownExpressions | None:
+        """Returns the expressions with statistics, as the session on this thread understands them."""
+        texts = OptionalIndexes.of_stored(self.opened.snapshot.layout).stats_expressions
+        if not texts:
+            return None
+        try:
+            native = session_of_thread(self._jvm)
+            settings = native.sessionState().conf()
+            mode = bool(settings.ansiEnabled()), str(settings.sessionLocalTimeZone())
+            if mode not in self._expressions:
+                forms = ExpressionForms(self._jvm, native, self.opened.row_schema_json)
+                self._expressions[mode] = KnownExpressions(forms, forms.known(texts))
+            return self._expressions[mode]
+        except Exception:  # conditions on expressions then read all files
+            _LOG.warning("expressions of %s have no statistics", self.opened.location, exc_info=True)
+            return None
 
     class Java:
         """Tells Py4J which Java interface this class implements."""
