@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.predicate import (
     Or,
     Unknown,
 )
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, columns_of
 from dbt.adapters.zlayout.predicate.functions import Negate
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan
@@ -84,7 +85,7 @@ def index_of(live: DataFiles, lows: Sequence[int] = LOWS) -> Counting:
     return Counting(*index_args(live, lows), partition_types={"part": pa.string()}, timezone="UTC")
 
 
-def index_args(live: DataFiles, lows: Sequence[int] = LOWS) -> tuple[Memory, dict[str, list[str]]]:
+def index_args(live: DataFiles, lows: Sequence[int] = LOWS, key: Column = KEY) -> tuple[Memory, dict[str, list[str]]]:
     count = len(live)
     low = pa.array(lows)
     yes, none = pa.repeat(True, count), pa.array([0] * count)
@@ -95,7 +96,7 @@ def index_args(live: DataFiles, lows: Sequence[int] = LOWS) -> tuple[Memory, dic
         )
         for start in (low, pa.array(list(range(count))))
     ]
-    table = column_stats_table(live.column("path").combine_chunks(), [KEY.path, OTHER.path], structs)
+    table = column_stats_table(live.column("path").combine_chunks(), [key.path, OTHER.path], structs)
     store, paths = Memory(), {}
     for partition, content in write_slices(live, table).items():
         path = slice_path(partition, INSTANT, content)
@@ -154,6 +155,27 @@ def test_few_files_left_are_decided_as_all_of_them_are(limit: int, left: int) ->
     assert some.candidates.tolist() == (whole.candidates & kept).tolist()
     assert some.stages[0].seconds >= 1.5
     assert some.stages[0].files_before == 8
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        (STAGES, ["a", "c"]),
+        (("column_stats",), ["a", "a", "a", "b", "b", "b", "c"]),
+        (("expression_stats",), ["a", "c"]),
+        (("partition_stats", "files", "column_stats", "bloom"), ["a", "a", "a", "b", "b", "b", "c"]),
+    ],
+)
+def test_statistics_of_expressions_count_in_a_stage_of_their_own(wanted: tuple[str, ...], left: list[str]) -> None:
+    live, key = files(), Column((EXPRESSION, "length(name)", "ansi"), pa.int64())
+    index = CachedStatistics(TableIndex(*index_args(live, key=key), partition_types={"part": pa.string()}), live)
+    condition = And((below(5, key), below(7, OTHER)))
+    plan_scan(condition, live, index)  # what a scan has read before does not matter
+    plan = plan_scan(condition, live, index, stages_wanted=wanted)
+    assert live.partition_values("part").filter(pa.array(plan.candidates)).to_pylist() == left
+    reason = report_scan(plan, condition, live, index).reason[3].as_py()
+    assert reason.endswith("length(name): [100, 109] has no value < 5")
+    assert columns_of(condition) == {key.path, OTHER.path}
 
 
 @pytest.mark.parametrize(
