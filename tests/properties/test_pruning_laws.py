@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +41,7 @@ from dbt.adapters.zlayout.predicate import (
     push_not,
     simplify,
 )
-from dbt.adapters.zlayout.predicate.expr import ColumnLeaf
+from dbt.adapters.zlayout.predicate.expr import ColumnLeaf, Evaluated, Same
 from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
 from dbt.adapters.zlayout.pruning.cost_limits import Limits, cost_of, limited
 
@@ -116,7 +119,33 @@ def evaluate(expr: Expr, row: Mapping[str, Any]) -> bool | None:  # noqa: PLR091
         case Unknown(text):
             truth: bool | None = (True, False, None)[(row["salt"] + text.count("f")) % 3]
             return negated(truth) if text.startswith("NOT") else truth
+        case Same(readings):
+            return evaluate(readings[0], row)
+        case Evaluated(_, Column(path), _, is_negated):
+            found = engine_truth(row[path[0]])
+            return negated(found) if is_negated else found
     return evaluate_leaf(expr, row)
+
+
+def engine_truth(value: Any) -> bool | None:
+    """A truth that follows no order, and tells -0.0 from 0.0."""
+    if isinstance(value, Decimal):
+        value = value.normalize()
+    text = repr(value.replace(tzinfo=None) if isinstance(value, datetime) else value)
+    return (True, False, None)[zlib.crc32(text.encode(errors="surrogatepass")) % 3]
+
+
+def engine(values: pa.Array) -> npt.NDArray[np.int8]:
+    """The evaluation of `engine_truth`; some values raise an error."""
+    found = [engine_truth(each) for each in values.to_pylist()]
+    unknown = [zlib.crc32(repr(each).encode(errors="surrogatepass")) % 7 == 0 for each in values.to_pylist()]
+    numbers = [-1 if fails else 2 if each is None else int(each) for each, fails in zip(found, unknown, strict=True)]
+    return np.array(numbers, dtype=np.int8)
+
+
+def engine_without_errors(values: pa.Array) -> npt.NDArray[np.int8]:
+    found = map(engine_truth, values.to_pylist())
+    return np.array([2 if each is None else int(each) for each in found], dtype=np.int8)
 
 
 def evaluate_leaf(expr: Expr, row: Mapping[str, Any]) -> bool | None:
@@ -243,13 +272,19 @@ def leaf(draw: st.DrawFn, types: Types, unknowns: bool) -> Expr:
         kinds += [st.builds(StartsWith, st.just(column), scalar), st.builds(NotStartsWith, st.just(column), scalar)]
     if unknowns:
         kinds.append(st.builds(Unknown, st.sampled_from(["f", "ff", "fff"]), st.just("a test")))
+        kinds.append(st.just(Evaluated(Unknown("g(x)", "a test"), Column((name,), kind), engine)))
     return draw(st.one_of(kinds))
 
 
 def expressions(types: Types, *, unknowns: bool = True) -> st.SearchStrategy[Expr]:
     def combined(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         several = st.lists(inner, max_size=3).map(tuple)
-        one_child = st.builds(Not, inner) | st.builds(IsTrue, inner) | st.builds(IsNotTrue, inner)
+        one_child = (
+            inner.map(lambda child: Same((child, normal_form(child))))
+            | st.builds(Not, inner)
+            | st.builds(IsTrue, inner)
+            | st.builds(IsNotTrue, inner)
+        )
         return one_child | st.builds(And, several) | st.builds(Or, several) | st.builds(if_else, inner, inner, inner)
 
     return st.recursive(leaf(types, unknowns), combined, max_leaves=6)
@@ -295,6 +330,20 @@ many = settings(max_examples=150, deadline=None)
 def test_no_skipped_file_has_a_matching_row_and_all_rows_means_all_rows(case: tuple[Types, list[Rows], Expr]) -> None:
     types, files, expr = case
     assert_sound(verdicts(expr, complete(types, files)).tolist(), files, expr)
+
+
+@many
+@given(st.data())
+def test_the_engine_decides_about_a_file_with_one_value(data: st.DataObject) -> None:
+    types = data.draw(column_types)
+    value = data.draw(st.sampled_from(POOLS[types["x"]]))
+    rows = [{"salt": 0, "x": value, "y": None}]
+    condition = Evaluated(Unknown("g(x)", "a test"), Column(("x",), types["x"]), engine_without_errors)
+    expected = Verdict.ALL_ROWS if engine_truth(value) else Verdict.SKIP
+    if value == 0 and isinstance(value, float):
+        expected = Verdict.READ
+    for expr, wanted in ((condition, expected), (Not(Not(condition)), expected)):
+        assert verdicts(expr, complete(types, [rows])).tolist() == [wanted]
 
 
 @many

@@ -424,9 +424,17 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def index_report(self, model: str, nodes: Nodes, bloom: list[str] | str | None, drop: bool, as_json: bool) -> str:
-        """Adds Bloom filters to a table or takes them away. Returns the text that zlayout_index prints."""
-        return indexes.index_report(self.session(), model, nodes, bloom, drop, as_json)
+    def index_report(
+        self,
+        model: str,
+        nodes: Nodes,
+        bloom: list[str] | str | None,
+        drop: bool,
+        as_json: bool,
+        stats_expressions: list[str] | str | None = None,
+    ) -> str:
+        """Adds optional parts of a table's index or takes them away. Returns the text that zlayout_index prints."""
+        return indexes.index_report(self.session(), model, nodes, bloom, drop, as_json, stats_expressions)
 
     @available.parse_list
     @as_dbt_errors()

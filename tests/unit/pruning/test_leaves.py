@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -298,17 +296,30 @@ def test_a_null_in_the_list_is_never_matched_and_makes_not_in_never_true() -> No
     assert verdict(among([1], INT, has_null=True), bounds(INT, 1, 1)) is ALL_ROWS
 
 
-def test_bounds_that_were_cut_off_bound_but_do_not_prove_a_value() -> None:
-    cut = bounds(TEXT, "m", "m", exact=False)
-    assert verdict(x(Op.EQ, "a", TEXT), cut) is SKIP
-    assert verdict(x(Op.EQ, "m", TEXT), cut) is READ
-    assert verdict(x(Op.NE, "m", TEXT), cut) is READ
-    assert verdict(Not(among(["m"], TEXT)), cut) is READ
-    assert verdict(x(Op.GE, "m", TEXT), cut) is READ
-    assert verdict(x(Op.NE, "m", TEXT), bounds(TEXT, "m", "m", exact=None)) is READ
+@pytest.mark.parametrize("exact", [True, False, None])
+def test_bounds_prove_the_same_whether_they_are_values_of_the_file_or_not(exact: bool | None) -> None:
+    around = bounds(TEXT, "m", "p", exact=exact)
+    assert verdict(x(Op.EQ, "a", TEXT), around) is SKIP
+    assert verdict(x(Op.EQ, "m", TEXT), around) is READ
+    assert verdict(x(Op.GE, "m", TEXT), around) is ALL_ROWS
+    assert verdict(x(Op.GT, "m", TEXT), around) is READ
+    assert verdict(x(Op.LE, "p", TEXT), around) is ALL_ROWS
+    assert verdict(x(Op.LT, "q", TEXT), around) is ALL_ROWS
+    assert verdict(Not(among(["m", "z"], TEXT)), around) is READ
+    assert verdict(Not(among(["a", "z"], TEXT)), around) is ALL_ROWS
     for outside in ("a", "z"):
-        assert verdict(x(Op.NE, outside, TEXT), cut) is READ
-        assert verdict(Not(among([outside], TEXT)), cut) is READ
+        assert verdict(x(Op.NE, outside, TEXT), around) is ALL_ROWS
+
+
+@pytest.mark.parametrize("exact", [True, False, None])
+def test_a_file_whose_bounds_are_one_value_has_no_other(exact: bool | None) -> None:
+    constant = bounds(TEXT, "m", "m", exact=exact)
+    assert verdict(x(Op.EQ, "m", TEXT), constant) is ALL_ROWS
+    assert verdict(x(Op.NE, "m", TEXT), constant) is SKIP
+    assert verdict(among(["m"], TEXT), constant) is ALL_ROWS
+    assert verdict(Not(among(["m"], TEXT)), constant) is SKIP
+    assert verdict(x(Op.EQ, "m", TEXT), bounds(TEXT, "m", "m", exact=exact, nulls=1)) is READ
+    assert verdict(x(Op.NE, "m", TEXT), bounds(TEXT, "m", "m", exact=exact, nulls=1)) is SKIP
 
 
 def starts_with(prefix: Any, kind: pa.DataType = TEXT) -> StartsWith:
@@ -339,33 +350,16 @@ def test_a_prefix_matches_files_whose_interval_meets_that_of_the_prefix(
     assert verdict(starts_with("b"), bounds(TEXT, low, high)) is expected
 
 
-def one_sided(kind: pa.DataType, low: Any, high: Any, *, exact: tuple[bool, bool]) -> ColumnBounds:
-    """Bounds of which the lower, the upper or both are exact."""
-    flags = {name: pa.array([each]) for name, each in zip(("minimum_exact", "maximum_exact"), exact, strict=True)}
-    return dataclasses.replace(bounds(kind, low, high), **flags)
-
-
 @pytest.mark.parametrize("op", [Op.GT, Op.GE, Op.NE])
-def test_a_claim_that_all_rows_are_above_needs_an_exact_minimum(op: Op) -> None:
-    assert verdict(x(op, 5, INT), one_sided(INT, 10, 20, exact=(True, False))) is ALL_ROWS
-    assert verdict(x(op, 5, INT), one_sided(INT, 10, 20, exact=(False, True))) is READ
+def test_a_minimum_alone_proves_that_all_rows_are_above(op: Op) -> None:
+    assert verdict(x(op, 5, INT), bounds(INT, 10, None)) is ALL_ROWS
+    assert verdict(x(op, 5, INT), bounds(INT, None, 20)) is READ
 
 
 @pytest.mark.parametrize("op", [Op.LT, Op.LE, Op.NE])
-def test_a_claim_that_all_rows_are_below_needs_an_exact_maximum(op: Op) -> None:
-    assert verdict(x(op, 30, INT), one_sided(INT, 10, 20, exact=(False, True))) is ALL_ROWS
-    assert verdict(x(op, 30, INT), one_sided(INT, 10, 20, exact=(True, False))) is READ
-
-
-@pytest.mark.parametrize("exact", [(True, False), (False, True), (False, False)])
-def test_a_claim_about_all_rows_needs_both_bounds_exact(exact: tuple[bool, bool]) -> None:
-    column = partial(one_sided, exact=exact)
-    assert verdict(x(Op.EQ, 5, INT), column(INT, 5, 5)) is READ
-    assert verdict(x(Op.NE, 5, INT), column(INT, 5, 5)) is READ
-    assert verdict(among([5], INT), column(INT, 5, 5)) is READ
-    assert verdict(Not(among([5], INT)), column(INT, 5, 5)) is READ
-    assert verdict(Not(among([5, 30], INT)), column(INT, 10, 20)) is READ
-    assert verdict(starts_with("b"), column(TEXT, "ba", "bz")) is READ
+def test_a_maximum_alone_proves_that_all_rows_are_below(op: Op) -> None:
+    assert verdict(x(op, 30, INT), bounds(INT, None, 20)) is ALL_ROWS
+    assert verdict(x(op, 30, INT), bounds(INT, 10, None)) is READ
 
 
 def test_hudi_18791_a_prefix_whose_last_character_has_no_successor_loses_no_file() -> None:
@@ -387,16 +381,13 @@ def test_not_starts_with_skips_files_whose_bounds_prove_the_prefix_for_every_val
     assert verdict(Not(starts_with("b")), bounds(TEXT, "ba", "c")) is READ
     assert verdict(Not(starts_with("b")), bounds(TEXT, "ba", None)) is READ
     assert verdict(Not(starts_with("b")), bounds(TEXT, "c", "d")) is ALL_ROWS
-    assert verdict(Not(starts_with("b")), bounds(TEXT, "c", "d", exact=False)) is READ
+    assert verdict(Not(starts_with("b")), bounds(TEXT, "c", "d", exact=False)) is ALL_ROWS
     assert verdict(Not(starts_with("")), bounds(TEXT, "c", "d", nulls=3)) is SKIP
 
 
-@pytest.mark.parametrize(("low", "high", "deciding"), [("c", "d", (True, False)), ("a", "az", (False, True))])
-def test_a_claim_that_no_row_has_a_prefix_needs_the_bound_next_to_it_exact(
-    low: str, high: str, deciding: tuple[bool, bool]
-) -> None:
-    assert verdict(Not(starts_with("b")), one_sided(TEXT, low, high, exact=deciding)) is ALL_ROWS
-    assert verdict(Not(starts_with("b")), one_sided(TEXT, low, high, exact=deciding[::-1])) is READ
+@pytest.mark.parametrize(("low", "high"), [("c", None), (None, "az")])
+def test_one_bound_proves_that_no_row_has_a_prefix(low: str | None, high: str | None) -> None:
+    assert verdict(Not(starts_with("b")), bounds(TEXT, low, high)) is ALL_ROWS
 
 
 @pytest.mark.parametrize(

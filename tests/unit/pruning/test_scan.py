@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.predicate import (
     Or,
     Unknown,
 )
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, columns_of
 from dbt.adapters.zlayout.predicate.functions import Negate
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan
@@ -84,7 +85,7 @@ def index_of(live: DataFiles, lows: Sequence[int] = LOWS) -> Counting:
     return Counting(*index_args(live, lows), partition_types={"part": pa.string()}, timezone="UTC")
 
 
-def index_args(live: DataFiles, lows: Sequence[int] = LOWS) -> tuple[Memory, dict[str, list[str]]]:
+def index_args(live: DataFiles, lows: Sequence[int] = LOWS, key: Column = KEY) -> tuple[Memory, dict[str, list[str]]]:
     count = len(live)
     low = pa.array(lows)
     yes, none = pa.repeat(True, count), pa.array([0] * count)
@@ -95,7 +96,7 @@ def index_args(live: DataFiles, lows: Sequence[int] = LOWS) -> tuple[Memory, dic
         )
         for start in (low, pa.array(list(range(count))))
     ]
-    table = column_stats_table(live.column("path").combine_chunks(), [KEY.path, OTHER.path], structs)
+    table = column_stats_table(live.column("path").combine_chunks(), [key.path, OTHER.path], structs)
     store, paths = Memory(), {}
     for partition, content in write_slices(live, table).items():
         path = slice_path(partition, INSTANT, content)
@@ -113,7 +114,7 @@ def test_each_step_works_on_what_the_one_before_has_left() -> None:
     plan = plan_scan(below(15), live, index_of(live))
     assert [each.name for each in plan.stages] == list(STAGES)
     # Partition b begins at 100; of c one file is empty; of a the third begins at 20.
-    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3), (3, 3)]
+    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3), (3, 3), (3, 3)]
     assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
     assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
     assert all(each.seconds >= 0 for each in plan.stages)
@@ -154,6 +155,27 @@ def test_few_files_left_are_decided_as_all_of_them_are(limit: int, left: int) ->
     assert some.candidates.tolist() == (whole.candidates & kept).tolist()
     assert some.stages[0].seconds >= 1.5
     assert some.stages[0].files_before == 8
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        (STAGES, ["a", "c"]),
+        (("column_stats",), ["a", "a", "a", "b", "b", "b", "c"]),
+        (("expression_stats",), ["a", "c"]),
+        (("partition_stats", "files", "column_stats", "bloom"), ["a", "a", "a", "b", "b", "b", "c"]),
+    ],
+)
+def test_statistics_of_expressions_count_in_a_stage_of_their_own(wanted: tuple[str, ...], left: list[str]) -> None:
+    live, key = files(), Column((EXPRESSION, "length(name)", "ansi"), pa.int64())
+    index = CachedStatistics(TableIndex(*index_args(live, key=key), partition_types={"part": pa.string()}), live)
+    condition = And((below(5, key), below(7, OTHER)))
+    plan_scan(condition, live, index)  # what a scan has read before does not matter
+    plan = plan_scan(condition, live, index, stages_wanted=wanted)
+    assert live.partition_values("part").filter(pa.array(plan.candidates)).to_pylist() == left
+    reason = report_scan(plan, condition, live, index).reason[3].as_py()
+    assert reason.endswith("length(name): [100, 109] has no value < 5")
+    assert columns_of(condition) == {key.path, OTHER.path}
 
 
 @pytest.mark.parametrize(
@@ -202,7 +224,7 @@ def test_filters_skip_what_bounds_keep_and_the_report_says_so() -> None:
     equal = Compare(Op.EQ, KEY, pa.scalar(5))
     plan = plan_scan(equal, live, index)
     assert plan.stages[2].files_after == 2
-    assert plan.stages[3].files_after == 0
+    assert plan.stages[4].files_after == 0
     report = report_scan(plan, equal, live, index)
     assert report.stage[0].as_py() == "bloom"
     assert report.reason[0].as_py() == "key: its Bloom filter has no value = 5"

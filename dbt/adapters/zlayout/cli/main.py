@@ -155,17 +155,23 @@ def publish(
 
 @command(zlayout)
 @_TABLE
-@click.option("--bloom", help="Columns, separated by commas. Without them, the filters that files lack are added.")
-@click.option("--drop", is_flag=True, help="Take the filters of these columns away.")
+@click.option("--bloom", help="Columns with Bloom filters, separated by commas.")
+@click.option("--stats-expression", multiple=True, help="An expression with statistics; may be given several times.")
+@click.option("--drop", is_flag=True, help="Take the named filters and statistics away.")
 @_JSON
-def index(context: Context, table: str, bloom: str | None, drop: bool, as_json: bool) -> None:
-    """Add Bloom filters of columns to a table's index, without changing its files."""
+def index(
+    context: Context, table: str, bloom: str | None, stats_expression: tuple[str, ...], drop: bool, as_json: bool
+) -> None:
+    """Add Bloom filters of columns, or statistics of expressions, to a table's index. Its files do not change.
+
+    Without any, what files lack is added.
+    """
     from dbt.adapters.zlayout.adapter.operations.indexes import index_report  # noqa: PLC0415
 
-    if drop and not bloom:
-        raise click.UsageError("--drop needs --bloom with the columns")
+    if drop and not bloom and not stats_expression:
+        raise click.UsageError("--drop needs --bloom with the columns, or --stats-expression")
     name = context.table(table)
-    click.echo(index_report(context.session(name), name, context.nodes, bloom, drop, as_json))
+    click.echo(index_report(context.session(name), name, context.nodes, bloom, drop, as_json, stats_expression))
 
 
 @command(zlayout)

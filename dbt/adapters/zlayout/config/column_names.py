@@ -161,3 +161,27 @@ def parse_no_expressions(key: str, value: object, problems: list[str]) -> tuple[
 def _is_expression(text: str) -> bool:
     words = _BACKQUOTED.sub("x", text).split(",")
     return any(_EXPRESSION.search(word.strip()) for word in words)
+
+
+def parse_expressions(key: str, value: object, problems: list[str]) -> tuple[str, ...]:
+    """Reads a setting that lists SQL expressions; a string is one of them. What they mean, Spark tells later.
+
+    >>> problems: list[str] = []
+    >>> parse_expressions("stats_expressions", ["lower(email)", " length(name) ", "lower(email)"], problems)
+    ('lower(email)', 'length(name)')
+    """
+    given: Sequence[object]
+    if isinstance(value, str):
+        given = [value]
+    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        given = value
+    else:
+        problems.append(f"{key}: {value!r} is not a list of expressions (write ['lower(email)', 'length(name)'])")
+        return ()
+    found = [each.strip() if isinstance(each, str) else "" for each in given]
+    problems += [
+        f"{key}: {each!r} is not an expression (expressions are text, such as 'lower(email)')"
+        for each, text in zip(given, found, strict=True)
+        if not text
+    ]
+    return tuple(dict.fromkeys(text for text in found if text))

@@ -17,9 +17,11 @@ class OptionalIndexes:
 
     Attributes:
         bloom: The columns with Bloom filters; None keeps those that the table has.
+        stats_expressions: The expressions with statistics, as SQL; None keeps those that the table has.
     """
 
     bloom: tuple[ColumnPath, ...] | None = settings.BLOOM.default_value
+    stats_expressions: tuple[str, ...] | None = settings.STATS_EXPRESSIONS.default_value
 
     def after(self, before: OptionalIndexes, usable: Collection[ColumnPath]) -> OptionalIndexes:
         """Returns these settings, with what they leave open as earlier settings have it.
@@ -30,11 +32,13 @@ class OptionalIndexes:
 
         >>> kept = OptionalIndexes().after(OptionalIndexes((("id",), ("gone",))), [("id",), ("name",)])
         >>> kept, OptionalIndexes(()).after(kept, [("id",)])
-        (OptionalIndexes(bloom=(('id',),)), OptionalIndexes(bloom=()))
+        (OptionalIndexes(bloom=(('id',),), stats_expressions=None), OptionalIndexes(bloom=(), stats_expressions=None))
         """
+        expressions = before.stats_expressions if self.stats_expressions is None else self.stats_expressions
+        kept = replace(self, stats_expressions=expressions)
         if self.bloom is not None or before.bloom is None:
-            return self
-        return replace(self, bloom=tuple(path for path in before.bloom if path in usable))
+            return kept
+        return replace(kept, bloom=tuple(path for path in before.bloom if path in usable))
 
     def partition_problems(self, partition_by: Collection[str]) -> list[str]:
         """Returns a sentence for each column with filters that is a partition column: files have one value of it."""
@@ -47,15 +51,22 @@ class OptionalIndexes:
 
     def stored(self) -> dict[str, Any]:
         """Returns the settings as a version stores them."""
-        return {settings.BLOOM.key: [list(path) for path in self.bloom]} if self.bloom else {}
+        bloom = {settings.BLOOM.key: [list(path) for path in self.bloom]} if self.bloom else {}
+        expressions = self.stats_expressions
+        return {**bloom, **({settings.STATS_EXPRESSIONS.key: list(expressions)} if expressions else {})}
 
     @classmethod
     def of_stored(cls, layout: Mapping[str, Any]) -> OptionalIndexes:
         """Returns the settings that a version stores."""
         listed = layout.get(settings.BLOOM.key)
-        return cls(None if listed is None else tuple(tuple(path) for path in listed))
+        expressions = layout.get(settings.STATS_EXPRESSIONS.key)
+        return cls(
+            None if listed is None else tuple(tuple(path) for path in listed),
+            None if expressions is None else tuple(map(str, expressions)),
+        )
 
 
 def indexed_as(layout: Mapping[str, Any], indexes: OptionalIndexes) -> dict[str, Any]:
     """Returns what a version stores, but with other optional parts of the index."""
-    return {**{key: value for key, value in layout.items() if key != settings.BLOOM.key}, **indexes.stored()}
+    keys = (settings.BLOOM.key, settings.STATS_EXPRESSIONS.key)
+    return {**{key: value for key, value in layout.items() if key not in keys}, **indexes.stored()}

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import (
     parse_column_list,
+    parse_expressions,
     parse_no_expressions,
     parse_one_column,
     parse_top_level,
@@ -170,6 +171,10 @@ BLOOM = Setting[tuple[ColumnPath, ...] | None](
     "bloom", Scope.TABLE, parse_column_list, None,
     "Columns with a Bloom filter for each file, by which `=` and `IN` skip files that bounds cannot skip, such as "
     "random ids. `[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
+STATS_EXPRESSIONS = Setting[tuple[str, ...] | None](
+    "stats_expressions", Scope.TABLE, parse_expressions, None,
+    "Expressions with statistics of their own, as SQL on the table's columns: `lower(email)`, `length(name)`. Filters "
+    "on them skip files. `[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
 RETAIN_VERSIONS = Setting(
     "retain_versions", Scope.TABLE, whole(1, 1_000_000), 3,
     "How many of the newest versions stay on disk.")
@@ -373,9 +378,10 @@ _PROFILE = (
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (
-    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, RETAIN_VERSIONS,
-    RETAIN_HOURS, LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE, MATCHED_CONDITION,
-    NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS,
+    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, STATS_EXPRESSIONS,
+    RETAIN_VERSIONS, RETAIN_HOURS, LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE,
+    MATCHED_CONDITION, NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS,
+    TARGET_ALIAS,
     SKIP_UNCHANGED, CLUSTERING, CLUSTER_EVERY, CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE,
     MAX_GROUP_SIZE, MIN_INPUT_FILES, MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY,
     TABLE_TYPE, ORDERING, PAYLOAD, UPDATE_PARTITION_PATH, SMALL_FILE_LIMIT, LOG_MAX_SIZE, BUCKET_BUFFER_SIZE,

@@ -9,10 +9,12 @@ false is below true.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.literals import column_name, literal, literals
@@ -21,9 +23,14 @@ ColumnPath = tuple[str, ...]
 """``('a',)`` is a top-level column, ``('a', 'b')`` field b of struct a; a column named "a.b" is ``('a.b',)``."""
 
 
+EXPRESSION = "\0expression"
+"""First part of the path of an expression that has statistics of its own. It goes on with the expression as the
+settings spell it, and with what its values depend on besides the row. No column has such a name."""
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column in a condition.
+    """A column in a condition, or an expression that has statistics as columns have.
 
     Attributes:
         path: Its path in the table's schema.
@@ -35,8 +42,8 @@ class Column:
     type: pa.DataType
 
     def sql(self) -> str:
-        """Returns the name, with backquotes where needed."""
-        return column_name(self.path)
+        """Returns the name, with backquotes where needed; of an expression its text."""
+        return self.path[1] if self.path[0] == EXPRESSION else column_name(self.path)
 
 
 @dataclass(frozen=True)
@@ -263,10 +270,12 @@ class Unknown(Expr):
     Attributes:
         text: Its SQL.
         reason: Why it cannot prune files.
+        expression: The expression whose statistics would let it prune files; None if there is none.
     """
 
     text: str
     reason: str
+    expression: str | None = None
 
     def sql(self) -> str:
         """Returns the original SQL."""
@@ -295,6 +304,42 @@ class IsNotTrue(Expr):
         return f"({self.child.sql()}) IS NOT TRUE"
 
 
+Evaluator = Callable[[pa.Array], npt.NDArray[np.int8]]
+"""The engine's evaluation of a condition: for each value of a term 1 (TRUE), 0 (FALSE), 2 (NULL) or -1 (unknown)."""
+
+
+@dataclass(frozen=True)
+class Evaluated(Expr):
+    """A condition that the engine can evaluate on single values of a term. Nothing else of a row decides about it.
+
+    Attributes:
+        child: The same condition, as far as rules understand it.
+        term: A column, or the local day of one.
+        evaluate: The evaluation of the condition, without the negation.
+        negated: Whether the node is the negation of what is evaluated. ``child`` is negated already.
+    """
+
+    child: Expr
+    term: Term
+    evaluate: Evaluator = field(compare=False)
+    negated: bool = False
+
+    def sql(self) -> str:
+        """Returns the condition as rules understand it."""
+        return self.child.sql()
+
+
+@dataclass(frozen=True)
+class Same(Expr):
+    """One condition, read in several ways. Each child has the same truth value for every row."""
+
+    children: tuple[Expr, ...]
+
+    def sql(self) -> str:
+        """Returns the first reading."""
+        return self.children[0].sql()
+
+
 ColumnLeaf = Compare | In | NotIn | IsNull | IsNotNull | StartsWith | NotStartsWith
 """A condition on one term."""
 
@@ -314,9 +359,9 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
     pending = [expr]
     while pending:
         node = pending.pop()
-        if isinstance(node, And | Or):
+        if isinstance(node, And | Or | Same):
             pending.extend(reversed(node.children))
-        elif isinstance(node, Not | IsTrue | IsNotTrue):
+        elif isinstance(node, Not | IsTrue | IsNotTrue | Evaluated):
             pending.append(node.child)
         elif isinstance(node, ColumnLeaf | Constant | Unknown):
             yield node
@@ -324,5 +369,19 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
 
 def columns_of(expr: Expr) -> frozenset[ColumnPath]:
     """Returns the columns that the expression refers to; columns inside ``Unknown`` parts are not included."""
-    operands = (leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown))
+    operands = [leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown)]
+    operands += [each.term for each in evaluated_parts(expr)]
     return frozenset(column.path for column in map(column_of, operands) if column is not None)
+
+
+def evaluated_parts(expr: Expr) -> Iterator[Evaluated]:
+    """Yields the parts that the engine can evaluate on single values."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Evaluated):
+            yield node
+        if isinstance(node, And | Or | Same):
+            pending.extend(node.children)
+        elif isinstance(node, Not | IsTrue | IsNotTrue | Evaluated):
+            pending.append(node.child)

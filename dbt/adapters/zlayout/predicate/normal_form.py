@@ -6,6 +6,7 @@ Every rewrite keeps the three-valued truth of every row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     And,
     Compare,
     Constant,
+    Evaluated,
     Expr,
     In,
     IsNotNull,
@@ -24,6 +26,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     NotStartsWith,
     Op,
     Or,
+    Same,
     StartsWith,
     Term,
     Unknown,
@@ -92,6 +95,10 @@ def _pushed(expr: Expr, negated: bool) -> Expr:
         # Both are TRUE or FALSE and never NULL, so each is the negation of the other.
         kind_of_test = IsTrue if isinstance(expr, IsTrue) != negated else IsNotTrue
         return kind_of_test(_pushed(expr.child, negated=False))
+    if isinstance(expr, Same):
+        return Same(tuple(_pushed(child, negated) for child in expr.children))
+    if isinstance(expr, Evaluated):
+        return replace(expr, child=_pushed(expr.child, negated), negated=expr.negated != negated)
     return _negation(expr) if negated else expr
 
 
@@ -113,13 +120,13 @@ def _negation(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of lea
             return StartsWith(operand, prefix)
         case Constant(value):
             return Constant(None if value is None else not value)
-        case Unknown(text, reason):
-            return Unknown(f"NOT ({text})", reason)
+        case Unknown(text, reason, expression):
+            return Unknown(f"NOT ({text})", reason, expression)
         case _:
             return Unknown(f"NOT ({leaf.sql()})", "its negation is not known")
 
 
-def simplify(expr: Expr) -> Expr:
+def simplify(expr: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of node
     """Folds constants and comparisons with NULL, and flattens nested ANDs and ORs.
 
     NULL stays inside AND and OR: ``NULL AND x`` is FALSE where x is FALSE, and NULL elsewhere.
@@ -134,6 +141,12 @@ def simplify(expr: Expr) -> Expr:
             if isinstance(child, Constant)
             else type(expr)(child)
         )
+    if isinstance(expr, Same):
+        readings = tuple(map(simplify, expr.children))
+        return next((each for each in readings if isinstance(each, Constant)), Same(readings))
+    if isinstance(expr, Evaluated):
+        child = simplify(expr.child)
+        return child if isinstance(child, Constant) else replace(expr, child=child)
     if isinstance(expr, And):
         return _folded(And, expr, neutral=TRUE, absorbing=FALSE)
     if isinstance(expr, Or):

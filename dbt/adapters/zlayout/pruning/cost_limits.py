@@ -13,11 +13,13 @@ from dbt.adapters.zlayout.predicate.expr import (
     And,
     Call,
     ColumnLeaf,
+    Evaluated,
     Expr,
     IsNotTrue,
     IsTrue,
     Not,
     Or,
+    Same,
     Term,
     Unknown,
     leaves,
@@ -141,9 +143,9 @@ def _joined(node: Expr, children: Sequence[Expr], costs: Sequence[Cost]) -> Cost
 
 
 def _children(expr: Expr) -> Sequence[Expr]:
-    if isinstance(expr, And | Or):
+    if isinstance(expr, And | Or | Same):
         return expr.children
-    return (expr.child,) if isinstance(expr, Not | IsTrue | IsNotTrue) else ()
+    return (expr.child,) if isinstance(expr, Not | IsTrue | IsNotTrue | Evaluated) else ()
 
 
 def _calls(term: Term) -> int:

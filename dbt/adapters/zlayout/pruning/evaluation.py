@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import (
+    EXPRESSION,
     And,
     Call,
     Column,
@@ -16,6 +17,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     ColumnPath,
     Compare,
     Constant,
+    Evaluated,
     Expr,
     Function,
     In,
@@ -24,6 +26,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Not,
     Op,
     Or,
+    Same,
     Term,
     Unknown,
     Value,
@@ -43,7 +46,8 @@ from dbt.adapters.zlayout.pruning.statistics.validation import (
     facts_of_value,
     row_counts,
 )
-from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of, either_of
+from dbt.adapters.zlayout.pruning.value_evaluation import ByValue, by_value
 
 
 def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
@@ -97,6 +101,7 @@ class Evaluation:
         self._rows = reduce(Counts.without, self._contradicted.values(), rows)
         self._facts: dict[Term, Facts | None] = {}
         self._matches: dict[int, tuple[Expr, Match]] = {}
+        self._by_value: dict[int, tuple[Expr, ByValue | None]] = {}
         self.may_have_rows: Flags = ~(self._rows.known & (self._rows.values == 0))
 
     def match(self, expr: Expr) -> Match:
@@ -119,12 +124,31 @@ class Evaluation:
                 return self.match(child).none_true(self.may_have_rows)
             case Constant(value):
                 return self._everywhere() if value else self._nowhere()
+            case Same(children):
+                return either_of([self.match(child) for child in children])
+            case Evaluated():
+                return self._evaluated(expr)
             case Unknown(text, reason):
                 return self._unknown(f"not understood: {text} ({reason})" if reason else f"not understood: {text}")
             case Not():
                 return self._unknown(f"not in normal form: {expr.sql()}")
             case _:
                 return self._leaf(expr)  # type: ignore[arg-type]  # every other node is a leaf on a column
+
+    def _evaluated(self, expr: Evaluated) -> Match:
+        known, found = self.match(expr.child), self.by_value(expr)
+        if found is None:
+            return known
+        possible, certain = known.possible & found.possible, known.certain | found.certain
+        return Match(possible & self.may_have_rows, certain, None if found.decided.any() else known.why_not)
+
+    def by_value(self, expr: Evaluated) -> ByValue | None:
+        """Returns what the engine's evaluation proves for files with few values; None if no file has so few."""
+        if id(expr) not in self._by_value:
+            facts = self.facts(expr.term)
+            found = None if facts is None else by_value(facts, expr.evaluate, wanted=not expr.negated)
+            self._by_value[id(expr)] = (expr, found)
+        return self._by_value[id(expr)][1]
 
     def facts(self, term: Term) -> Facts | None:
         """Returns the validated statistics of a term; None if no file has any."""
@@ -231,8 +255,10 @@ def _held(leaf: Expr, membership: Membership) -> Flags | None:
 
 
 def _name_of(column: Column) -> str:
-    return ".".join(map(backquoted, column.path))
+    return column.sql() if column.path[0] == EXPRESSION else ".".join(map(backquoted, column.path))
 
 
 def _no_statistics(column: Column) -> str:
+    if column.path[0] == EXPRESSION:
+        return f"no statistics of {column.sql()}"
     return f"no statistics for column {_name_of(column)}"

@@ -1,5 +1,8 @@
 """Leaf rules: what bounds prove about comparisons, lists, prefixes and null tests.
 
+No rule asks whether a bound is a value of the file. Every number lies between the bounds, so what holds for all that do
+holds for the file; and if both bounds are one value, every number is that value.
+
 A row is null, NaN or a number (here any value that is neither). Each rule gives its result for the numbers between the
 bounds, for NaN and for null; `match` combines these with the kinds of rows that the file may have.
 """
@@ -101,20 +104,17 @@ def _compare(op: Op, value: pa.Scalar, facts: Facts) -> Truth:  # noqa: PLR0911 
         return _compare_nan(op)
     match op:
         case Op.LT:
-            return Truth(~_known(pc.greater_equal, low, value), _known(pc.less, high, value) & facts.maximum_exact)
+            return Truth(~_known(pc.greater_equal, low, value), _known(pc.less, high, value))
         case Op.LE:
-            return Truth(~_known(pc.greater, low, value), _known(pc.less_equal, high, value) & facts.maximum_exact)
+            return Truth(~_known(pc.greater, low, value), _known(pc.less_equal, high, value))
         case Op.GT:
-            certain = _known(pc.greater, low, value) & facts.minimum_exact
-            return Truth(~_known(pc.less_equal, high, value), certain, nan=True)
+            return Truth(~_known(pc.less_equal, high, value), _known(pc.greater, low, value), nan=True)
         case Op.GE:
-            certain = _known(pc.greater_equal, low, value) & facts.minimum_exact
-            return Truth(~_known(pc.less, high, value), certain, nan=True)
-    above, below = _known(pc.greater, low, value), _known(pc.less, high, value)
-    only = _known(pc.equal, low, value) & _known(pc.equal, high, value) & facts.minimum_exact & facts.maximum_exact
+            return Truth(~_known(pc.less, high, value), _known(pc.greater_equal, low, value), nan=True)
+    outside = _known(pc.greater, low, value) | _known(pc.less, high, value)
+    only = _known(pc.equal, low, value) & _known(pc.equal, high, value)
     if op in (Op.EQ, Op.EQ_NULL_SAFE):
-        return Truth(possible=~(above | below), certain=only)
-    outside = (above & facts.minimum_exact) | (below & facts.maximum_exact)
+        return Truth(possible=~outside, certain=only)
     return Truth(possible=~only, certain=outside, nan=True, null=op is Op.NE_NULL_SAFE)
 
 
@@ -131,25 +131,23 @@ def _membership(leaf: In | NotIn, members: pa.Array, facts: Facts) -> Truth:
         numbers = members.filter(pc.invert(pc.is_nan(members)))
         nan, members = len(numbers) < len(members), numbers
     inside = _holds_member(facts.minimum, facts.maximum, members)
-    exact = facts.minimum_exact & facts.maximum_exact
-    single = flags(pc.equal(facts.minimum, facts.maximum), when_unknown=False) & exact
-    only_members = single & inside
+    only_members = flags(pc.equal(facts.minimum, facts.maximum), when_unknown=False) & inside
     if isinstance(leaf, In):
         return Truth(possible=inside, certain=only_members, nan=nan)
     if leaf.has_null:
         return _NEVER
-    return Truth(possible=~only_members, certain=~inside & exact, nan=not nan)
+    return Truth(possible=~only_members, certain=~inside, nan=not nan)
 
 
 def _prefix(leaf: StartsWith | NotStartsWith, prefix: pa.Scalar, facts: Facts) -> Truth:
     # Compares with the prefix itself, not with its successor: the greatest code point or byte has none.
     above = _known(pc.greater, facts.minimum, prefix) & ~_starts_with(facts.minimum, prefix)
     below = _known(pc.less, facts.maximum, prefix)
-    # Every string between two strings with the prefix has it too, even if the bounds are truncated.
+    # Every string between two strings with the prefix has it too.
     all_within = _starts_with(facts.minimum, prefix) & _starts_with(facts.maximum, prefix)
     if isinstance(leaf, StartsWith):
-        return Truth(possible=~(above | below), certain=all_within & facts.minimum_exact & facts.maximum_exact)
-    return Truth(possible=~all_within, certain=(above & facts.minimum_exact) | (below & facts.maximum_exact))
+        return Truth(possible=~(above | below), certain=all_within)
+    return Truth(possible=~all_within, certain=above | below)
 
 
 def _starts_with(bound: pa.Array, prefix: pa.Scalar) -> Flags:

@@ -5,6 +5,7 @@ Reasons are vectorized, and only made for explanations.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
+    Call,
     ColumnLeaf,
     Compare,
     Constant,
+    Evaluated,
     Expr,
     In,
     IsNotNull,
@@ -28,6 +31,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     NotIn,
     NotStartsWith,
     Or,
+    Same,
     StartsWith,
     Term,
     Unknown,
@@ -90,12 +94,14 @@ class ConjunctReport:
         usable: Whether it can skip files.
         skips: Number of files that it skips by itself.
         why_not: Why it is not usable; None if it is.
+        expression: The expression whose statistics would let it skip files; None if it is usable, or if there is none.
     """
 
     sql: str
     usable: bool
     skips: int
     why_not: str | None
+    expression: str | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,15 @@ def _report(part: Expr, evaluation: Evaluation) -> ConjunctReport:
         # An unusable conjunct can skip only files without rows; those do not count as its own.
         skips=int(np.count_nonzero(~match.possible)) if match.why_not is None else 0,
         why_not=match.why_not,
+        expression=None if match.why_not is None else _missing_expression(part),
     )
+
+
+def _missing_expression(part: Expr) -> str | None:
+    unknown = (each.expression for each in leaves(part) if isinstance(each, Unknown))
+    terms = (None if isinstance(each, Constant | Unknown) else each.operand for each in leaves(part))
+    calls = (each.sql() for each in terms if isinstance(each, Call))
+    return next((each for each in (*unknown, *calls) if each is not None), None)
 
 
 def _file_reasons(parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.NDArray[np.int8]) -> pa.Array:
@@ -191,17 +205,42 @@ def _skip_reason(expr: Expr, evaluation: Evaluation, rows: Rows) -> pa.Array:
     if isinstance(expr, Or) and 0 < len(expr.children) <= _MOST_ALTERNATIVES:
         return _joined([_skip_reason(child, evaluation, rows) for child in expr.children], "; ")
     if isinstance(expr, And):
-        reason = np.full(len(rows), "", dtype=object)
-        undecided = np.ones(len(rows), dtype=np.bool_)
-        for child in expr.children:
-            decided = undecided & ~evaluation.match(child).possible[rows]
-            if decided.any():
-                reason[decided] = _objects(_skip_reason(child, evaluation, rows[decided]))
-                undecided &= ~decided
-        return pa.array(reason, pa.string())
+        return _first_reason(expr, evaluation, rows)
+    if isinstance(expr, Same):
+        return _first_reason(expr, evaluation, rows)
+    if isinstance(expr, Evaluated):
+        return _evaluated_reason(expr, evaluation, rows)
     if isinstance(expr, Or | Constant | Unknown | IsTrue | IsNotTrue):
         return _repeated(f"no row matches {expr.sql()}", len(rows))
     return _leaf_reason(expr, evaluation, rows)  # type: ignore[arg-type]  # every other node is a leaf on a column
+
+
+def _first_reason(expr: And | Same, evaluation: Evaluation, rows: Rows) -> pa.Array:
+    """Returns for each file the reason of the first child that is TRUE for none of its rows."""
+    reason = np.full(len(rows), "", dtype=object)
+    undecided = np.ones(len(rows), dtype=np.bool_)
+    for child in expr.children:
+        decided = undecided & ~evaluation.match(child).possible[rows]
+        if decided.any():
+            reason[decided] = _objects(_skip_reason(child, evaluation, rows[decided]))
+            undecided &= ~decided
+    return pa.array(reason, pa.string())
+
+
+def _evaluated_reason(expr: Evaluated, evaluation: Evaluation, rows: Rows) -> pa.Array:
+    """Returns what rules say of the files that they skip, and the values of the others."""
+    by_rule = ~evaluation.match(expr.child).possible[rows]
+    facts = evaluation.facts(expr.term)
+    reason = np.full(len(rows), f"no row matches {expr.sql()}", dtype=object)
+    if by_rule.any():
+        reason[by_rule] = _objects(_skip_reason(expr.child, evaluation, rows[by_rule]))
+    by_value = rows[~by_rule]
+    if facts is not None and len(by_value):
+        name, misses = expr.term.sql(), f" has no value for which {expr.sql()}"
+        texts = [_repeated(f"{name}: ", len(by_value)), _interval(facts, by_value), _repeated(misses, len(by_value))]
+        number = pa.array(facts.may_be_number[by_value])
+        reason[~by_rule] = _objects(pc.if_else(number, _joined(texts, ""), f"{name}{misses}"))
+    return pa.array(reason, pa.string())
 
 
 def _leaf_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
@@ -327,12 +366,17 @@ def _objects(text: pa.Array) -> npt.NDArray[np.object_]:
     return values
 
 
-def advice_for(why_not: str | None) -> str | None:
+def advice_for(why_not: str | None, expression: str | None = None) -> str | None:
     """Returns what to change; None if nothing would help.
 
     Args:
         why_not: The reason from the condition's report.
+        expression: The expression whose statistics would help, from there too.
     """
     if why_not is None:
         return None
+    if expression is not None:
+        return (
+            f"ask for statistics of the expression: stats_expressions: [{json.dumps(expression, ensure_ascii=False)}]"
+        )
     return next((text for pattern, text in _ADVICE if re.search(pattern, why_not)), None)

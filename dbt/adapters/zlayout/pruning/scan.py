@@ -1,4 +1,6 @@
-"""Scan planning in stages: partitions, files, columns, Bloom filters, each on the files that the previous one left.
+"""Scan planning in stages: partitions, files, columns, expressions, Bloom filters.
+
+Each stage looks at the files that the previous one left.
 
 A report says which verdict and reason each file got, and what each condition skips by itself.
 """
@@ -15,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, leaves
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath, Expr, columns_of, leaves
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.evaluation import values_of, verdicts_of_normal
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune
@@ -30,7 +32,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-STAGES = ("partition_stats", "files", "column_stats", "bloom")
+STAGES = ("partition_stats", "files", "column_stats", "expression_stats", "bloom")
 
 
 class StatisticsOfPartitions(Protocol):
@@ -74,6 +76,21 @@ class _NoStatistics:
 
 
 @dataclass(frozen=True)
+class _Named:
+    """The statistics of some columns and no others, whatever else has been read before."""
+
+    whole: Statistics
+    paths: frozenset[ColumnPath]
+
+    @property
+    def row_count(self) -> pa.Array:
+        return self.whole.row_count
+
+    def column(self, path: ColumnPath) -> ColumnBounds | None:
+        return self.whole.column(path) if path in self.paths else None
+
+
+@dataclass(frozen=True)
 class Preselection:
     """Files already decided by their partition values: the files kept, and the wall time in seconds."""
 
@@ -106,7 +123,7 @@ class ScanPlan:
     stage_of_file: npt.NDArray[np.int8]
 
 
-def plan_scan(
+def plan_scan(  # noqa: C901 - one function per stage
     expr: Expr,
     files: DataFiles,
     index: Index,
@@ -122,7 +139,8 @@ def plan_scan(
         before: What partition values have already decided; counts towards the first stage.
         stages_wanted: The stages that may skip files, of `STAGES`. What ``before`` has decided always counts.
     """
-    columns, normal = columns_of(expr), normal_form(expr)
+    every, normal = columns_of(expr), normal_form(expr)
+    columns = frozenset(each for each in every if each[0] != EXPRESSION)
     stages: list[ScanStage] = []
     left = np.ones(len(files), dtype=bool)
     stage_of_file = np.full(len(files), -1, dtype=np.int8)
@@ -139,12 +157,28 @@ def plan_scan(
 
     def by_partition() -> Flags:
         partitions = index.partition_statistics(files, columns)
-        possible = verdicts_of_normal(normal, partitions.statistics) != Verdict.SKIP
+        possible = verdicts_of_normal(normal, _Named(partitions.statistics, columns)) != Verdict.SKIP
         kept: Flags = possible[partitions.partition_of_file]
         return kept
 
     def by_column() -> Flags:
-        found, where = statistics_of(index.statistics(files, columns), left)
+        return by_bounds(_Named(index.statistics(files, columns), columns))
+
+    def by_expression() -> Flags:
+        if every == columns or not left.any():
+            return np.ones(len(files), dtype=bool)
+        return by_bounds(bounds_wanted())
+
+    def bounds_wanted() -> Statistics:
+        """Returns the statistics of the stages that are switched on."""
+        of_columns, of_expressions = (STAGES[number] in stages_wanted for number in (2, 3))
+        if not of_columns and not of_expressions:
+            return _NoStatistics(contiguous(files.column("row_count")))
+        wanted = (columns if of_columns else frozenset()) | (every - columns if of_expressions else frozenset())
+        return _Named(index.statistics(files, wanted), wanted)
+
+    def by_bounds(known: Statistics) -> Flags:
+        found, where = statistics_of(known, left)
         kept = np.zeros(len(files), dtype=bool)
         kept[where] = verdicts_of_normal(normal, found) != Verdict.SKIP
         return kept
@@ -153,10 +187,7 @@ def plan_scan(
         membership = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
         if membership is None or not left.any():
             return np.ones(len(files), dtype=bool)
-        known: Statistics = _NoStatistics(contiguous(files.column("row_count")))
-        if STAGES[2] in stages_wanted:
-            known = index.statistics(files, columns)
-        found, where = statistics_of(known, left)
+        found, where = statistics_of(bounds_wanted(), left)
         kept = np.zeros(len(files), dtype=bool)
         kept[where] = verdicts_of_normal(normal, found, SomeMembership(membership, where)) != Verdict.SKIP
         return kept
@@ -165,7 +196,8 @@ def plan_scan(
 
     stage(STAGES[1], lambda: np.asarray(files.column("row_count").to_numpy() > 0))
     stage(STAGES[2], by_column)
-    stage(STAGES[3], by_filter)
+    stage(STAGES[3], by_expression)
+    stage(STAGES[4], by_filter)
     return ScanPlan(left, tuple(stages), stage_of_file)
 
 

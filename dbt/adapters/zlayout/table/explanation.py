@@ -31,7 +31,7 @@ class PruningStage:
     """One step of pruning.
 
     Attributes:
-        name: 'partition_stats', 'files', 'column_stats' or 'bloom'.
+        name: 'partition_stats', 'files', 'column_stats', 'expression_stats' or 'bloom'.
         files_before: Files before the step.
         files_after: Files that are left after it.
         seconds: Wall-clock time.
@@ -157,7 +157,9 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
                 "usable": pa.array([each.usable for each in report.conjuncts], pa.bool_()),
                 "skips": pa.array([each.skips for each in report.conjuncts], pa.int64()),
                 "why_not": pa.array([each.why_not and short(each.why_not) for each in report.conjuncts], pa.string()),
-                "advice": pa.array([advice_for(each.why_not) for each in report.conjuncts], pa.string()),
+                "advice": pa.array(
+                    [advice_for(each.why_not, each.expression) for each in report.conjuncts], pa.string()
+                ),
             }
         ),
         joins=pa.Table.from_pylist([vars(each) for each in scan.joins], _JOINS),

@@ -151,6 +151,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "unfinished": unfinished_work(opened),
         "published": _published(opened),
         "bloom": [format_column_path(path) for path in config_of(snapshot).indexes.bloom or ()],
+        "stats_expressions": list(config_of(snapshot).indexes.stats_expressions or ()),
         "pending": pending_plans(opened),
         **merging,
         **advice,

@@ -202,6 +202,7 @@ class ZTable:
         row_group_rows: int | None = None,
         stats_columns: int | Sequence[str] = 32,
         bloom: Sequence[str] | str | None = None,
+        stats_expressions: Sequence[str] | str | None = None,
         retain_versions: int = 3,
         retain_hours: float = 24,
         location_root: str | None = None,
@@ -235,6 +236,7 @@ class ZTable:
             row_group_rows: The rows of a row group; None lets the layout choose.
             stats_columns: The columns with statistics, or a number for the first ones.
             bloom: The columns with Bloom filters. ``[]`` for none; None keeps the table's.
+            stats_expressions: SQL expressions with statistics of their own, likewise.
             retain_versions: The minimum number of versions that stay readable.
             retain_hours: The minimum number of hours for which a replaced version stays readable.
             location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
@@ -277,6 +279,7 @@ class ZTable:
             "row_group_rows": row_group_rows,
             "stats_columns": stats_columns,
             "bloom": bloom,
+            "stats_expressions": stats_expressions,
             "retain_versions": retain_versions,
             "retain_hours": retain_hours,
             "location_root": location_root,
@@ -1043,45 +1046,58 @@ class ZTable:
         return done
 
     def build_index(
-        self, *, bloom: Sequence[str] | str = (), progress: Callable[[str], None] | None = None
+        self,
+        *,
+        bloom: Sequence[str] | str = (),
+        stats_expressions: Sequence[str] | str = (),
+        progress: Callable[[str], None] | None = None,
     ) -> IndexBuilt:
-        """Gives the table Bloom filters for more columns, in a commit that changes no data.
+        """Gives the table Bloom filters of more columns, or statistics of more expressions. Changes no data.
 
-        Reads the files that lack filters, each once. Other writers can commit at the same time; files that they add
+        Reads the files that lack them. Other writers can commit at the same time; files that they add
         meanwhile may lack the filters, and a second call adds them.
 
         Args:
             bloom: The columns. Those that already have filters keep them; without any, only missing filters are added.
+            stats_expressions: SQL expressions, likewise.
             progress: Receives a line every few seconds.
 
         Returns:
             ``version``, ``bloom`` (all columns with filters), ``files_read``, ``files_without`` (files that lack a
-            filter, because they have too many values or cannot be read as Spark reads them; queries read them).
+            filter, because they have too many values or cannot be read as Spark reads them; queries read them),
+            ``stats_expressions`` (all expressions with statistics).
 
         Raises:
-            ConfigError: A column does not exist, or its type can have no filter.
+            ConfigError: A column does not exist, its type can have no filter, or an expression can have no statistics.
             UnsupportedError: The table is only indexed.
             ConflictError: Other writers committed first, several times in a row.
         """
-        self._opened, done = build_index(self._spark, self._table, bloom, progress)
+        self._opened, done = build_index(self._spark, self._table, bloom, stats_expressions, progress)
         return done
 
-    def drop_index(self, *, bloom: Sequence[str] | str, progress: Callable[[str], None] | None = None) -> IndexBuilt:
-        """Takes the Bloom filters of columns from the table, in a commit that changes no data.
+    def drop_index(
+        self,
+        *,
+        bloom: Sequence[str] | str = (),
+        stats_expressions: Sequence[str] | str = (),
+        progress: Callable[[str], None] | None = None,
+    ) -> IndexBuilt:
+        """Takes Bloom filters of columns, or statistics of expressions, from the table. Changes no data.
 
         Args:
             bloom: The columns.
+            stats_expressions: The expressions, as the settings spell them.
             progress: Receives a line every few seconds.
 
         Returns:
             As for `build_index`.
 
         Raises:
-            ConfigError: A column has no filters.
+            ConfigError: A column has no filters, or an expression no statistics.
             UnsupportedError: The table is only indexed.
             ConflictError: Other writers committed first, several times in a row.
         """
-        self._opened, done = drop_index(self._spark, self._table, bloom, progress)
+        self._opened, done = drop_index(self._spark, self._table, bloom, stats_expressions, progress)
         return done
 
     def verify(self, data: bool = False) -> pa.Table:

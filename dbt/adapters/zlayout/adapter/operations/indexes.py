@@ -56,13 +56,22 @@ def refresh_report(
 
 
 def index_report(
-    session: SparkSession, model: str, nodes: Nodes, bloom: Sequence[str] | str | None, drop: bool, as_json: bool
+    session: SparkSession,
+    model: str,
+    nodes: Nodes,
+    bloom: Sequence[str] | str | None,
+    drop: bool,
+    as_json: bool,
+    stats_expressions: Sequence[str] | str | None = None,
 ) -> str:
-    """Adds Bloom filters of columns to a table, or takes them away; without columns, adds what files lack."""
+    """Adds optional parts of the index to a table, or takes them away; without any, adds what files lack."""
     table = opened_table(session, table_of(model, nodes))
-    if drop and not bloom:
-        raise ConfigError(["bloom: no column is given; name those whose filters to drop"], table.name)
-    done = table.drop_index(bloom=bloom or ()) if drop else table.build_index(bloom=bloom or ())
+    if drop and not bloom and not stats_expressions:
+        raise ConfigError(
+            ["bloom, stats_expressions: nothing is given; name the columns or expressions to drop"], table.name
+        )
+    change = table.drop_index if drop else table.build_index
+    done = change(bloom=bloom or (), stats_expressions=stats_expressions or ())
     return indexes.built_report(table.name, done, as_json=as_json)
 
 

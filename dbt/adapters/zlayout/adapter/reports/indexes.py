@@ -39,6 +39,8 @@ def built_report(table: str, done: IndexBuilt, *, as_json: bool) -> str:
     if as_json:
         return json_text({"table": table, **vars(done)})
     columns = f"Bloom filters of {', '.join(done.bloom)}" if done.bloom else "no Bloom filters"
+    expressions = f"statistics of {', '.join(done.stats_expressions)}"
+    columns = f"{columns} and {expressions}" if done.stats_expressions else columns
     parts = [f"{counted(done.files_read, 'file')} read"] if done.files_read else []
     parts += [f"{counted(done.files_without, 'file')} without one for a column"] if done.files_without else []
     return f"{table}: version {done.version} has {columns}{''.join(f', {part}' for part in parts)}"

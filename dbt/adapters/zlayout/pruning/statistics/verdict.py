@@ -69,3 +69,13 @@ def any_of(parts: Sequence[Match]) -> Match:
         certain=np.logical_or.reduce([part.certain for part in parts]),
         why_not=useless[0] if useless else None,
     )
+
+
+def either_of(readings: Sequence[Match]) -> Match:
+    """Combines readings of one condition: what one of them proves holds."""
+    useless = [each.why_not for each in readings if each.why_not is not None]
+    return Match(
+        possible=np.logical_and.reduce([each.possible for each in readings]),
+        certain=np.logical_or.reduce([each.certain for each in readings]),
+        why_not=useless[0] if len(useless) == len(readings) else None,
+    )

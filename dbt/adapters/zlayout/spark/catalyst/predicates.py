@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Not,
     Op,
     Or,
+    Same,
     StartsWith,
     Term,
     Unknown,
@@ -36,6 +37,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     if_else,
 )
 from dbt.adapters.zlayout.pruning.cost_limits import limited
+from dbt.adapters.zlayout.spark.catalyst.expressions import KnownExpressions, without_qualifiers
 from dbt.adapters.zlayout.spark.catalyst.functions import FUNCTIONS
 from dbt.adapters.zlayout.spark.catalyst.tree import (
     Budget,
@@ -46,6 +48,7 @@ from dbt.adapters.zlayout.spark.catalyst.tree import (
     scalar_of,
     tree_of,
 )
+from dbt.adapters.zlayout.spark.catalyst.values import ValueConditions, attributes_of, calls_users_code, is_composed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.schema.types import SparkField, fields_of, type_word
 
@@ -58,6 +61,7 @@ _COMPARISONS: Mapping[str, tuple[Op, Op]] = {
     "GreaterThan": (Op.GT, Op.LT),
     "GreaterThanOrEqual": (Op.GE, Op.LE),
 }
+_ONE_SIDED = ("In", "InSet", "StartsWith", "IsNull", "IsNotNull", *_COMPARISONS)
 _TOO_LONG = "a condition that is too long to be shown"
 _CONNECTIVES = ("And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "StartsWith", "Like", "In", "InSet", *_COMPARISONS)
 _MOST_BRANCHES = 16
@@ -66,7 +70,12 @@ _TRANSPARENT = ("KnownNotNull", "KnownFloatingPointNormalized", "optimizer.Norma
 
 
 def to_predicate(
-    jvm: Jvm, filters: Sequence[Any], schema_json: str, file_count: int, others: Sequence[tuple[Any, str]] = ()
+    jvm: Jvm,
+    filters: Sequence[Any],
+    schema_json: str,
+    file_count: int,
+    others: Sequence[tuple[Any, str]] = (),
+    known: KnownExpressions | None = None,
 ) -> Expr:
     """Converts the filters of a scan.
 
@@ -76,21 +85,29 @@ def to_predicate(
         schema_json: ``StructType.json()`` of the filters' relation, partition columns included.
         file_count: Number of files on which the predicate will be evaluated.
         others: Further conditions that skip no files, each with the reason.
+        known: The expressions with statistics of their own; None if there are none.
 
     Returns:
         The conjunction in normal form, with the same truth value for every row. A part that is not understood, or that
         takes too long, is ``Unknown``. Never raises.
     """
     budget = Budget()
-    fields = fields_of(schema_json)
-    read = [_read(jvm, each, fields, budget) for each in filters]
+    fields, values = fields_of(schema_json), ValueConditions(jvm)
+    read = [_read(jvm, each, fields, values, known, budget) for each in filters]
     unread = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
     return limited(And((*read, *unread)), file_count)
 
 
-def _read(jvm: Jvm, expression: Any, fields: tuple[SparkField, ...], budget: Budget) -> Expr:
+def _read(
+    jvm: Jvm,
+    expression: Any,
+    fields: tuple[SparkField, ...],
+    values: ValueConditions,
+    known: KnownExpressions | None,
+    budget: Budget,
+) -> Expr:
     try:
-        return _Converter(fields, budget).expr(tree_of(jvm, expression, budget))
+        return _Converter(fields, values, known, budget).expr(tree_of(jvm, expression, budget))
     except OverBudgetError as error:
         return Unknown(_TOO_LONG, str(error))
     except Exception as error:
@@ -105,8 +122,15 @@ def _text(jvm: Jvm, expression: Any, budget: Budget) -> str:
 
 
 class _Converter:
-    def __init__(self, fields: tuple[SparkField, ...], budget: Budget) -> None:
-        self._terms = _TermReader(fields, self.expr, budget)
+    def __init__(
+        self,
+        fields: tuple[SparkField, ...],
+        values: ValueConditions,
+        known: KnownExpressions | None,
+        budget: Budget,
+    ) -> None:
+        self._terms = _TermReader(fields, self.expr, known, budget)
+        self._values = values
         self._budget = budget
         self._level = 0
         self._rules: Mapping[str, Callable[[Node], Expr]] = {
@@ -132,6 +156,19 @@ class _Converter:
 
     def expr(self, node: Node) -> Expr:
         """Returns the node as an expression, or ``Unknown`` with the reason if it is not understood."""
+        read, column = self._by_rule(node), self._terms.known(node)
+        if column is not None and pa.types.is_boolean(column.type):
+            read = Same((Compare(Op.EQ, column, pa.scalar(True)), read))
+        return read if is_composed(node) else self._values.of(node, read, self._only_column(node))
+
+    def _only_column(self, node: Node) -> Column | None:
+        names = attributes_of(node)
+        try:
+            return self._terms.top_level(names.pop()) if len(names) == 1 else None
+        except NotUnderstoodError:
+            return None
+
+    def _by_rule(self, node: Node) -> Expr:
         self._level += 1
         try:
             rule = self._rules.get(node.kind)
@@ -142,12 +179,21 @@ class _Converter:
             self._budget.check_time()
             return rule(node)
         except NotUnderstoodError as error:
-            return Unknown(node.text(), str(error))
+            return Unknown(node.text(), str(error), self._terms.helpful(node))
         finally:
             self._level -= 1
 
     def _each(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
         """Returns the condition on an operand with branches: the first branch whose guard is TRUE decides."""
+        column = self._terms.known(operand)
+        if column is None:
+            return self._each_branch(operand, leaf)
+        try:
+            return Same((leaf(column), self._each_branch(operand, leaf)))
+        except NotUnderstoodError:
+            return leaf(column)
+
+    def _each_branch(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
         branches = self._terms.branches(operand)
         conditions = [
             Unknown(operand.text(), str(each.term)) if isinstance(each.term, NotUnderstoodError) else leaf(each.term)
@@ -303,11 +349,19 @@ class _TermReader:
     Args:
         fields: Columns of the filter's relation.
         condition: Reads the conditions inside IF and CASE.
+        known: The expressions with statistics of their own; None if there are none.
         budget: Limits of the work.
     """
 
-    def __init__(self, fields: tuple[SparkField, ...], condition: Callable[[Node], Expr], budget: Budget) -> None:
+    def __init__(
+        self,
+        fields: tuple[SparkField, ...],
+        condition: Callable[[Node], Expr],
+        known: KnownExpressions | None,
+        budget: Budget,
+    ) -> None:
         self._fields = fields
+        self._known = known
         self._condition = condition
         self._budget = budget
         self._level = 0
@@ -332,6 +386,11 @@ class _TermReader:
             if self._level > self._budget.depth:
                 raise NotUnderstoodError(f"it is nested more than {self._budget.depth} levels deep")
             return self._branches(node)
+        except NotUnderstoodError:
+            column = self.known(node)
+            if column is None:
+                raise
+            return [_Branch(None, column)]
         finally:
             self._level -= 1
 
@@ -352,6 +411,20 @@ class _TermReader:
         _check_count(len(found))
         return found
 
+    def known(self, node: Node) -> Column | None:
+        """Returns the column that stands for an expression with statistics of its own; None if the node is none."""
+        return None if self._known is None or node.is_literal else self._known.column(node)
+
+    def helpful(self, node: Node) -> str | None:
+        """Returns the expression in a condition whose statistics would let it skip files; None if there is none."""
+        sides = [each for each in node.children if not each.is_literal]
+        if node.kind not in _ONE_SIDED or not sides or (node.kind in _COMPARISONS and len(sides) != 1):
+            return None
+        names = attributes_of(sides[0])
+        if not names or is_composed(sides[0]) or calls_users_code(sides[0]):
+            return None
+        return without_qualifiers(sides[0].text(), sorted(names))
+
     def only(self, node: Node) -> Term:
         """Returns the one value of a node.
 
@@ -371,7 +444,18 @@ class _TermReader:
         Raises:
             NotUnderstoodError: The node is neither, or statistics do not keep the order of its type.
         """
-        path, found = self._field(node)
+        return self._ordered(*self._field(node))
+
+    def top_level(self, name: str) -> Column:
+        """Returns the column with a name.
+
+        Raises:
+            NotUnderstoodError: There is none, or statistics do not keep the order of its type.
+        """
+        found = self._named(name)
+        return self._ordered((found.name,), found)
+
+    def _ordered(self, path: tuple[str, ...], found: SparkField) -> Column:
         if found.collated:
             raise NotUnderstoodError(f"column `{'.'.join(path)}` has a collation, whose order statistics do not keep")
         if found.arrow_type is None:
@@ -382,16 +466,18 @@ class _TermReader:
 
     def _field(self, node: Node) -> tuple[tuple[str, ...], SparkField]:
         if node.kind == "AttributeReference":
-            name = str(node.raw["name"])
-            if name not in self._by_name:
-                self._by_name[name] = _by_name(self._fields, name)
-            found = self._by_name[name]
+            found = self._named(str(node.raw["name"]))
             return (found.name,), found
         if node.kind == "GetStructField":
             parent_path, parent = self._field(node.children[0])
             child = parent.fields[int(node.raw["ordinal"])]
             return (*parent_path, child.name), child
         raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
+
+    def _named(self, name: str) -> SparkField:
+        if name not in self._by_name:
+            self._by_name[name] = _by_name(self._fields, name)
+        return self._by_name[name]
 
     def _tried(self, node: Node) -> list[_Branch]:
         """Returns the branches of a part. If it is not understood, the other parts still are."""

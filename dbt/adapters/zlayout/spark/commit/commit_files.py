@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,7 @@ from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.spark.commit.expression_stats import with_expressions
 from dbt.adapters.zlayout.spark.commit.filter_commit import NO_FILTERS, NewFilters, slices_after
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
@@ -37,6 +39,9 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit, IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _MOST_DELTAS = 10
 # A commit reads old statistics of at most this many files (0.7 s for 32 columns). The statistics of larger partitions
@@ -202,11 +207,12 @@ class NewFiles:
     filters: NewFilters
 
     @classmethod
-    def of(cls, reports: Sequence[FileReport], layout: TableLayout) -> NewFiles:
-        """Returns the files that tasks report."""
+    def of(cls, spark: SparkSession, store: Store, reports: Sequence[FileReport], layout: TableLayout) -> NewFiles:
+        """Returns the files that tasks report. Computes the statistics of the table's expressions, if it has some."""
         files = DataFiles.of([each.file for each in reports], layout.partition_by)
         filters = NewFilters(tuple(each.filters for each in reports if each.filters is not None))
-        return cls(files, statistics_of(reports, layout.tracked), filters)
+        column_stats = with_expressions(spark, store, files, statistics_of(reports, layout.tracked), layout)
+        return cls(files, column_stats, filters)
 
 
 def commit_files(
@@ -218,6 +224,7 @@ def commit_files(
     curve: bytes | None = None,
     new_columns: tuple[TrackedColumn, ...] = (),
     filters: NewFilters = NO_FILTERS,
+    renewed: Renewed | None = None,
 ) -> Commit:
     """Commits a change of files with its curve and its index slices. Every commit that writes statistics goes this way.
 
@@ -229,6 +236,7 @@ def commit_files(
         curve: The curve that placed the files. None keeps the table's curve.
         new_columns: Columns that older files do not have.
         filters: Bloom filters of the added files.
+        renewed: New statistics of files that stay.
 
     Raises:
         ConflictError: Another writer committed a change that this one cannot follow.
@@ -243,7 +251,7 @@ def commit_files(
         commit = transaction.commit(change, index=slices)
     else:
         update = IndexUpdate(
-            store, transaction.instant, change.adds, column_stats, change.removes, new_columns, filters=filters
+            store, transaction.instant, change.adds, column_stats, change.removes, new_columns, renewed, filters
         )
         commit = transaction.commit(change, index=update)
     filters.forget_staged(store)

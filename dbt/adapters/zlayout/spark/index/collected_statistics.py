@@ -9,41 +9,32 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_statistics, footer_table
-from dbt.adapters.zlayout.index.footers.from_data import completed, entries_of, open_columns, stats_of_values
+from dbt.adapters.zlayout.index.footers.from_data import completed, entries_of, open_columns
 from dbt.adapters.zlayout.index.gaps import complete_cells
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, column_stats_table, stacked
-from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, canonical
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
-from dbt.adapters.zlayout.spark.read.relations import frame_of
-from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
+from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.store import Store, StoredFile
-from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +42,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Halving finds one damaged file of a thousand in about twenty reads. If nothing can be read, it ends soon.
 _MOST_READS = 24
-_SEEN_SCHEMA = "statistics binary"
 _BATCH_ROWS = "65536"
 _AS_TEXT = re.compile(r"(char|varchar)\(\d+\)|string collate .*")
 Seen = Mapping[ColumnPath, ColumnFooter]
@@ -241,52 +231,12 @@ def _seen_in_data(
     found: dict[str, Seen] = {}
     for columns, paths in by_columns.items():
         some = files.filter(pc.is_in(files["path"], value_set=pa.array(paths, pa.string())))
-        opened = _opened(store, data_json, some)
-        uris = map(canonical, opened.file_uris())
-        path_of = dict(zip(uris, opened.files["path"].to_pylist(), strict=True))
-        names = [functions.col(".".join(map(backquoted, each.path))).alias(f"c{i}") for i, each in enumerate(columns)]
-        frame = frame_of(Catalog(session), opened).select(*names, functions.input_file_name().alias("file"))
-        reports = run(session, "statistics", progress, frame.mapInArrow(_Scan(columns).__call__, _SEEN_SCHEMA).collect)
-        if not reports:
-            continue
-        merged = _merged(pa.concat_tables([table_of(bytes(row.statistics)) for row in reports]), columns)
+        names = [functions.col(".".join(map(backquoted, each.path))) for each in columns]
+        merged = statistics_by_file(session, store, _by_bytes(data_json), some, columns, names, progress)
         entries = [entries_of(contiguous(merged.column(f"c{i}"))) for i in range(len(columns))]
-        for uri, *row in zip(merged.column("path").to_pylist(), *entries, strict=True):
-            found[path_of[canonical(uri)]] = {each.path: entry for each, entry in zip(columns, row, strict=True)}
+        for path, *row in zip(merged.column("path").to_pylist(), *entries, strict=True):
+            found[path] = {each.path: entry for each, entry in zip(columns, row, strict=True)}
     return found
-
-
-@dataclass(frozen=True)
-class _Scan:
-    """Task spec of the scan. Its rows have the columns in this order, followed by the URI of the file."""
-
-    columns: tuple[TrackedColumn, ...]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pieces = (piece for batch in batches for piece in self._by_file(batch))
-        for _, group in groupby(pieces, key=lambda piece: piece.column("path")[0].as_py()):
-            merged = _merged(pa.concat_tables(list(group)), self.columns)
-            yield pa.RecordBatch.from_arrays([pa.array([table_bytes(merged)], pa.binary())], names=["statistics"])
-
-    def _by_file(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
-        if not batch.num_rows:
-            return
-        file = batch.column(batch.num_columns - 1).dictionary_encode()
-        numbers = file.indices.to_numpy()
-        starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
-        for start, end in zip(starts, np.r_[starts[1:], len(numbers)], strict=True):
-            part = batch.slice(int(start), int(end - start))
-            structs = [stats_of_values(part.column(i), each.type) for i, each in enumerate(self.columns)]
-            uri = file.dictionary.slice(int(numbers[start]), 1).cast(pa.string())
-            yield column_stats_table(uri, [each.path for each in self.columns], structs)
-
-
-def _merged(pieces: pa.Table, columns: Sequence[TrackedColumn]) -> pa.Table:
-    """Merges the rows of each file's pieces into one row per file."""
-    encoded = contiguous(pieces.column("path")).dictionary_encode()
-    groups, count = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
-    structs = [merge_statistics(contiguous(pieces.column(f"c{i}")), groups, count) for i in range(len(columns))]
-    return column_stats_table(encoded.dictionary, [each.path for each in columns], structs)
 
 
 def _reading_session(spark: SparkSession) -> SparkSession:
@@ -306,25 +256,6 @@ def _reading_session(spark: SparkSession) -> SparkSession:
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
-
-
-def _opened(store: Store, data_json: str, files: DataFiles) -> TableSnapshot:
-    # Partition values do not matter for the data. Without partitions, the files are a plain list.
-    names = [name for name in files.arrow.schema.names if name != "partition"]
-    plain = DataFiles.from_columns((), partition_values=[], **{name: contiguous(files[name]) for name in names})
-    snapshot = Snapshot(
-        version=0,
-        instant="",
-        action=Action.INDEXING,
-        operation=Operation.INDEXING.value,
-        committed_ms=0,
-        last_instant="",
-        schema_json=_by_bytes(data_json),
-        partition_by=(),
-        files=plain,
-    )
-    nothing = StoredFile("", 0, 0)
-    return TableSnapshot(Timeline(store), "", store.root_uri, snapshot, "UTC", managed=True, entry_file=nothing)
 
 
 def _by_bytes(schema_json: str) -> str:

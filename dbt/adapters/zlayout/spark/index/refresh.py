@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_f
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
 from dbt.adapters.zlayout.spark.index.file_filters import filters_of_files
-from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, lacks_filters
+from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, lacks_expressions, lacks_filters
 from dbt.adapters.zlayout.spark.index.outside_changes import drop_missing, missing_files, take_orphans
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
@@ -114,8 +114,8 @@ def refresh_table(
                 install(catalog, entry, opened)
         elif done.version != snapshot.version:
             uninstall(catalog, indexed.name)
-    if indexed is None and not lost and lacks_filters(opened):
-        opened, built = build_index(spark, name, (), progress)
+    if indexed is None and not lost and (lacks_filters(opened) or lacks_expressions(spark, opened)):
+        opened, built = build_index(spark, name, (), (), progress)
         done = replace(done, version=built.version, filters_rebuilt=built.files_read)
     return opened, replace(done, files_added=done.files_added + taken, missing=lost, files_dropped=dropped)
 

@@ -33,11 +33,12 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
+from dbt.adapters.zlayout.spark.commit.expression_stats import statistics_of_expressions
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
 from dbt.adapters.zlayout.spark.index.file_filters import lacking_values
 from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, filtered_of, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filtered_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -104,6 +105,7 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
     ]
     if data:
         wrong.append(_wrong_filters(spark, opened, files))
+        wrong.append(_wrong_expressions(spark, opened, files, known))
     if whole:
         wrong.append(_wrong_partitions(opened, columns, found))
     return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
@@ -116,6 +118,24 @@ def _wrong_filters(spark: SparkSession, opened: TableSnapshot, files: DataFiles)
     found = lacking_values(spark, opened.store, slices, files, columns)
     names = pa.array([format_column_path(each.path) for each in columns], pa.string())
     return lacking_filters(found.column("path"), names.take(contiguous(found["column"])), found.column("missing"))
+
+
+def _wrong_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFiles, known: pa.Table) -> pa.Table:
+    """Returns the wrong statistics of expressions, as this session understands these."""
+    config = config_of(opened.snapshot)
+    if not config.indexes.stats_expressions:
+        return wrong_cells(contiguous(files["path"]), {}, {})
+    layout = TableLayout.of(config, opened.snapshot.schema_json, opened.location)
+    found = statistics_of_expressions(spark, opened.store, files, layout)
+    paths, names, stored_names = (
+        contiguous(found.column("path")),
+        column_paths(found.schema),
+        column_paths(known.schema),
+    )
+    rows = pc.index_in(paths, value_set=contiguous(known.column("path")))
+    both = [path for path in names if path in stored_names]
+    stored = {path[1:2]: contiguous(known.column(stored_names[path])).take(rows) for path in both}
+    return wrong_cells(paths, stored, {path[1:2]: contiguous(found.column(names[path])) for path in both})
 
 
 def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:

@@ -25,9 +25,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
+from dbt.adapters.zlayout.spark.catalyst.expressions import ExpressionForms, KnownExpressions, session_of_thread
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
+from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -71,6 +74,7 @@ class ZlayoutFileIndex(ABC):
         self.last_scan: tuple[int, int] | None = None
         self._jvm = jvm
         self._schema_json = schema_json
+        self._expressions: dict[tuple[bool, str], KnownExpressions] = {}
 
     @abstractmethod
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
@@ -107,7 +111,25 @@ class ZlayoutFileIndex(ABC):
         """Returns the conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; others skip no files."""
         every = [each for group in filters for each in members(group)]
         not_passed = [(each, _NOT_PASSED) for each in others]
-        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed)
+        known = self._known_expressions()
+        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed, known)
+
+    def _known_expressions(self) -> KnownExpressions | None:
+        """Returns the expressions with statistics, as the session on this thread understands them."""
+        texts = OptionalIndexes.of_stored(self.opened.snapshot.layout).stats_expressions
+        if not texts:
+            return None
+        try:
+            native = session_of_thread(self._jvm)
+            settings = native.sessionState().conf()
+            mode = bool(settings.ansiEnabled()), str(settings.sessionLocalTimeZone())
+            if mode not in self._expressions:
+                forms = ExpressionForms(self._jvm, native, self.opened.row_schema_json)
+                self._expressions[mode] = KnownExpressions(forms, forms.known(texts))
+            return self._expressions[mode]
+        except Exception:  # conditions on expressions then read all files
+            _LOG.warning("expressions of %s have no statistics", self.opened.location, exc_info=True)
+            return None
 
     class Java:
         """Tells Py4J which Java interface this class implements."""
@@ -472,29 +494,9 @@ def _typed_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -
         )
         value = expressions.Cast(text, schema.apply(position).dataType(), zone, legacy)
         named += [expressions.Literal.create(f"c{position}", types.StringType), value]
-    to_row = jvm.function(jvm.fixed(jvm.once(_line_to_row), 0, expressions.CreateNamedStruct(jvm.seq(named))))
+    to_row = jvm.function(jvm.fixed(jvm.once(line_evaluator), 0, expressions.CreateNamedStruct(jvm.seq(named))))
     lines = [",".join("-" if text is None else text.encode().hex() for text in key) for key in keys]
     return jvm.lines(pa.array(lines, pa.string())).map(to_row).toList()
-
-
-def _line_to_row(jvm: Jvm) -> Any:
-    """Returns the method handle that evaluates a Catalyst expression on a line, which is the only column of its row."""
-    to_text = jvm.static(
-        "org.apache.spark.unsafe.types.UTF8String",
-        "fromString",
-        "(Ljava/lang/String;)Lorg/apache/spark/unsafe/types/UTF8String;",
-    )
-    to_row = jvm.collecting(
-        jvm.constructor("org.apache.spark.sql.catalyst.expressions.GenericInternalRow", "([Ljava/lang/Object;)V"),
-        1,
-        "(Lorg/apache/spark/unsafe/types/UTF8String;)Lorg/apache/spark/sql/catalyst/InternalRow;",
-    )
-    evaluate = jvm.virtual(
-        "org.apache.spark.sql.catalyst.expressions.Expression",
-        "eval",
-        "(Lorg/apache/spark/sql/catalyst/InternalRow;)Ljava/lang/Object;",
-    )
-    return jvm.with_filters(evaluate, 1, [jvm.then(to_text, to_row)])
 
 
 def _rows_that_match(jvm: Jvm, rows: Any, predicate: Any) -> npt.NDArray[np.bool_]:

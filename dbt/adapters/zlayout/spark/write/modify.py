@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, 
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
+from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
@@ -234,7 +235,9 @@ class RowChange(ABC, Generic[Planned]):
         before = config_of(opened.snapshot)
         wanted = self.wanted.settings or replace(before, indexes=OptionalIndexes())
         settings = wanted.after(before, filterable_columns(schema.schema_json, wanted.partitioning.columns))
-        return TableLayout.of(settings, schema.schema_json, self.subject)
+        layout = TableLayout.of(settings, schema.schema_json, self.subject)
+        check_expressions(self.spark, wanted.indexes.stats_expressions, layout, self.subject)
+        return layout
 
     def _change(self, opened: TableSnapshot, transaction: Transaction) -> CommitSummary:
         base, store = opened.snapshot, opened.store
@@ -250,7 +253,7 @@ class RowChange(ABC, Generic[Planned]):
             )
         outcome = self._outcome(target, rows, transaction)
         written, removes = outcome.written, outcome.removes
-        new = NewFiles.of(written.files, layout)
+        new = NewFiles.of(self.spark, store, written.files, layout)
         files = new.files
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
         depth = round(depth_of(new.column_stats, layout.keys, [each.partition for each in files]), 4)

@@ -28,6 +28,7 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
+from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.commit.published_formats import leave_catalogs
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
@@ -139,6 +140,7 @@ class _Replacing:
             usable = filterable_columns(layout.schema_json, layout.partition_by)
             config = layout.config.after(config_of(before), usable)
             layout = self.layout = TableLayout.of(config, layout.schema_json, str(name))
+        check_expressions(self.spark, layout.config.indexes.stats_expressions, layout, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
@@ -151,7 +153,7 @@ class _Replacing:
                 # With an ordering column, precombining has made the keys unique.
                 check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
             committing = time.perf_counter()
-            new = NewFiles.of(reports, layout)
+            new = NewFiles.of(self.spark, store, reports, layout)
             depth = depth_of(new.column_stats, layout.keys, [each.file.partition for each in reports])
             summary = self._summary(written, before, depth)
             change = Change(

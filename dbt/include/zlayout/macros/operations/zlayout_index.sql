@@ -1,4 +1,4 @@
-{#- dbt run-operation zlayout_index --args '{model: …, bloom: [id]}'; drop: true takes the filters of these columns away; without bloom: adds the filters that files lack. -#}
-{% macro zlayout_index(model, bloom=none, drop=false, json=false) %}
-  {% do print(adapter.index_report(model, graph.nodes, bloom, drop, json)) %}
+{#- dbt run-operation zlayout_index --args '{model: …, bloom: [id], stats_expressions: [lower(email)]}'; drop: true takes these away; without both: adds what files lack. -#}
+{% macro zlayout_index(model, bloom=none, drop=false, json=false, stats_expressions=none) %}
+  {% do print(adapter.index_report(model, graph.nodes, bloom, drop, json, stats_expressions)) %}
 {% endmacro %}

@@ -1,0 +1,200 @@
+"""Expressions with statistics of their own: their meaning in a session, and where a query's conditions have them.
+
+Spark analyses and optimizes an expression on the table's columns, as it does with the conditions of a query. A part of
+a condition is such an expression if Spark's canonical forms of both are equal; these hold time zone and ANSI mode.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
+from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered
+from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, tree_of
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.schema.types import schema_json_of, type_word
+
+_LOG = logging.getLogger(__name__)
+_CATALYST = "org.apache.spark.sql.catalyst.expressions."
+_NOT_A_FUNCTION_OF_A_ROW = (
+    (
+        re.compile(r".*UDF.*|.*UDAF.*|.*Reflection.*"),
+        "it calls a function of a user, which may change",
+    ),
+    (re.compile(r".*(Subquery|Exists|OuterReference).*"), "it has a subquery"),
+    (
+        re.compile(r"Current\w*|Now|LocalTimestamp|.*Variable.*|InputFile\w*"),
+        "its value is another one at another time or in another session",
+    ),
+)
+_TEXT = re.compile(r"(char|varchar)\(\d+\)")
+
+
+@dataclass(frozen=True)
+class BoundExpression:
+    """An expression on the columns of a table, in one session.
+
+    Attributes:
+        column: How predicates and statistics name it.
+        sources: The top-level columns that it is computed from.
+        kind: The Catalyst class at its root.
+        form: The Catalyst expression, with the columns as positions in the schema.
+    """
+
+    column: Column
+    sources: tuple[str, ...]
+    kind: str
+    form: Any
+
+
+class ExpressionForms:
+    """The expressions of one table, as a session understands them.
+
+    Args:
+        jvm: The driver's JVM.
+        native: The session (Py4J object).
+        schema_json: Spark's JSON of the columns that they can use.
+    """
+
+    def __init__(self, jvm: Jvm, native: Any, schema_json: str) -> None:
+        self._jvm = jvm
+        fields = json.loads(schema_json)["fields"]
+        self._names = [str(each["name"]) for each in fields]
+        self._types = {str(each["name"]): type_word(each["type"]) for each in fields}
+        plain = schema_json_of([{**each, "nullable": True, "metadata": {}} for each in fields])
+        schema = jvm.root.org.apache.spark.sql.types.DataType.fromJson(with_plain_texts(plain))
+        context = jvm.root.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(native.sparkContext())
+        self._frame = native.createDataFrame(context.emptyRDD(), schema)
+        self._settings = native.sessionState().conf()
+        output = members(self._frame.queryExecution().analyzed().output())
+        self._output = {str(each.name()): each.withNullability(True) for each in output}
+
+    def known(self, texts: Sequence[str]) -> tuple[BoundExpression, ...]:
+        """Returns the expressions that this session understands."""
+        return tuple(found for text in texts if (found := self._tried(text)) is not None)
+
+    def _tried(self, text: str) -> BoundExpression | None:
+        try:
+            return self.of(text)
+        except NotUnderstoodError as error:
+            _LOG.debug("%s has no statistics in this session: %s", text, error)
+            return None
+
+    def of(self, text: str) -> BoundExpression:
+        """Returns an expression.
+
+        Raises:
+            NotUnderstoodError: Spark does not understand it, or its value does not follow from the row alone.
+        """
+        try:
+            selected = self._frame.selectExpr(self._jvm.root.PythonUtils.toSeq(self._jvm.list_of([text])))
+            execution = selected.queryExecution()
+            analyzed, optimized = execution.analyzed(), execution.optimizedPlan()
+        except Py4JJavaError as error:
+            raise NotUnderstoodError(str(error.java_exception.getMessage()).partition("\n")[0]) from error
+        kinds = [str(each.getClass().getSimpleName()) for each in (analyzed, optimized)]
+        if kinds[0] != "Project" or analyzed.projectList().size() != 1:
+            raise NotUnderstoodError("it is no function of one row, such as an aggregate, a window or a generator")
+        named = analyzed.projectList().apply(0)
+        written = tree_of(self._jvm, named, Budget())
+        for pattern, why in _NOT_A_FUNCTION_OF_A_ROW:
+            if any(pattern.fullmatch(each.kind) for each in _nodes(written)):
+                raise NotUnderstoodError(why)
+        if not named.deterministic():
+            raise NotUnderstoodError("it is not deterministic")
+        if kinds[1] != "Project" or str(optimized.projectList().apply(0).getClass().getSimpleName()) != "Alias":
+            raise NotUnderstoodError("it is a column; columns have statistics by stats_columns")
+        expression = optimized.projectList().apply(0).child()
+        tree = tree_of(self._jvm, expression, Budget())
+        sources = tuple(sorted({str(each.raw["name"]) for each in _nodes(tree) if each.kind == "AttributeReference"}))
+        if not sources:
+            raise NotUnderstoodError("it is a constant")
+        kind = canonical_type(tree.type())
+        if not is_ordered(kind):
+            raise NotUnderstoodError(f"its type {expression.dataType().sql()} has no order that statistics keep")
+        column = Column((EXPRESSION, text, self._meaning(expression, sources)), kind)
+        return BoundExpression(column, sources, tree.kind, self._bound(expression))
+
+    def equal(self, expression: Any, bound: BoundExpression) -> bool:
+        """Returns whether a part of a query's condition (Py4J object) is an expression."""
+        return bool(self._bound(expression).semanticEquals(bound.form))
+
+    def _bound(self, expression: Any) -> Any:
+        """Returns an expression with columns as positions, whatever the query calls them."""
+        own = {str(each.name()): each.withNullability(True) for each in members(expression.references().toSeq())}
+        ordered = [own.get(name, self._output[name]) for name in self._names]
+        expressions = self._jvm.catalyst.expressions
+        attributes = getattr(expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
+        return expressions.BindReferences.bindReference(expression, attributes, False)
+
+    def _meaning(self, expression: Any, sources: Sequence[str]) -> str:
+        """Returns what a value depends on besides the row: ANSI mode, the types of columns, and often the time zone."""
+        aware = self._jvm.type(f"{_CATALYST}TimeZoneAwareExpression")
+        is_instance = self._jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z").bindTo(aware)
+        zoned = expression.find(self._jvm.function(is_instance, "scala.Function1")).isDefined()
+        mode = "ansi" if self._settings.ansiEnabled() else "not ansi"
+        zone = str(self._settings.sessionLocalTimeZone()) if zoned else "any zone"
+        return "; ".join([mode, zone, *(f"{name} {self._types[name]}" for name in sources)])
+
+
+def session_of_thread(jvm: Jvm) -> Any:
+    """Returns the session whose statement is being planned on the calling thread (Py4J object)."""
+    return jvm.root.org.apache.spark.sql.SparkSession.active()
+
+
+@dataclass(frozen=True)
+class KnownExpressions:
+    """Finds expressions with statistics in the conditions of a query.
+
+    Attributes:
+        forms: The table's expressions in this session.
+        bound: Those that have statistics.
+    """
+
+    forms: ExpressionForms
+    bound: tuple[BoundExpression, ...]
+
+    def column(self, node: Node) -> Column | None:
+        """Returns the column that stands for an expression; None if it has no statistics."""
+        for each in self.bound:
+            if each.kind == node.kind:
+                try:
+                    if self.forms.equal(node.jvm(), each):
+                        return each.column
+                except (Py4JError, KeyError, NotUnderstoodError):
+                    return None
+        return None
+
+
+def without_qualifiers(text: str, names: Sequence[str]) -> str:
+    """Returns SQL of Spark with columns by their bare names.
+
+    >>> without_qualifiers("length(spark_catalog.z.t.city)", ["city"])
+    'length(city)'
+    """
+    for name in names:
+        text = re.sub(rf"(?:(?:`[^`]+`|\w+)\.)+(?=`?{re.escape(name)}\b)", "", text)
+    return text
+
+
+def _nodes(node: Node) -> list[Node]:
+    return [node, *(each for child in node.children for each in _nodes(child))]
+
+
+def with_plain_texts(schema_json: str) -> str:
+    """Returns a schema with texts of a fixed or greatest length as plain texts."""
+    fields = json.loads(schema_json)["fields"]
+    return schema_json_of(
+        [
+            {**each, "type": _TEXT.sub("string", each["type"]) if isinstance(each["type"], str) else each["type"]}
+            for each in fields
+        ]
+    )

@@ -1,0 +1,232 @@
+"""Statistics of expressions through Spark: who computes them, which files queries open, and that no result differs."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from comparing import same_checksum
+from scanned import Scans
+
+from dbt.adapters.zlayout import enable
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+pytestmark = pytest.mark.spark
+ANSI, ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
+# Rows whose expressions follow n, as the files do; the columns themselves are spread over all files.
+ROWS = """
+  select id, id div 100 as n,
+    case when id % 97 = 0 then null else concat(if(id % 2 = 0, 'USER', 'user'), lpad(string(id), 5, '0'), '@Mail.Example') end as email,
+    case when id % 89 = 0 then null else repeat(chr(int(65 + id * 7 % 26)), int(id div 100)) end as name,
+    case when id % 50 = 0 then 'no json' else concat('{"x": ', id * 7919 % 1000, ', "id": "', lpad(string(id), 6, '0'), '"}') end as payload,
+    if(id % 61 = 0, double('NaN'), if(id < 200, -0.0D, double(id))) as d, timestamp_seconds(1700000000 + id * 3600) as ts,
+    string(id) as digits
+  from range({})
+"""
+EXPRESSIONS = [
+    "lower(email)", "length(name)", "get_json_object(payload, '$.id')", "d * -1", "cast(ts as string)", "cast(digits as int)",
+    "substring(email, 3, 7) like 'ER0%'",
+]  # fmt: skip
+SELECTIVE = [
+    "lower(email) = 'user00042@mail.example'", "lower(email) in ('user00042@mail.example', 'nobody')", "lower(email) < 'user00003'",
+    "lower(email) like 'user0004%'", "length(name) = 7", "length(name) between 3 and 4", "not (length(name) <> 7)",
+    "get_json_object(payload, '$.id') = '000777'", "'000777' = get_json_object(payload, '$.id') and n >= 0",
+    "cast(ts as string) >= '2023-12-29'", "cast(digits as int) = 5", "cast(digits as int) * 2 < 50",
+    "lower(email) <=> 'user00042@mail.example'", "length(name) + 1 = 6",
+]  # fmt: skip
+OTHERS = [
+    "length(name) is null", "length(name) is not null", "lower(email) <> 'x'", "lower(email) <=> null", "d * -1 = 0", "d * -1 > 1",
+    "isnan(d * -1)", "not isnan(d * -1)", "substring(email, 3, 7) like 'ER0%'", "not (substring(email, 3, 7) like 'ER0%')",
+    "length(name) in (1, null)", "length(name) not in (1, null)", "coalesce(length(name), 99) = 99", "length(name) = 3 or lower(email) = 'user00999@mail.example'",
+    "if(id > 5, length(name), 7) = 7", "upper(email) = 'USER00042@MAIL.EXAMPLE'", "length(email) = 7", "try_cast(digits as int) = 5",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def settings(spark):
+    before = {key: spark.conf.get(key) for key in (ANSI, ZONE)}
+    enable(spark)
+    yield
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+@pytest.fixture(scope="module")
+def table(spark):
+    enable(spark)
+    return ZTable.write(
+        spark,
+        "z.exprs",
+        spark.sql(ROWS.format(2_000)),
+        zorder=["n"],
+        target_file_size="6kb",
+        stats_expressions=EXPRESSIONS,
+    )
+
+
+def stage(explanation, name):
+    return next(each for each in explanation.stages if each.name == name)
+
+
+def measured(table, text):
+    """The share of files with statistics of an expression, in any session's sense."""
+    known = table._opened.index.stored(table._opened.files)
+
+    paths = json.loads(known.schema.metadata[b"zlayout.index"])["columns"]
+    has = pa.repeat(False, known.num_rows)
+    for number, path in enumerate(paths):
+        if len(path) == 3 and path[1] == text:
+            has = pc.or_(has, pc.is_valid(known.column(f"c{number}").combine_chunks().field("null_count")))
+    return pc.sum(has).as_py() / len(table._opened.files) if known.num_rows else 0
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("zone", ["UTC", "America/St_Johns"])
+def test_no_condition_gives_other_rows_than_plain_spark(spark, table, ansi, zone):
+    spark.conf.set(ANSI, ansi)
+    spark.conf.set(ZONE, zone)
+    source = spark.sql(ROWS.format(2_000))
+    for condition in (*SELECTIVE, *OTHERS):
+        assert same_checksum(spark.table("z.exprs").where(condition), source.where(condition)), condition
+
+
+def test_conditions_on_the_expressions_open_few_files(spark, table):
+    total = len(table.snapshot().files)
+    assert total >= 8
+    for condition in SELECTIVE:
+        with Scans(spark) as scans:
+            spark.table("z.exprs").where(condition).collect()
+        assert 0 < sum(scans.files) <= total / 2, condition
+        found = table.explain(condition)
+        assert stage(found, "expression_stats").files_after < stage(found, "column_stats").files_after, condition
+    spark.conf.set("spark.zlayout.skipping", "partition_stats, files, column_stats, bloom")
+    try:
+        assert table.explain("length(name) = 7").kept_files == total
+    finally:
+        spark.conf.unset("spark.zlayout.skipping")
+    reasons = table.explain("length(name) = 7").files
+    skipped = reasons.filter(pc.equal(reasons["stage"], "expression_stats"))["reason"].to_pylist()
+    assert skipped[0].startswith("length(name): [")
+    assert skipped[0].endswith("has no value = 7")
+
+
+def test_another_time_zone_or_ansi_mode_does_not_use_what_it_would_compute_otherwise(spark, table):
+    total = len(table.snapshot().files)
+    other = "false" if spark.conf.get(ANSI) == "true" else "true"
+    assert table.explain("cast(digits as int) = 5").kept_files < total
+    spark.conf.set(ANSI, other)
+    assert table.explain("cast(digits as int) = 5").kept_files == total
+    spark.conf.set(ANSI, "true" if other == "false" else "false")
+    spark.conf.set(ZONE, "Asia/Tokyo")
+    assert table.explain("cast(ts as string) >= '2023-12-29'").kept_files == total
+    assert table.explain("length(name) = 7").kept_files < total
+
+
+def test_an_explanation_names_the_expression_that_would_help(spark, table):
+    found = table.explain("reverse(email) = 'x' and length(name) = 7").conjuncts
+    advice = {row["sql"]: row["advice"] for row in found.to_pylist()} if isinstance(found, pa.Table) else {}
+    told = [each for each in advice.values() if each]
+    assert told == ['ask for statistics of the expression: stats_expressions: ["reverse(email)"]']
+
+
+@pytest.mark.slow
+def test_every_kind_of_commit_keeps_the_statistics(spark):
+    table = ZTable.write(
+        spark,
+        "z.exprs_kept",
+        spark.sql(ROWS.format(800)),
+        zorder=["n"],
+        target_file_size="6kb",
+        stats_expressions=["length(name)"],
+    )
+    more = spark.sql(ROWS.format(900)).where("id >= 800")
+    steps = {
+        "append": lambda: table.append(more),
+        "merge": lambda: table.merge(spark.sql(ROWS.format(900)).where("id > 880").selectExpr("id", "n", "email", "concat(name, 'xyz') name", "payload", "d", "ts", "digits"), "id"),
+        "delete": lambda: table.delete("id % 10 = 3"),
+        "replace_where": lambda: table.replace_where(spark.sql(ROWS.format(900)).where("n = 4"), "n = 4"),
+        "cluster": lambda: table.cluster(rewrite_all=True),
+        "overwrite": lambda: table.overwrite(spark.sql(ROWS.format(600))),
+        "rollback": lambda: table.rollback(version=1),
+    }  # fmt: skip
+    for name, step in steps.items():
+        step()
+        assert measured(table, "length(name)") == 1, name
+        plain = spark.read.parquet(
+            *[f"{table._opened.location}/{path}" for path in table._opened.files["path"].to_pylist()]
+        )
+        for length in (0, 3, 7, 11):
+            condition = f"length(name) = {length}"
+            assert spark.table("z.exprs_kept").where(condition).count() == plain.where(condition).count(), (
+                name,
+                condition,
+            )
+    assert table.verify(data=True).num_rows == 0
+
+
+@pytest.mark.slow
+def test_a_merge_on_read_table_keeps_the_statistics(spark):
+    table = ZTable.write(
+        spark, "z.exprs_mor", spark.sql(ROWS.format(600)), zorder=["n"], target_file_size="6kb", stats_expressions=["length(name)"],
+        table_type="merge_on_read", unique_key="id", compaction="off",
+    )  # fmt: skip
+    table.upsert(
+        spark.sql(ROWS.format(605))
+        .where("id > 595")
+        .selectExpr("id", "n", "email", "'abc' name", "payload", "d", "ts", "digits")
+    )
+    table.delete("id = 301")
+    for compacted in (False, True):
+        if compacted:
+            table.compact()
+        assert measured(table, "length(name)") == 1
+        assert spark.sql("select count(*) from z.exprs_mor where length(name) = 3").head()[0] == 97 + 9 + 1
+        assert table.explain("length(name) = 3").kept_files < len(table._opened.files)
+
+
+@pytest.mark.slow
+def test_indexes_are_built_and_dropped_without_touching_data(spark):
+    table = ZTable.write(spark, "z.exprs_built", spark.sql(ROWS.format(1_000)), zorder=["n"], target_file_size="6kb")
+    total, before = len(table.snapshot().files), table._opened.files["path"].to_pylist()
+    assert table.explain("length(name) = 7").kept_files == total
+    done = table.build_index(stats_expressions=["length(name)", "cast(email as int)"])
+    assert (done.stats_expressions, done.files_read) == (("length(name)", "cast(email as int)"), total)
+    assert table._opened.files["path"].to_pylist() == before
+    assert table.explain("length(name) = 7").kept_files < total
+    assert table.information()["stats_expressions"] == ["length(name)", "cast(email as int)"]
+    assert spark.table("z.exprs_built").where("length(name) = 7").count() == 98
+    with pytest.raises(ConfigError, match="'upper\\(name\\)' has no statistics; those that have some: 'length"):
+        table.drop_index(stats_expressions=["upper(name)"])
+    assert table.drop_index(stats_expressions="cast(email as int)").stats_expressions == ("length(name)",)
+    assert table.explain("length(name) = 7").kept_files < total
+    table.drop_index(stats_expressions=["length(name)"])
+    assert table.explain("length(name) = 7").kept_files == total
+
+
+def test_what_cannot_have_statistics_is_refused_before_anything_is_written(spark):
+    frame = spark.sql(ROWS.format(10))
+    spark.udf.register("mine", lambda text: text, "string")
+    refused = {
+        "rand() > 0.5": "it is not deterministic", "uuid()": "deterministic", "datediff(current_date(), ts)": "at another time",
+        "count(email)": "no function of one row", "explode(array(email))": "no function of one row", "lower(nothing)": "nothing",
+        "lower(": "", "email": "columns have statistics by stats_columns", "1 + 1": "", "array(email)": "has no",
+        "mine(email)": "a function of a user", "(select 1)": "", "n": "columns have statistics",
+    }  # fmt: skip
+    for text, why in refused.items():
+        with pytest.raises(ConfigError) as error:
+            ZTable.write(spark, "z.exprs_refused", frame, stats_expressions=[text])
+        assert "can have no statistics" in str(error.value)
+        assert why in str(error.value), text
+    assert not spark.catalog.tableExists("z.exprs_refused")
+
+
+def test_a_file_in_which_an_expression_fails_is_read(spark):
+    spark.conf.set(ANSI, "true")
+    frame = spark.sql("select id, id div 500 p, if(id = 700, 'x', string(id)) s from range(1500)")
+    table = ZTable.write(
+        spark, "z.exprs_failing", frame, zorder=["id"], partition_by=["p"], stats_expressions=["cast(s as int)"]
+    )
+    assert measured(table, "cast(s as int)") == pytest.approx(2 / 3)
+    assert table.explain("cast(s as int) = 3").kept_files == 2
+    assert spark.sql("select id from z.exprs_failing where p <> 1 and cast(s as int) = 3").collect() == [(3,)]
