@@ -23,8 +23,9 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import (
     ColumnBounds,
     Membership,
     SomeMembership,
+    SomeStatistics,
     Statistics,
-    statistics_of,
+    worth_taking,
 )
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
@@ -50,8 +51,10 @@ class StatisticsOfPartitions(Protocol):
 class Index(Protocol):
     """The part of the metadata table that a scan uses."""
 
-    def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> Statistics:
-        """Returns the statistics of each file."""
+    def statistics(
+        self, files: DataFiles, columns: Collection[ColumnPath], positions: npt.NDArray[np.int64] | None = None
+    ) -> Statistics:
+        """Returns the statistics of each file, or of those at some positions, in ascending order."""
         ...
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> StatisticsOfPartitions:
@@ -144,7 +147,9 @@ def plan_scan(
         return kept
 
     def by_column() -> Flags:
-        found, where = statistics_of(index.statistics(files, columns), left)
+        positions = worth_taking(left)
+        found = index.statistics(files, columns, positions)
+        where = slice(None) if positions is None else positions
         kept = np.zeros(len(files), dtype=bool)
         kept[where] = verdicts_of_normal(normal, found) != Verdict.SKIP
         return kept
@@ -153,10 +158,13 @@ def plan_scan(
         membership = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
         if membership is None or not left.any():
             return np.ones(len(files), dtype=bool)
-        known: Statistics = _NoStatistics(contiguous(files.column("row_count")))
+        positions = worth_taking(left)
+        where = slice(None) if positions is None else positions
         if STAGES[2] in stages_wanted:
-            known = index.statistics(files, columns)
-        found, where = statistics_of(known, left)
+            found = index.statistics(files, columns, positions)
+        else:
+            known = _NoStatistics(contiguous(files.column("row_count")))
+            found = known if positions is None else SomeStatistics(known, positions)
         kept = np.zeros(len(files), dtype=bool)
         kept[where] = verdicts_of_normal(normal, found, SomeMembership(membership, where)) != Verdict.SKIP
         return kept
