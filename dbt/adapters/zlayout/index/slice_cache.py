@@ -10,12 +10,24 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
-from dbt.adapters.zlayout.index.open_slices import read_slice
+from dbt.adapters.zlayout.index.open_slices import OpenSlice, SliceStore
+from dbt.adapters.zlayout.index.ranged_slices import RangedSlice
+from dbt.adapters.zlayout.index.whole_slices import WholeSlice, verified
 from dbt.adapters.zlayout.store import Store, StoredFile
 
 _MOST_BYTES = 256 << 20
 # Without a call of Python for each slice: there may be ten thousand.
 _SLICE, _SIZE_BYTES = itemgetter(1), attrgetter("size_bytes")
+
+
+def read_slice(store: SliceStore, path: str) -> OpenSlice:
+    """Opens and checks a slice.
+
+    Raises:
+        CorruptError: It is damaged.
+        StoreError: It cannot be read.
+    """
+    return WholeSlice(verified(path, store.read(path))) if path.endswith(".parquet") else RangedSlice(store, path)
 
 
 class Sized(Protocol):

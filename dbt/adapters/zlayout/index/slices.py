@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.file_keys import FILE_KEY, file_keys
-from dbt.adapters.zlayout.index.open_slices import digest, footer_of, slice_bytes
+from dbt.adapters.zlayout.index.open_slices import digest_of
+from dbt.adapters.zlayout.index.ranged_slices import GROUP_ROWS, footer_of, slice_bytes
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import (
     EXAMINED,
@@ -34,15 +35,16 @@ def slice_path(partition: str, instant: str, content: bytes) -> str:
         instant: Of the commit that writes it.
         content: The slice. The digest of its footer becomes part of the name, so that readers can detect damage.
     """
-    return f".zlayout/index/{partition}/{instant}_{digest(footer_of(content))}.stats"
+    return f".zlayout/index/{partition}/{instant}_{digest_of(footer_of(content)).hex()}.stats"
 
 
-def write_slices(files: DataFiles, column_stats: pa.Table) -> dict[str, bytes]:
+def write_slices(files: DataFiles, column_stats: pa.Table, group_rows: int = GROUP_ROWS) -> dict[str, bytes]:
     """Returns the slices for the files that a commit adds, sorted by path.
 
     Args:
         files: The added files.
         column_stats: From `footer_table`; files that it lacks get rows without statistics.
+        group_rows: Files of a row group.
 
     Returns:
         Content by metadata partition; name each with `slice_path`.
@@ -55,7 +57,7 @@ def write_slices(files: DataFiles, column_stats: pa.Table) -> dict[str, bytes]:
         wide = wide.append_column(name, contiguous(files.column(name)))
     wide = wide.append_column(FILE_KEY, file_keys(files))
     return {
-        COLUMN_STATS: slice_bytes(wide, first_paths=True),
+        COLUMN_STATS: slice_bytes(wide, first_paths=True, group_rows=group_rows),
         PARTITION_STATS: partition_slice(files, column_stats, files[:0]),
     }
 

@@ -22,7 +22,8 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, Filter
 from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
 from dbt.adapters.zlayout.index.file_keys import FILE_KEY, file_keys
 from dbt.adapters.zlayout.index.memory_budget import HELD, MemoryBudget
-from dbt.adapters.zlayout.index.open_slices import Groups, OpenSlice, SliceStore, read_slice
+from dbt.adapters.zlayout.index.open_slices import Groups, OpenSlice, SliceStore
+from dbt.adapters.zlayout.index.slice_cache import read_slice
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
     FILE_COUNT,
