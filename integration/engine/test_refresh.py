@@ -295,7 +295,7 @@ def managed(spark, name, files=8, **options):
 
 
 def index_files(table, partition="*"):
-    return sorted(folder_of(table).glob(f".zlayout/index/{partition}/*.parquet"))
+    return sorted(folder_of(table).glob(f".zlayout/index/{partition}/*.stats"))
 
 
 CONDITIONS = ("id = 1234", "id < 100 and k = 3", "w = 'w77'", "id is null", "k in (1, 2) and id > 3900")

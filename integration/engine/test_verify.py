@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.index.slices import slice_path
+from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -103,18 +104,14 @@ def pc_day():
 def tampered(spark, name, table, column, **cells):
     """Makes a version whose index says something else of the first file by path; digests are as they should be."""
     store = table._opened.store
-    (path,) = table.snapshot().index["column_stats"]
-    stats = pq.read_table(pa.BufferReader(store.read(path)))
+    snapshot = table.snapshot()
+    stats = TableIndex(store, snapshot.index).stored(snapshot.files).sort_by("path")
     number = stats.schema.get_field_index(column)
     rows = stats.column(number).combine_chunks().to_pylist()
     rows[0] = {**rows[0], **cells}
     kind = stats.schema.field(number).type
-    changed = stats.set_column(number, pa.field(column, kind), pa.array(rows, kind)).replace_schema_metadata(
-        stats.schema.metadata
-    )
-    sink = pa.BufferOutputStream()
-    pq.write_table(changed, sink)
-    content = sink.getvalue().to_pybytes()
+    changed = stats.set_column(number, pa.field(column, kind), pa.array(rows, kind))
+    content = write_slices(snapshot.files, changed.replace_schema_metadata(stats.schema.metadata))["column_stats"]
     with Transaction.begin(Timeline(store), Action.INDEXING, Operation.INDEXING) as transaction:
         new = slice_path("column_stats", transaction.instant, content)
         store.put(new, content)

@@ -47,6 +47,7 @@ def gaps_of(store: SliceStore, snapshot: Snapshot, tracked: Sequence[TrackedColu
     files = snapshot.files
     paths = contiguous(files["path"])
     index = TableIndex(store, snapshot.index, partition_types={name: pa.string() for name in snapshot.partition_by})
+    index.check()
     known = index.stored(files)
     rows = pc.index_in(paths, value_set=contiguous(known.column("path")))
     lacks = pc.is_null(rows)

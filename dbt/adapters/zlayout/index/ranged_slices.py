@@ -12,6 +12,7 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.chunks import chunk_of, is_flat, values_of
@@ -22,7 +23,7 @@ from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, sta
 # Files of a row group: a scan of one partition reads a chunk or two, a scan of all needs few for a million files.
 GROUP_ROWS = 4096
 # The footer of a slice of 100,000 files and 32 columns, and whole slices of small commits.
-_LIKELY_BYTES = 32 << 10
+_LIKELY_BYTES = 24 << 10
 # What a slice may take in memory, see `BoundedParquet`. A file has a key of 8 bytes that nothing compresses.
 _MOST_BYTES = 64 << 20
 _MOST_TIMES = 100
@@ -37,13 +38,14 @@ def slice_bytes(table: pa.Table, first_paths: bool, group_rows: int = GROUP_ROWS
     Args:
         table: The rows; with ``first_paths`` sorted by ``path``.
         first_paths: Whether to write down the first path of each row group.
-        group_rows: Rows of a row group; the last one may have fewer.
+        group_rows: Most rows of a row group. A group ends with a folder of ``path`` where it would not be too small.
     """
-    starts = range(0, table.num_rows, group_rows)
+    starts = _starts(table, group_rows) if first_paths else list(range(0, table.num_rows, group_rows))
+    rows = np.diff([*starts, table.num_rows]).tolist()
     whole = [column.combine_chunks() for column in table.columns]
-    chunks = [chunk_of(values.slice(start, group_rows)) for values in whole for start in starts]
+    chunks = [chunk_of(values.slice(start, n)) for values in whole for start, n in zip(starts, rows, strict=True)]
     groups = {
-        "rows": [min(group_rows, table.num_rows - start) for start in starts],
+        "rows": rows,
         "first": table.column("path").take(pa.array(starts, pa.int64())).to_pylist() if first_paths else None,
     }
     fields = [pa.field(each.name, _bound_type(each.type)) for each in table.schema]
@@ -53,6 +55,18 @@ def slice_bytes(table: pa.Table, first_paths: bool, group_rows: int = GROUP_ROWS
     footer = chunk_of(pa.array([types, places.tobytes()], pa.binary()))
     end = footer.plain_bytes.to_bytes(_LENGTH_BYTES, "little") + len(footer.content).to_bytes(_LENGTH_BYTES, "little")
     return b"".join([*(each.content for each in chunks), footer.content, end])
+
+
+def _starts(table: pa.Table, group_rows: int) -> list[int]:
+    """Returns the first row of each row group: where a folder begins, so that few groups have files of a partition."""
+    folders = pc.replace_substring_regex(table.column("path").combine_chunks(), "/[^/]*$", "")
+    begins = 1 + np.flatnonzero(pc.not_equal(folders[1:], folders[:-1]).to_numpy(zero_copy_only=False))
+    starts, count = [0] if table.num_rows else [], table.num_rows
+    while starts and count - starts[-1] > group_rows:
+        end = starts[-1] + group_rows
+        best = int(np.searchsorted(begins, end, side="right")) - 1
+        starts.append(int(begins[best]) if best >= 0 and begins[best] > end - group_rows // 2 else end)
+    return starts
 
 
 def footer_of(content: bytes) -> bytes:
@@ -115,7 +129,7 @@ class RangedSlice:
             self.group_rows: Groups = np.array(groups["rows"], np.int64)
             first = groups["first"]
             self._first = None if first is None else np.array(list(map(str, first)), object)
-        except (KeyError, TypeError, ValueError, OverflowError, OSError, pa.ArrowException) as error:
+        except (CorruptError, KeyError, TypeError, ValueError, OverflowError, OSError, pa.ArrowException) as error:
             raise CorruptError(f"index slice {self._path} has a footer that cannot be read: {error}") from error
         self.paths = column_paths(schema)
         self.types = {each.name: _column_type(each.type) for each in schema}

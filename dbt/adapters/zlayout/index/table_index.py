@@ -203,6 +203,15 @@ class TableIndex:
         _, known = self._stored_partitions(parts, list(by_name.values()), sums)
         return bool(pc.all(known, min_count=0).as_py())
 
+    def check(self) -> None:
+        """Reads all of every slice, so that any damage is among the problems."""
+        for partition in (COLUMN_STATS, PARTITION_STATS):
+            for part in self._slices(partition):
+                whole = _Part(part, None)
+                self._load([whole], list(part.types), ())
+                for name, kind in part.types.items():
+                    self._values(whole, name, kind)
+
     def _live_partitions(self, files: DataFiles) -> tuple[RowGroups, dict[str, pa.Array], dict[str, pa.Array]]:
         """Returns the partitions of files, their values by column, and the sums over their files."""
         names = list(self._partition_types)
