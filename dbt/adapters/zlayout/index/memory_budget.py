@@ -28,6 +28,7 @@ class MemoryBudget:
 
     most_bytes: int
     _held: OrderedDict[tuple[int, Hashable], tuple[weakref.ref[Holder], int]] = field(default_factory=OrderedDict)
+    _taken: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     @property
@@ -40,19 +41,24 @@ class MemoryBudget:
         """Counts what a holder has under a name, in place of what was counted; makes others forget to stay below."""
         with self._lock:
             key = id(holder), name
+            _, before = self._held.pop(key, (None, 0))
             self._held[key] = weakref.ref(holder), size_bytes
-            self._held.move_to_end(key)
-            for dead in [each for each, (known, _) in self._held.items() if known() is None]:
-                del self._held[dead]
-            taken = sum(size for _, size in self._held.values())
-            excess: list[tuple[Holder | None, Hashable]] = []
-            while taken > self.most_bytes and len(self._held) > 1:
-                (_, oldest), (known, size) = self._held.popitem(last=False)
-                excess.append((known(), oldest))
-                taken -= size
+            self._taken += size_bytes - before
+            excess = self._excess() if self._taken > self.most_bytes else []
         for other, gone in excess:
             if other is not None:
                 other.forget(gone)
+
+    def _excess(self) -> list[tuple[Holder | None, Hashable]]:
+        """Removes what is gone, and then what was used least recently, until the rest is below the limit."""
+        for dead in [key for key, (known, _) in self._held.items() if known() is None]:
+            self._taken -= self._held.pop(dead)[1]
+        excess: list[tuple[Holder | None, Hashable]] = []
+        while self._taken > self.most_bytes and len(self._held) > 1:
+            (_, name), (known, size) = self._held.popitem(last=False)
+            self._taken -= size
+            excess.append((known(), name))
+        return excess
 
     def use(self, holder: Holder, names: Iterable[Hashable]) -> None:
         """Marks what a holder has as used."""
