@@ -1,9 +1,11 @@
-"""What planning a scan costs: tables of many files, an index written by the real writer, four conditions.
+"""What planning a scan costs: tables of many files, an index written by the real writer, one filter and four.
 
 usage: python benchmarks/planning.py [files, default 10000 100000 1000000] [--columns 8]
 The choice of files alone, without Spark, for tables without partitions and of 1,000; the files are only named. 'cold'
-opens the index's slices on this machine's disk, 'warm' has them. 'held' is what Arrow keeps for later scans, 'peak' the
-most that the process had, the making of the table and its index included. planning_spark.py has Spark around it.
+opens the index's slices on this machine's disk, 'warm' has them. 'read' is what a cold scan reads of the index, and
+'append' what a scan reads after one more file was committed. 'held' is what Arrow keeps for later scans, 'peak' the
+most that planning adds to a process that has the list of files. planning_spark.py has Spark around it. To compare with
+another version of this package, set PYTHONPATH to it.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import gc
+import json
 import os
 import resource
 import statistics
@@ -18,12 +21,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dbt.adapters.zlayout.index.slice_cache import SliceCache, read_slice
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
@@ -48,6 +54,10 @@ FOUR_CONDITIONS: Expr = And(
         Compare(Op.LT, RATE, pa.scalar(0.25)),
     )
 )
+
+
+ONE_CONDITION: Expr = In(KEY, pa.array(range(1_000, 900_000, 30_011), pa.int64()))
+TYPES = {"part": pa.string()}
 
 
 def files_of(count: int, partitions: int = 0) -> DataFiles:
@@ -125,50 +135,114 @@ def milliseconds(action: Callable[[], object], runs: int = RUNS) -> str:
     return f"{statistics.median(times):.0f} | {min(times):.0f} | {min(processor):.0f}"
 
 
-def plan(count: int, columns: int, partitions: int) -> str:
+class CountingStore(LocalStore):
+    """Counts what is read."""
+
+    bytes_read = 0
+
+    def read(self, path: str) -> bytes:
+        found = super().read(path)
+        self.bytes_read += len(found)
+        return found
+
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        found = super().read_tail(path, most_bytes)
+        self.bytes_read += len(found)
+        return found
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        self.bytes_read += sum(lengths)
+        return super().read_ranges(path, starts, lengths)
+
+
+def save(files: DataFiles, path: Path) -> None:
+    with pa.ipc.new_file(path, files.arrow.schema) as writer:
+        writer.write_table(files.arrow)
+
+
+def write(folder: Path, count: int, columns: int, partitions: int) -> None:
+    """Puts the list of files, their index, and the index of one more file into a folder."""
+    files = files_of(count, partitions)
+    save(files, folder / "files.arrow")
+    more = files_of(count + 1, partitions)[count:]
+    store = LocalStore(folder)
+    paths = [write_index(store, each, columns) for each in (files, more)]
+    save(more, folder / "more.arrow")
+    (folder / "slices.json").write_text(json.dumps(paths), encoding="utf-8")
+
+
+def plan(folder: Path, condition: str) -> str:
     """One line of the table of planning, in this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        store, files = LocalStore(Path(folder)), files_of(count, partitions)
-        slices = write_index(store, files, columns)
-        index_bytes = sum((Path(folder) / path).stat().st_size for each in slices.values() for path in each)
-        types = {"part": pa.string()} if partitions else {}
+    files, more = (DataFiles(pa.ipc.open_file(folder / f"{name}.arrow").read_all()) for name in ("files", "more"))
+    slices, appended = json.loads((folder / "slices.json").read_text(encoding="utf-8"))
+    index_bytes = sum((folder / path).stat().st_size for each in slices.values() for path in each)
+    store, partitioned = CountingStore(folder), bool(files.partition_by)
+    expr = {"one": ONE_CONDITION, "four": FOUR_CONDITIONS}.get(condition)
+    if expr is None:
+        part = Compare(Op.EQ, Column(("part",), pa.string()), pa.scalar("p00500"))
+        expr = And((part, ONE_CONDITION))
+    cache = SliceCache(read_slice)
 
-        def opened() -> CachedStatistics:
-            return CachedStatistics(TableIndex(store, slices, partition_types=types, timezone="UTC"), files)
+    def opened(cache: SliceCache[Any], live: DataFiles, paths: dict[str, list[str]]) -> CachedStatistics:
+        types, read = TYPES if partitioned else {}, partial(cache.read, store)
+        return CachedStatistics(TableIndex(store, paths, partition_types=types, timezone="UTC", read=read), live)
 
-        before = pa.total_allocated_bytes()
-        index = opened()
-        kept = plan_scan(FOUR_CONDITIONS, files, index)
-        held = pa.total_allocated_bytes() - before
-        cold = milliseconds(lambda: plan_scan(FOUR_CONDITIONS, files, opened()))
-        warm = milliseconds(lambda: plan_scan(FOUR_CONDITIONS, files, index))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    gc.collect()
+    before, resident = pa.total_allocated_bytes(), peak_bytes()
+    index = opened(cache, files, slices)
+    kept = plan_scan(expr, files, index)
+    held, cold_bytes = pa.total_allocated_bytes() - before, store.bytes_read
+    peak = peak_bytes() - resident
+    both, after = files.plus(more), {name: [*paths, *appended[name]] for name, paths in slices.items()}
+    plan_scan(expr, both, opened(cache, both, after))
+    append_bytes = store.bytes_read - cold_bytes
+    cold = milliseconds(lambda: plan_scan(expr, files, opened(SliceCache(read_slice), files, slices)))
+    warm = milliseconds(lambda: plan_scan(expr, files, index))
     kept_files = int(kept.candidates.sum())
     return (
-        f"| {count:,} | {partitions:,} | {kept_files:,} | {cold} | {warm} | {held / 2**20:.0f} "
-        f"| {index_bytes / 2**20:.1f} | {peak:.0f} |"
+        f"| {len(files):,} | {'1,000' if partitioned else '0'} | {condition} | {kept_files:,} | {cold} | {warm} "
+        f"| {cold_bytes / 2**20:.2f} | {append_bytes / 2**20:.2f} | {held / 2**20:.0f} | {peak / 2**20:.0f} "
+        f"| {index_bytes / 2**20:.1f} |"
     )
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--columns", type=int, default=8, help="columns with statistics")
-    parser.add_argument("--partitions", type=int, default=None)
+    parser.add_argument("--folder", type=Path, help="plan over what lies there already")
+    parser.add_argument("--partitions", type=int, help="write so many partitions to the folder")
+    parser.add_argument("--condition", choices=("one", "four", "partition"))
     arguments = parser.parse_args()
     if arguments.partitions is not None:
-        print(plan(arguments.files[0], arguments.columns, arguments.partitions))
+        write(arguments.folder, arguments.files[0], arguments.columns, arguments.partitions)
+        return
+    if arguments.condition is not None:
+        print(plan(arguments.folder, arguments.condition))
         return
     print(
-        "| files | partitions | kept | cold ms | least | processor | warm ms | least | processor "
-        "| held MiB | index MiB | peak MiB |"
+        "| files | partitions | conditions | kept | cold ms | least | processor | warm ms | least | processor "
+        "| read MiB | append MiB | held MiB | peak MiB | index MiB |"
     )
-    print("|---" * 12 + "|")
+    print("|---" * 15 + "|", flush=True)
     for count in arguments.files:
         for partitions in (0, 1_000):
-            # A process each, so that the peak is its own.
-            size = [str(count), "--columns", str(arguments.columns), "--partitions", str(partitions)]
-            subprocess.run([sys.executable, __file__, *size], check=True, env=os.environ)
+            with tempfile.TemporaryDirectory() as folder:
+                # A process each, so that the peak is its own.
+                run(
+                    str(count), "--columns", str(arguments.columns), "--folder", folder, "--partitions", str(partitions)
+                )
+                for condition in ("one", "four", *(["partition"] if partitions else [])):
+                    run("--folder", folder, "--condition", condition)
+
+
+def run(*options: str) -> None:
+    subprocess.run([sys.executable, __file__, *options], check=True, env=os.environ)
 
 
 if __name__ == "__main__":

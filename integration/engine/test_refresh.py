@@ -295,7 +295,7 @@ def managed(spark, name, files=8, **options):
 
 
 def index_files(table, partition="*"):
-    return sorted(folder_of(table).glob(f".zlayout/index/{partition}/*.parquet"))
+    return sorted(folder_of(table).glob(f".zlayout/index/{partition}/*.stats"))
 
 
 CONDITIONS = ("id = 1234", "id < 100 and k = 3", "w = 'w77'", "id is null", "k in (1, 2) and id > 3900")
@@ -333,7 +333,16 @@ def gone(paths):
         path.unlink()
 
 
+def flip(paths):
+    """Damages one chunk of each slice."""
+    for path in paths:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 4] ^= 1
+        path.write_bytes(content)
+
+
 REPRESENTATIVE = [
+    (flip, "*"),
     (truncate, "*"),
     (garbage, "column_stats"),
     (swap, "partition_stats"),
@@ -342,7 +351,7 @@ REPRESENTATIVE = [
 ]
 OTHERS = [
     (damage, partition)
-    for damage in (truncate, garbage, swap, older, gone)
+    for damage in (flip, truncate, garbage, swap, older, gone)
     for partition in ("column_stats", "partition_stats", "*")
     if (damage, partition) not in REPRESENTATIVE
 ]

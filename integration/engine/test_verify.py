@@ -10,7 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.index.slices import slice_path
+from dbt.adapters.zlayout.index.ranged_slices import slice_bytes
+from dbt.adapters.zlayout.index.slice_cache import read_slice
+from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.statistics.column_stats import with_column_paths
+from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -103,18 +107,14 @@ def pc_day():
 def tampered(spark, name, table, column, **cells):
     """Makes a version whose index says something else of the first file by path; digests are as they should be."""
     store = table._opened.store
-    (path,) = table.snapshot().index["column_stats"]
-    stats = pq.read_table(pa.BufferReader(store.read(path)))
+    snapshot = table.snapshot()
+    stats = TableIndex(store, snapshot.index).stored(snapshot.files).sort_by("path")
     number = stats.schema.get_field_index(column)
     rows = stats.column(number).combine_chunks().to_pylist()
     rows[0] = {**rows[0], **cells}
     kind = stats.schema.field(number).type
-    changed = stats.set_column(number, pa.field(column, kind), pa.array(rows, kind)).replace_schema_metadata(
-        stats.schema.metadata
-    )
-    sink = pa.BufferOutputStream()
-    pq.write_table(changed, sink)
-    content = sink.getvalue().to_pybytes()
+    changed = stats.set_column(number, pa.field(column, kind), pa.array(rows, kind))
+    content = write_slices(snapshot.files, changed.replace_schema_metadata(stats.schema.metadata))["column_stats"]
     with Transaction.begin(Timeline(store), Action.INDEXING, Operation.INDEXING) as transaction:
         new = slice_path("column_stats", transaction.instant, content)
         store.put(new, content)
@@ -168,18 +168,14 @@ def test_a_wrong_partition_is_named_by_its_folder(spark, name):
     table = ZTable.write(spark, name, spark.sql(query), zorder=["id"], partition_by=["p"])
     store = table._opened.store
     (path,) = table.snapshot().index["partition_stats"]
-    stats = pq.read_table(pa.BufferReader(store.read(path)))
-    rows = stats.column("c0").combine_chunks().to_pylist()
+    part = read_slice(store, path)
+    stats = pa.table({column: part.column(column, pytest.fail) for column in part.types})
+    rows = stats.column("c0").to_pylist()
     odd = stats.column("partition.p").to_pylist().index("1")
     rows[odd] = {**rows[odd], "min": 50}
-    kind = stats.schema.field("c0").type
-    position = stats.schema.get_field_index("c0")
-    changed = stats.set_column(position, pa.field("c0", kind), pa.array(rows, kind)).replace_schema_metadata(
-        stats.schema.metadata
-    )
-    sink = pa.BufferOutputStream()
-    pq.write_table(changed, sink)
-    content = sink.getvalue().to_pybytes()
+    kind, position = stats.schema.field("c0").type, stats.schema.get_field_index("c0")
+    changed = stats.set_column(position, pa.field("c0", kind), pa.array(rows, kind))
+    content = slice_bytes(with_column_paths(changed, list(part.paths)), first_paths=False)
     with Transaction.begin(Timeline(store), Action.INDEXING, Operation.INDEXING) as transaction:
         new = slice_path("partition_stats", transaction.instant, content)
         store.put(new, content)

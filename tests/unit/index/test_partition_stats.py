@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slices_in_memory import MemoryStore
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
@@ -19,28 +20,12 @@ from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit import commit_files as index_update
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
-from dbt.adapters.zlayout.store import StoredFile
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 
 A = TrackedColumn(("a",), pa.int64())
 FIELDS = ("minimum", "maximum", "minimum_exact", "maximum_exact", "null_count", "nan_count")
-
-
-class MemoryStore:
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
-        self.root_uri = f"memory://{id(self.files)}"
-
-    def stat(self, path: str) -> StoredFile:
-        return StoredFile(path, len(self.files[path]), 0)
-
-    def read(self, path: str) -> bytes:
-        return self.files[path]
-
-    def put(self, path: str, content: bytes) -> None:
-        self.files[path] = content
 
 
 class Table:

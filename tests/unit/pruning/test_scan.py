@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, PartitionStatistics, TableIndex
@@ -64,6 +65,13 @@ class Memory:
         self.reads.append(path)
         return self.contents[path]
 
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        return self.read(path)[-most_bytes:]
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        content = self.read(path)
+        return [content[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+
 
 class Counting(TableIndex):
     """Notes which columns were looked up."""
@@ -72,9 +80,11 @@ class Counting(TableIndex):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed on
         self.asked: list[ColumnPath] = []
 
-    def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> AlignedStatistics:
+    def statistics(
+        self, files: DataFiles, columns: Collection[ColumnPath], positions: Positions | None = None
+    ) -> AlignedStatistics:
         self.asked += columns
-        return super().statistics(files, columns)
+        return super().statistics(files, columns, positions)
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
         self.asked += [("partition", *each) for each in columns]
@@ -293,8 +303,9 @@ def test_a_file_that_only_its_partition_s_statistics_skip_says_so() -> None:
     index = index_of(live)
 
     class OnlyPartitions:
-        def statistics(self, _: DataFiles, __: Collection[ColumnPath]) -> AlignedStatistics:
-            return AlignedStatistics(live.column("row_count").combine_chunks(), {})
+        def statistics(self, _: DataFiles, __: object, at: Positions | None = None) -> AlignedStatistics:
+            rows = live.column("row_count").combine_chunks()
+            return AlignedStatistics(rows if at is None else rows.take(pa.array(at)), {})
 
         def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
             return index.partition_statistics(files, columns)

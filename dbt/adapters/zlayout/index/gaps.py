@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.index.slice_cache import SliceStore
+from dbt.adapters.zlayout.index.open_slices import SliceStore
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, cast_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
@@ -47,6 +47,7 @@ def gaps_of(store: SliceStore, snapshot: Snapshot, tracked: Sequence[TrackedColu
     files = snapshot.files
     paths = contiguous(files["path"])
     index = TableIndex(store, snapshot.index, partition_types={name: pa.string() for name in snapshot.partition_by})
+    index.check()
     known = index.stored(files)
     rows = pc.index_in(paths, value_set=contiguous(known.column("path")))
     lacks = pc.is_null(rows)

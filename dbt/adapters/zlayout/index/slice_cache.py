@@ -9,11 +9,10 @@ from operator import attrgetter, itemgetter
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
-import pyarrow as pa
-
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
-from dbt.adapters.zlayout.index.slices import open_slice, read_columns, verified
-from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
+from dbt.adapters.zlayout.index.open_slices import OpenSlice, SliceStore
+from dbt.adapters.zlayout.index.ranged_slices import RangedSlice
+from dbt.adapters.zlayout.index.whole_slices import WholeSlice, verified
 from dbt.adapters.zlayout.store import Store, StoredFile
 
 _MOST_BYTES = 256 << 20
@@ -21,54 +20,14 @@ _MOST_BYTES = 256 << 20
 _SLICE, _SIZE_BYTES = itemgetter(1), attrgetter("size_bytes")
 
 
-class SliceStore(Protocol):
-    """Reads slices."""
-
-    def read(self, path: str) -> bytes:
-        """Returns the content of a file, by its path relative to the table."""
-        ...
-
-
-class OpenSlice:
-    """One slice in memory; columns are decoded on first use. Threads may share it.
-
-    Attributes:
-        reader: The open file.
-        paths: The name of each column's statistics, by the column.
-        row_count: Number of rows.
-        size_bytes: Memory that it takes: the open file and the decoded columns.
-    """
-
-    def __init__(self, content: bytes) -> None:
-        self.reader = open_slice(content)
-        self.paths = column_paths(self.reader.schema)
-        self.row_count: int = self.reader.row_count
-        self.size_bytes = self.reader.open_bytes
-        self._decoded: dict[str, pa.Array] = {}
-        self._lock = Lock()
-
-    def column(self, name: str) -> pa.Array:
-        """Returns a column.
-
-        Raises:
-            CorruptError: The column is missing or cannot be decoded.
-        """
-        with self._lock:
-            if name not in self._decoded:
-                decoded = read_columns(self.reader, [name]).column(0).combine_chunks()
-                self._decoded[name] = decoded
-                self.size_bytes += decoded.nbytes
-            return self._decoded[name]
-
-
 def read_slice(store: SliceStore, path: str) -> OpenSlice:
-    """Reads and checks a slice.
+    """Opens and checks a slice.
 
     Raises:
         CorruptError: It is damaged.
         StoreError: It cannot be read.
     """
-    return OpenSlice(verified(path, store.read(path)))
+    return WholeSlice(verified(path, store.read(path))) if path.endswith(".parquet") else RangedSlice(store, path)
 
 
 class Sized(Protocol):
@@ -91,7 +50,7 @@ class SliceCache(Generic[Opened]):
 
     Attributes:
         opens: Reads and checks a slice, by its path in a store.
-        most_bytes: Memory that the slices may take, decoded columns included. One slice may be larger.
+        most_bytes: Memory that the slices may take. One slice may be larger.
     """
 
     opens: Callable[[Store, str], Opened]
@@ -114,7 +73,6 @@ class SliceCache(Generic[Opened]):
         with self._lock:
             self._found[key] = known
             self._found.move_to_end(key)
-            # Sizes are summed anew each time, because slices grow outside of this cache while columns are decoded.
             taken = sum(map(_SIZE_BYTES, map(_SLICE, self._found.values())))
             while taken > self.most_bytes and len(self._found) > 1:
                 _, (_, oldest) = self._found.popitem(last=False)

@@ -1,16 +1,14 @@
-"""Slices of the metadata table: Parquet files with the digest of their content in the name."""
+"""Slices of the metadata table: what a commit writes, and under which names."""
 
 from __future__ import annotations
-
-import hashlib
-import re
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.index.file_keys import FILE_KEY, file_keys
+from dbt.adapters.zlayout.index.open_slices import digest_of
+from dbt.adapters.zlayout.index.ranged_slices import GROUP_ROWS, footer_of, slice_bytes
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import (
     EXAMINED,
@@ -21,14 +19,12 @@ from dbt.adapters.zlayout.index.statistics.column_stats import (
 from dbt.adapters.zlayout.index.statistics.merge import group_rows, merge_counts, merge_statistics
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet, parquet_bytes
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 COLUMN_STATS, PARTITION_STATS = "column_stats", "partition_stats"
 FILE_COUNT = "file_count"
 PARTITION_PREFIX = "partition."
 WHOLE = "whole"
-_DIGEST = re.compile(r"_([0-9a-f]{16})\.parquet$")
 
 
 def slice_path(partition: str, instant: str, content: bytes) -> str:
@@ -37,29 +33,18 @@ def slice_path(partition: str, instant: str, content: bytes) -> str:
     Args:
         partition: ``column_stats`` or ``partition_stats``.
         instant: Of the commit that writes it.
-        content: The slice; its digest becomes part of the name, so that readers can detect damage.
+        content: The slice. The digest of its footer becomes part of the name, so that readers can detect damage.
     """
-    return f".zlayout/index/{partition}/{instant}_{_digest(content)}.parquet"
+    return f".zlayout/index/{partition}/{instant}_{digest_of(footer_of(content)).hex()}.stats"
 
 
-def verified(path: str, content: bytes) -> bytes:
-    """Returns the content after checking it against the digest in its name.
-
-    Raises:
-        CorruptError: The content has another digest, or the name has none.
-    """
-    match = _DIGEST.search(path)
-    if match is None or match[1] != _digest(content):
-        raise CorruptError(f"index slice {path} is damaged: its content does not have the digest in its name")
-    return content
-
-
-def write_slices(files: DataFiles, column_stats: pa.Table) -> dict[str, bytes]:
+def write_slices(files: DataFiles, column_stats: pa.Table, group_rows: int = GROUP_ROWS) -> dict[str, bytes]:
     """Returns the slices for the files that a commit adds, sorted by path.
 
     Args:
         files: The added files.
         column_stats: From `footer_table`; files that it lacks get rows without statistics.
+        group_rows: Files of a row group.
 
     Returns:
         Content by metadata partition; name each with `slice_path`.
@@ -70,8 +55,9 @@ def write_slices(files: DataFiles, column_stats: pa.Table) -> dict[str, bytes]:
     wide = column_stats_table(contiguous(files.column("path")), list(structs), list(structs.values()), examined)
     for name in IDENTITY:
         wide = wide.append_column(name, contiguous(files.column(name)))
+    wide = wide.append_column(FILE_KEY, file_keys(files))
     return {
-        COLUMN_STATS: parquet_bytes(wide),
+        COLUMN_STATS: slice_bytes(wide, first_paths=True, group_rows=group_rows),
         PARTITION_STATS: partition_slice(files, column_stats, files[:0]),
     }
 
@@ -90,12 +76,13 @@ def partition_slice(files: DataFiles, column_stats: pa.Table, gone: DataFiles) -
     grouped = group_rows(list(texts.values()), len(both))
     groups, count = grouped.group_of_row[: len(files)], grouped.group_count
     merged = {path: merge_statistics(struct, groups, count) for path, struct in structs.items()}
-    columns = {f"{PARTITION_PREFIX}{name}": values.take(grouped.first_rows) for name, values in texts.items()}
+    # The statistics first: what every scan needs is next to the footer, which is read anyway.
+    columns: dict[str, pa.Array] = {f"c{number}": struct for number, struct in enumerate(merged.values())}
+    columns |= {f"{PARTITION_PREFIX}{name}": values.take(grouped.first_rows) for name, values in texts.items()}
     columns[WHOLE] = pa.array(np.isin(np.arange(count), grouped.group_of_row[len(files) :]))
     columns[FILE_COUNT] = pa.array(np.bincount(groups, minlength=count))
     columns |= {name: merge_counts(contiguous(files.column(name)), groups, count) for name in IDENTITY}
-    columns |= {f"c{number}": struct for number, struct in enumerate(merged.values())}
-    return parquet_bytes(with_column_paths(pa.table(columns), list(merged)))
+    return slice_bytes(with_column_paths(pa.table(columns), list(merged)), first_paths=False)
 
 
 def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[ColumnPath, pa.StructArray]]:
@@ -103,34 +90,3 @@ def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[C
     rows = pc.index_in(contiguous(files.column("path")), value_set=contiguous(column_stats.column("path")))
     paths = column_paths(column_stats.schema)
     return rows, {path: cut_bounds(contiguous(column_stats.column(name)).take(rows)) for path, name in paths.items()}
-
-
-def open_slice(content: bytes) -> BoundedParquet:
-    """Opens a slice for reading some of its columns.
-
-    Raises:
-        CorruptError: The content is not Parquet.
-    """
-    try:
-        return BoundedParquet(content)
-    except CorruptError as error:
-        raise CorruptError(f"an index slice cannot be read: {error}") from error
-
-
-def read_columns(reader: BoundedParquet, names: Sequence[str]) -> pa.Table:
-    """Reads whole columns of a slice.
-
-    Raises:
-        CorruptError: A column is missing, cannot be decoded, or would take far more memory than the slice.
-    """
-    if missing := [name for name in names if name not in reader.schema.names]:
-        raise CorruptError(f"an index slice lacks the columns {', '.join(missing)}")
-    try:
-        # The reader interprets dots in names as levels and may return other columns with the same prefix.
-        return reader.read(names).select(list(names))
-    except CorruptError as error:
-        raise CorruptError(f"an index slice cannot be read: {error}") from error
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -25,13 +25,16 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import (
     ColumnBounds,
     Membership,
     SomeMembership,
+    SomeStatistics,
     Statistics,
-    statistics_of,
+    worth_taking,
 )
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
+# Which of a table's files some statistics describe.
+Where = npt.NDArray[np.int64] | slice
 STAGES = ("partition_stats", "files", "column_stats", "expression_stats", "bloom")
 
 
@@ -52,8 +55,10 @@ class StatisticsOfPartitions(Protocol):
 class Index(Protocol):
     """The part of the metadata table that a scan uses."""
 
-    def statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> Statistics:
-        """Returns the statistics of each file."""
+    def statistics(
+        self, files: DataFiles, columns: Collection[ColumnPath], positions: npt.NDArray[np.int64] | None = None
+    ) -> Statistics:
+        """Returns the statistics of each file, or of those at some positions, in ascending order."""
         ...
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> StatisticsOfPartitions:
@@ -162,23 +167,28 @@ def plan_scan(  # noqa: C901 - one function per stage
         return kept
 
     def by_column() -> Flags:
-        return by_bounds(_Named(index.statistics(files, columns), columns))
+        return by_bounds(*bounds_of(columns))
 
     def by_expression() -> Flags:
         if every == columns or not left.any():
             return np.ones(len(files), dtype=bool)
-        return by_bounds(bounds_wanted())
+        return by_bounds(*bounds_of(bounds_wanted()))
 
-    def bounds_wanted() -> Statistics:
-        """Returns the statistics of the stages that are switched on."""
+    def bounds_wanted() -> frozenset[ColumnPath]:
+        """Returns the columns and expressions whose bounds the stages that are switched on use."""
         of_columns, of_expressions = (STAGES[number] in stages_wanted for number in (2, 3))
-        if not of_columns and not of_expressions:
-            return _NoStatistics(contiguous(files.column("row_count")))
-        wanted = (columns if of_columns else frozenset()) | (every - columns if of_expressions else frozenset())
-        return _Named(index.statistics(files, wanted), wanted)
+        return (columns if of_columns else frozenset()) | (every - columns if of_expressions else frozenset())
 
-    def by_bounds(known: Statistics) -> Flags:
-        found, where = statistics_of(known, left)
+    def bounds_of(wanted: frozenset[ColumnPath]) -> tuple[Statistics, Where]:
+        """Returns the bounds of the files that are left, or of all, and which files these are."""
+        positions = worth_taking(left)
+        where = slice(None) if positions is None else positions
+        if wanted:
+            return _Named(index.statistics(files, wanted, positions), wanted), where
+        known = _NoStatistics(contiguous(files.column("row_count")))
+        return (known if positions is None else SomeStatistics(known, positions)), where
+
+    def by_bounds(found: Statistics, where: Where) -> Flags:
         kept = np.zeros(len(files), dtype=bool)
         kept[where] = verdicts_of_normal(normal, found) != Verdict.SKIP
         return kept
@@ -187,7 +197,7 @@ def plan_scan(  # noqa: C901 - one function per stage
         membership = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
         if membership is None or not left.any():
             return np.ones(len(files), dtype=bool)
-        found, where = statistics_of(bounds_wanted(), left)
+        found, where = bounds_of(bounds_wanted())
         kept = np.zeros(len(files), dtype=bool)
         kept[where] = verdicts_of_normal(normal, found, SomeMembership(membership, where)) != Verdict.SKIP
         return kept

@@ -118,7 +118,7 @@ def changed_by_others(folder: Path) -> None:
 
 
 def damaged(folder: Path) -> None:
-    for path in folder.glob(".zlayout/index/*/*.parquet"):
+    for path in folder.glob(".zlayout/index/*/*"):
         path.write_bytes(b"PAR1 nothing PAR1")
 
 

@@ -9,6 +9,7 @@ Source: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,21 @@ def hashes_of(values: pa.Array | pa.ChunkedArray, column_type: pa.DataType) -> H
         pyarrow.ArrowException: The values cannot be of this type.
     """
     return distinct(_hashed(_distinct(values).cast(column_type).drop_null()))
+
+
+def hashes_of_each(texts: pa.Array) -> Hashes:
+    """Returns the hash of each text, in their order; there must be no nulls."""
+    return _of_bytes(texts) if len(texts) else np.empty(0, np.uint64)
+
+
+def hashes_of_tuples(words: Sequence[npt.NDArray[np.uint64]]) -> Hashes:
+    """Returns the hash of the bytes of each row's words, one array for each place, the lowest byte first."""
+    rows = np.stack(words, axis=1).astype("<u8").view(np.uint8).reshape(len(words[0]), 8 * len(words))
+    found = np.empty(len(rows), np.uint64)
+    step = max(1, _BYTES_AT_ONCE // rows.shape[1])
+    for start in range(0, len(rows), step):
+        found[start : start + step] = _of_rows(rows[start : start + step])
+    return found
 
 
 def distinct(hashes: Hashes) -> Hashes:
@@ -128,12 +144,21 @@ def _of_bytes(values: pa.Array) -> Hashes:
         step = max(1, _BYTES_AT_ONCE // max(1, length))
         for begin in range(first, after, step):
             some = order[begin : min(begin + step, after)]
-            found[some] = _of_rows(content[starts[some][:, None] + np.arange(length)])
+            found[some] = _of_rows(_bytes_at(content, starts[some], length))
         first = after
     for row in order[first:].tolist():
         value = content[starts[row] : starts[row] + lengths[row]].tobytes()
         found[row] = int.from_bytes(hashlib.blake2b(value, digest_size=8).digest(), "little")
     return found
+
+
+def _bytes_at(content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], length: int) -> npt.NDArray[np.uint8]:
+    """Returns the bytes of values of one length, a row each."""
+    if length and (np.diff(starts) == length).all():
+        # They follow each other, as values of one length mostly do.
+        return content[starts[0] : starts[0] + len(starts) * length].reshape(-1, length)
+    scattered: npt.NDArray[np.uint8] = content[starts[:, None] + np.arange(length)]
+    return scattered
 
 
 def _of_rows(rows: npt.NDArray[np.uint8]) -> Hashes:

@@ -112,12 +112,7 @@ class SomeStatistics:
         return ColumnBounds(type=found.type, **taken)
 
 
-def statistics_of(whole: Statistics, left: Flags) -> tuple[Statistics, npt.NDArray[np.int64] | slice]:
-    """Returns statistics to decide the remaining files with, and the positions of their entries among all files.
-
-    A small subset is extracted; for most of the files it is cheaper to evaluate all of them.
-    """
+def worth_taking(left: Flags) -> npt.NDArray[np.int64] | None:
+    """Returns the positions of the files that are left; None if they are most, so that all are faster to decide."""
     positions = np.flatnonzero(left)
-    if len(positions) > _WORTH_TAKING * len(left):
-        return whole, slice(None)
-    return SomeStatistics(whole, positions), positions
+    return None if len(positions) > _WORTH_TAKING * len(left) else positions

@@ -1,0 +1,236 @@
+"""Slices that are read in part: column chunks of some thousand rows each, and a footer that says where they are.
+
+The name of a slice has the digest of its footer, and the footer has the digest of each chunk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Hashable, Sequence
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.index.chunks import chunk_of, is_flat, values_of
+from dbt.adapters.zlayout.index.memory_budget import HELD, MemoryBudget
+from dbt.adapters.zlayout.index.open_slices import DIGEST_BYTES, Groups, Note, SliceStore, digest_in, digest_of
+from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, stats_type
+
+# Files of a row group: a scan of one partition reads a chunk or two, a scan of all needs few for a million files.
+GROUP_ROWS = 4096
+# The footer of a slice of 100,000 files and 32 columns, and whole slices of small commits.
+_LIKELY_BYTES = 24 << 10
+# What a slice may take in memory, see `BoundedParquet`. A file has a key of 8 bytes that nothing compresses.
+_MOST_BYTES = 64 << 20
+_MOST_TIMES = 100
+_LENGTH_BYTES = 8
+_GROUPS_KEY = b"zlayout.groups"
+_PLACES = np.dtype([("size", "<u4"), ("plain", "<u4"), ("digest", f"V{DIGEST_BYTES}")])
+
+
+def slice_bytes(table: pa.Table, first_paths: bool, group_rows: int = GROUP_ROWS) -> bytes:
+    """Returns a slice: its chunks, column by column, then the footer and the footer's length.
+
+    Args:
+        table: The rows; with ``first_paths`` sorted by ``path``.
+        first_paths: Whether to write down the first path of each row group.
+        group_rows: Most rows of a row group. A group ends with a folder of ``path`` where it would not be too small.
+    """
+    starts = _starts(table, group_rows) if first_paths else list(range(0, table.num_rows, group_rows))
+    rows = np.diff([*starts, table.num_rows]).tolist()
+    whole = [column.combine_chunks() for column in table.columns]
+    chunks = [chunk_of(values.slice(start, n)) for values in whole for start, n in zip(starts, rows, strict=True)]
+    groups = {
+        "rows": rows,
+        "first": table.column("path").take(pa.array(starts, pa.int64())).to_pylist() if first_paths else None,
+    }
+    fields = [pa.field(each.name, _bound_type(each.type)) for each in table.schema]
+    schema = pa.schema(fields, {**(table.schema.metadata or {}), _GROUPS_KEY: json.dumps(groups).encode()})
+    places = np.array([(len(each.content), each.plain_bytes, digest_of(each.content)) for each in chunks], _PLACES)
+    types = schema.serialize().to_pybytes()
+    footer = chunk_of(pa.array([types, places.tobytes()], pa.binary()))
+    end = footer.plain_bytes.to_bytes(_LENGTH_BYTES, "little") + len(footer.content).to_bytes(_LENGTH_BYTES, "little")
+    return b"".join([*(each.content for each in chunks), footer.content, end])
+
+
+def _starts(table: pa.Table, group_rows: int) -> list[int]:
+    """Returns the first row of each row group: where a folder begins, so that few groups have files of a partition."""
+    folders = pc.replace_substring_regex(table.column("path").combine_chunks(), "/[^/]*$", "")
+    begins = 1 + np.flatnonzero(pc.not_equal(folders[1:], folders[:-1]).to_numpy(zero_copy_only=False))
+    starts, count = [0] if table.num_rows else [], table.num_rows
+    while starts and count - starts[-1] > group_rows:
+        end = starts[-1] + group_rows
+        best = int(np.searchsorted(begins, end, side="right")) - 1
+        starts.append(int(begins[best]) if best >= 0 and begins[best] > end - group_rows // 2 else end)
+    return starts
+
+
+def footer_of(content: bytes) -> bytes:
+    """Returns the footer at the end of a slice, its lengths included."""
+    return content[-2 * _LENGTH_BYTES - int.from_bytes(content[-_LENGTH_BYTES:], "little") :]
+
+
+def _bound_type(kind: pa.DataType) -> pa.DataType:
+    """Returns how a column's type is written down: statistics by the type of their bounds, in a list."""
+    return pa.list_(kind.field("min").type) if pa.types.is_struct(kind) else kind
+
+
+def _column_type(kind: pa.DataType) -> pa.DataType:
+    is_stats = pa.types.is_list(kind)
+    inner = kind.value_type if is_stats else kind
+    if not is_flat(inner):
+        raise CorruptError(f"an index slice has a column of type {kind}, which no statistics have")
+    return stats_type(inner) if is_stats else inner
+
+
+class RangedSlice:
+    """A slice of chunks; only its footer is read when it is opened.
+
+    Args:
+        store: The table's folder.
+        path: Path of the slice.
+        held: Counts what was read of it.
+
+    Raises:
+        CorruptError: Its footer is damaged.
+        StoreError: It cannot be read.
+    """
+
+    def __init__(self, store: SliceStore, path: str, held: MemoryBudget = HELD) -> None:
+        self._store, self._path, self._held = store, path, held
+        self._lock = Lock()
+        tail = store.read_tail(path, _LIKELY_BYTES)
+        length = int.from_bytes(tail[-_LENGTH_BYTES:], "little") + 2 * _LENGTH_BYTES
+        if len(tail) < length <= _MOST_BYTES and len(tail) == _LIKELY_BYTES:
+            tail = store.read_tail(path, length)
+        footer = footer_of(tail)
+        if digest_of(footer).hex() != digest_in(path):
+            raise CorruptError(f"index slice {path} is damaged: its footer does not have the digest in its name")
+        self._read_footer(footer)
+        self._tail = tail[: len(tail) - len(footer)]
+        self._tail_start = self._data_bytes - len(self._tail)
+        first = 0 if self._first is None else sum(100 + len(each) for each in self._first)
+        self.size_bytes = len(self._tail) + 32 * self._size.size + 1000 * len(self.types) + first
+        self._chunks: dict[str, dict[int, bytes | None]] = {}
+
+    def _read_footer(self, footer: bytes) -> None:
+        plain_bytes = int.from_bytes(footer[-2 * _LENGTH_BYTES : -_LENGTH_BYTES], "little")
+        if plain_bytes > _MOST_BYTES + _MOST_TIMES * len(footer):
+            raise CorruptError(f"index slice {self._path} has a footer of {plain_bytes:,} bytes")
+        try:
+            packed = values_of(footer[: -2 * _LENGTH_BYTES], plain_bytes, pa.binary(), 2)
+            schema = pa.ipc.read_schema(packed[0].as_buffer())
+            groups = json.loads((schema.metadata or {})[_GROUPS_KEY])
+            places = np.frombuffer(packed[1].as_buffer(), _PLACES).reshape(len(schema), len(groups["rows"]))
+            self.group_rows: Groups = np.array(groups["rows"], np.int64)
+            first = groups["first"]
+            self._first = None if first is None else np.array(list(map(str, first)), object)
+        except (CorruptError, KeyError, TypeError, ValueError, OverflowError, OSError, pa.ArrowException) as error:
+            raise CorruptError(f"index slice {self._path} has a footer that cannot be read: {error}") from error
+        self.paths = column_paths(schema)
+        self.types = {each.name: _column_type(each.type) for each in schema}
+        self.row_count = int(self.group_rows.sum())
+        self._number = {name: number for number, name in enumerate(schema.names)}
+        sizes = places["size"].astype(np.int64)
+        self._size, self._plain, self._digests = sizes, places["plain"].astype(np.int64), places["digest"]
+        ends = np.cumsum(sizes.reshape(-1))
+        self._start = (ends - sizes.reshape(-1)).reshape(sizes.shape)
+        self._data_bytes = int(ends[-1]) if len(ends) else 0
+        self._check()
+
+    def _check(self) -> None:
+        lacks = [name for name in self.paths.values() if not pa.types.is_struct(self.types.get(name, pa.null()))]
+        grouped = self._first is None or len(self._first) == len(self.group_rows)
+        if lacks or not grouped or len(self._number) != len(self._size) or (self.group_rows <= 0).any():
+            raise CorruptError(f"index slice {self._path} has a footer that contradicts itself")
+        most = _MOST_BYTES + _MOST_TIMES * self._data_bytes
+        if (self._plain.sum(axis=1) > most).any() or self.row_count > most:
+            raise CorruptError(f"index slice {self._path} has {self._data_bytes:,} bytes and would take over {most:,}")
+
+    def groups_of(self, paths: npt.NDArray[np.object_]) -> Groups:
+        """Returns the row groups that may have rows of some files, ascending; the others have none."""
+        if self._first is None:
+            return np.arange(len(self.group_rows))
+        found = np.unique(np.searchsorted(self._first, paths, side="right") - 1)
+        return found[found >= 0].astype(np.int64)
+
+    def load(self, names: Collection[str], groups: Groups | None = None) -> None:
+        """Reads columns that are not in memory, of some row groups or of all, at once."""
+        self._fetched([name for name in names if name in self.types], groups)
+
+    def forget(self, name: Hashable) -> None:
+        """Drops what was read of a column."""
+        # Without the lock: others call this while they hold their own.
+        self._chunks.pop(str(name), None)
+
+    def column(self, name: str, note: Note, groups: Groups | None = None) -> pa.Array:
+        """Returns a column's rows of some row groups, one group after the other, or all rows."""
+        if name not in self.types:
+            raise CorruptError(f"index slice {self._path} lacks the column {name}")
+        chunks = self._fetched([name], groups)[name]
+        parts = [self._decoded(name, group, content, note) for group, content in chunks.items()]
+        return pa.concat_arrays(parts) if parts else pa.array([], self.types[name])
+
+    def _fetched(self, names: Sequence[str], groups: Groups | None) -> dict[str, dict[int, bytes | None]]:
+        """Returns the chunks of columns by row group; None for a damaged one."""
+        wanted = range(len(self.group_rows)) if groups is None else groups.tolist()
+        with self._lock:
+            known = {name: dict(self._chunks.get(name, {})) for name in names}
+            missing = [
+                (int(self._start[self._number[name], group]), name, group)
+                for name in names
+                for group in wanted
+                if group not in known[name]
+            ]
+            missing.sort()
+            lengths = [int(self._size[self._number[name], group]) for _, name, group in missing]
+            contents = self._ranges([start for start, _, _ in missing], lengths)
+            for (_, name, group), content in zip(missing, contents, strict=True):
+                sound = digest_of(content) == self._digests[self._number[name], group].tobytes()
+                known[name][group] = content if sound else None
+            self._chunks |= known
+        for name in dict.fromkeys(name for _, name, _ in missing):
+            self._held.keep(self, name, sum(100 + len(each or b"") for each in known[name].values()))
+        self._held.use(self, names)
+        return {name: {group: known[name][group] for group in wanted} for name in names}
+
+    def _decoded(self, name: str, group: int, content: bytes | None, note: Note) -> pa.Array:
+        number, rows = self._number[name], int(self.group_rows[group])
+        if content is not None:
+            try:
+                return values_of(content, int(self._plain[number, group]), self.types[name], rows)
+            except CorruptError as error:
+                problem = str(error)
+        else:
+            problem = "it does not have the digest in the footer"
+        note(f"index slice {self._path} is damaged in column {name}, row group {group}, {rows:,} rows: {problem}")
+        return pa.nulls(rows, self.types[name])
+
+    def _ranges(self, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        """Reads parts, in ascending order; adjacent ones as one."""
+        if not starts:
+            return []
+        if starts[0] >= self._tail_start:
+            whole = [self._tail[start - self._tail_start :] for start in starts]
+            return [each[:length] for each, length in zip(whole, lengths, strict=True)]
+        run_starts: list[int] = []
+        run_lengths: list[int] = []
+        for start, length in zip(starts, lengths, strict=True):
+            if run_starts and run_starts[-1] + run_lengths[-1] == start:
+                run_lengths[-1] += length
+            else:
+                run_starts.append(start)
+                run_lengths.append(length)
+        runs = self._store.read_ranges(self._path, run_starts, run_lengths)
+        found = {start: memoryview(run) for start, run in zip(run_starts, runs, strict=True)}
+        parts, at = [], 0
+        for start, length in zip(starts, lengths, strict=True):
+            if at + 1 < len(run_starts) and start >= run_starts[at + 1]:
+                at += 1
+            inside = start - run_starts[at]
+            parts.append(bytes(found[run_starts[at]][inside : inside + length]))
+        return parts
