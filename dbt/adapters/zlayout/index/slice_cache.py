@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
+from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.slices import open_slice, read_columns, verified
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.store import Store, StoredFile
@@ -124,3 +125,4 @@ class SliceCache(Generic[Opened]):
 
 SHARED = SliceCache(read_slice)
 SHARED_FILTERS = SliceCache(FilterSlice)
+SHARED_LOOKUPS = SliceCache(LookupSlice)

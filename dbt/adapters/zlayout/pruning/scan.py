@@ -1,4 +1,4 @@
-"""Scan planning in stages: partitions, files, columns, Bloom filters, each on the files that the previous one left.
+"""Scan planning in stages: partitions, files, columns, lookup indexes, Bloom filters, each on the files left before it.
 
 A report says which verdict and reason each file got, and what each condition skips by itself.
 """
@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-STAGES = ("partition_stats", "files", "column_stats", "bloom")
+STAGES = ("partition_stats", "files", "column_stats", "lookup", "bloom")
 
 
 class StatisticsOfPartitions(Protocol):
@@ -59,7 +59,11 @@ class Index(Protocol):
         ...
 
     def membership(self, files: DataFiles, positions: npt.NDArray[np.int64] | None = None) -> Membership | None:
-        """Returns which values each file may hold, for the files at the positions or all; None if it does not tell."""
+        """Returns the Bloom filters of files, for the files at the positions or all; None if there are none."""
+        ...
+
+    def lookups(self, files: DataFiles) -> Membership | None:
+        """Returns the entries of files in lookup indexes; None if there are none."""
         ...
 
 
@@ -149,23 +153,31 @@ def plan_scan(
         kept[where] = verdicts_of_normal(normal, found) != Verdict.SKIP
         return kept
 
-    def by_filter() -> Flags:
-        membership = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
-        if membership is None or not left.any():
+    lookups = index.lookups(files) if _looks_for_values(normal) and STAGES[3] in stages_wanted else None
+
+    def by_membership(*told: Membership | None) -> Flags:
+        if told[-1] is None or not left.any():
             return np.ones(len(files), dtype=bool)
         known: Statistics = _NoStatistics(contiguous(files.column("row_count")))
         if STAGES[2] in stages_wanted:
             known = index.statistics(files, columns)
         found, where = statistics_of(known, left)
+        some = [SomeMembership(each, where) for each in told if each is not None]
         kept = np.zeros(len(files), dtype=bool)
-        kept[where] = verdicts_of_normal(normal, found, SomeMembership(membership, where)) != Verdict.SKIP
+        kept[where] = verdicts_of_normal(normal, found, some) != Verdict.SKIP
         return kept
+
+    def by_filter() -> Flags:
+        filters = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
+        # With both, a condition whose alternatives name columns of either can skip, too.
+        return by_membership(lookups, filters)
 
     stage(STAGES[0], by_partition, before)
 
     stage(STAGES[1], lambda: np.asarray(files.column("row_count").to_numpy() > 0))
     stage(STAGES[2], by_column)
-    stage(STAGES[3], by_filter)
+    stage(STAGES[3], lambda: by_membership(lookups))
+    stage(STAGES[4], by_filter)
     return ScanPlan(left, tuple(stages), stage_of_file)
 
 
@@ -219,8 +231,8 @@ def report_scan(
     """
     columns = columns_of(expr)
     # Prunes all files and not only those left by each stage: a report counts what its conjunct skips by itself.
-    membership = index.membership(files)
-    pruned = prune(expr, index.statistics(files, columns), reasons=True, membership=membership)
+    memberships = [each for each in (index.lookups(files), index.membership(files)) if each is not None]
+    pruned = prune(expr, index.statistics(files, columns), reasons=True, memberships=memberships)
     reason = pruned.reason
     by_partition = (plan.stage_of_file == 0) & (pruned.verdict != Verdict.SKIP)
     if by_partition.any():
