@@ -409,9 +409,17 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def index_report(self, model: str, nodes: Nodes, bloom: list[str] | str | None, drop: bool, as_json: bool) -> str:
-        """Adds Bloom filters to a table or takes them away. Returns the text that zlayout_index prints."""
-        return indexes.index_report(self.session(), model, nodes, bloom, drop, as_json)
+    def index_report(
+        self,
+        model: str,
+        nodes: Nodes,
+        bloom: list[str] | str | None,
+        lookup: list[str | list[str]] | str | None,
+        drop: bool,
+        as_json: bool,
+    ) -> str:
+        """Adds Bloom filters and lookup indexes to a table, or takes them away. Returns what zlayout_index prints."""
+        return indexes.index_report(self.session(), model, nodes, bloom, lookup, drop, as_json)
 
     @available.parse_list
     @as_dbt_errors()

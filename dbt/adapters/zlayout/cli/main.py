@@ -155,17 +155,21 @@ def publish(
 
 @command(zlayout)
 @_TABLE
-@click.option("--bloom", help="Columns, separated by commas. Without them, the filters that files lack are added.")
-@click.option("--drop", is_flag=True, help="Take the filters of these columns away.")
+@click.option("--bloom", help="Columns, separated by commas, for Bloom filters.")
+@click.option("--lookup", help="Columns, separated by commas, for lookup indexes; a+b stands for columns together.")
+@click.option("--drop", is_flag=True, help="Take the indexes of these columns away.")
 @_JSON
-def index(context: Context, table: str, bloom: str | None, drop: bool, as_json: bool) -> None:
-    """Add Bloom filters of columns to a table's index, without changing its files."""
+def index(context: Context, table: str, bloom: str | None, lookup: str | None, drop: bool, as_json: bool) -> None:
+    """Add Bloom filters and lookup indexes of columns to a table's index, without changing its files.
+
+    Without columns, what files lack of the table's indexes is added.
+    """
     from dbt.adapters.zlayout.adapter.operations.indexes import index_report  # noqa: PLC0415
 
-    if drop and not bloom:
-        raise click.UsageError("--drop needs --bloom with the columns")
+    if drop and not bloom and not lookup:
+        raise click.UsageError("--drop needs --bloom or --lookup with the columns")
     name = context.table(table)
-    click.echo(index_report(context.session(name), name, context.nodes, bloom, drop, as_json))
+    click.echo(index_report(context.session(name), name, context.nodes, bloom, lookup, drop, as_json))
 
 
 @command(zlayout)

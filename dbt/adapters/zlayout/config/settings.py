@@ -11,7 +11,9 @@ from enum import Enum
 from typing import Any, Generic, Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import (
+    ColumnSet,
     parse_column_list,
+    parse_column_sets,
     parse_no_expressions,
     parse_one_column,
     parse_top_level,
@@ -169,6 +171,11 @@ BLOOM = Setting[tuple[ColumnPath, ...] | None](
     "bloom", Scope.TABLE, parse_column_list, None,
     "Columns with a Bloom filter for each file, by which `=` and `IN` skip files that bounds cannot skip, such as "
     "random ids. `[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
+LOOKUP = Setting[tuple[ColumnSet, ...] | None](
+    "lookup", Scope.TABLE, parse_column_sets, None,
+    "Columns with a lookup index, which knows the files of each value: `=`, `<=>` and `IN` open no others, and merges "
+    "by these keys look nowhere else. A list in the list stands for columns together: `['id', ['shop', 'number']]`. "
+    "`[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
 RETAIN_VERSIONS = Setting(
     "retain_versions", Scope.TABLE, whole(1, 1_000_000), 3,
     "How many of the newest versions stay on disk.")
@@ -368,7 +375,7 @@ _PROFILE = (
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (
-    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, RETAIN_VERSIONS,
+    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, LOOKUP, RETAIN_VERSIONS,
     RETAIN_HOURS, LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE, MATCHED_CONDITION,
     NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS,
     SKIP_UNCHANGED, CLUSTERING, CLUSTER_EVERY, CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE,

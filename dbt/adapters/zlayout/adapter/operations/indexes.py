@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -56,13 +57,20 @@ def refresh_report(
 
 
 def index_report(
-    session: SparkSession, model: str, nodes: Nodes, bloom: Sequence[str] | str | None, drop: bool, as_json: bool
+    session: SparkSession,
+    model: str,
+    nodes: Nodes,
+    bloom: Sequence[str] | str | None,
+    lookup: ColumnSets | None,
+    drop: bool,
+    as_json: bool,
 ) -> str:
-    """Adds Bloom filters of columns to a table, or takes them away; without columns, adds what files lack."""
+    """Adds Bloom filters and lookup indexes to a table, or takes them away; without columns, adds what files lack."""
     table = opened_table(session, table_of(model, nodes))
-    if drop and not bloom:
-        raise ConfigError(["bloom: no column is given; name those whose filters to drop"], table.name)
-    done = table.drop_index(bloom=bloom or ()) if drop else table.build_index(bloom=bloom or ())
+    if drop and not bloom and not lookup:
+        raise ConfigError(["bloom, lookup: no column is given; name those whose indexes to drop"], table.name)
+    change = table.drop_index if drop else table.build_index
+    done = change(bloom=bloom or (), lookup=lookup or ())
     return indexes.built_report(table.name, done, as_json=as_json)
 
 

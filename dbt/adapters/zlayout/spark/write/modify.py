@@ -289,7 +289,7 @@ class RowChange(ABC, Generic[Planned]):
                     new.column_stats,
                     curve=curve,
                     new_columns=new_columns,
-                    filters=new.filters,
+                    optional=new.optional,
                 )
                 version, instant = commit.version, commit.instant
         return CommitSummary(

@@ -1,4 +1,4 @@
-{#- dbt run-operation zlayout_index --args '{model: …, bloom: [id]}'; drop: true takes the filters of these columns away; without bloom: adds the filters that files lack. -#}
-{% macro zlayout_index(model, bloom=none, drop=false, json=false) %}
-  {% do print(adapter.index_report(model, graph.nodes, bloom, drop, json)) %}
+{#- dbt run-operation zlayout_index --args '{model: …, bloom: [id], lookup: [order_id]}'; drop: true takes the indexes of these columns away; without columns: adds what files lack. -#}
+{% macro zlayout_index(model, bloom=none, lookup=none, drop=false, json=false) %}
+  {% do print(adapter.index_report(model, graph.nodes, bloom, lookup, drop, json)) %}
 {% endmacro %}
