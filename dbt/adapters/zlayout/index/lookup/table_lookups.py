@@ -67,6 +67,21 @@ class TableLookups:
         return FilesLookups(self, files)
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where hashes are.
+
+    Attributes:
+        hash: int64[m], the position of a hash among those looked for, once for each file that holds it.
+        file: int64[m], the position of that file.
+        unknown: For each file whether it may hold some of the hashes, because nothing is known about it.
+    """
+
+    hash: Positions
+    file: Positions
+    unknown: Flags
+
+
 @dataclass
 class FilesLookups:
     """The entries of some files, in their order.
@@ -147,45 +162,63 @@ class FilesLookups:
         return self._answers[asked]
 
     def _may_hold(self, key: LookupKey, hashes: Hashes) -> Flags | None:
-        names = self.whole.names(key.paths)
-        if not names:
+        if not self.whole.names(key.paths):
             return None
-        kept: Flags = np.zeros(len(self.files), dtype=bool)
-        bits = max(name.bits for _, name in names)
+        found = self.places(key, hashes)
+        kept = found.unknown.copy()
+        kept[found.file] = True
+        return None if kept.all() else kept
+
+    def places(self, key: LookupKey, hashes: Hashes) -> Places:
+        """Returns which files hold each of some hashes.
+
+        Args:
+            key: The columns of an index.
+            hashes: Distinct hashes, sorted.
+        """
+        names = self.whole.names(key.paths)
+        bits = max((name.bits for _, name in names), default=0)
         buckets = first_bits(hashes, bits)
+        unknown = np.zeros(len(self.files), dtype=bool)
+        pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         for bucket in np.unique(buckets).tolist():
-            some = hashes[buckets == bucket]
-            held = np.ones(len(self.files), dtype=bool)
+            some, told = np.flatnonzero(buckets == bucket), np.zeros(len(self.files), dtype=bool)
             for path, name in names:
                 if bucket >> (bits - name.bits) == name.bucket:
-                    self._narrow(held, path, key, some)
-            np.logical_or(kept, held, out=kept)
-            if kept.all():
-                return None
-        return kept
+                    found = self._found(path, key, hashes[some], told)
+                    pairs.append((some[found[0]], found[1]))
+            unknown[~told] = True
+        hash_of, file_of = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        return Places(hash_of, file_of, unknown)
 
-    def _narrow(self, held: Flags, path: str, key: LookupKey, hashes: Hashes) -> None:
-        """Takes out the files of a slice that hold none of the hashes, which are all of its bucket."""
-        part = self.whole.open(path)
-        rows = self._rows_in(path, key)
+    def _found(self, path: str, key: LookupKey, hashes: Hashes, told: Flags) -> tuple[Positions, Positions]:
+        """Looks for hashes in the slice of their bucket, and notes the files of which it tells.
+
+        Returns:
+            The positions of hashes, and of a file that holds each of them.
+        """
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+        part, rows = self.whole.open(path), self._rows_in(path, key)
         if part is None or rows is None:
-            return
+            return nothing
         self._read_bytes += part.read_bytes(hashes)
         if self._read_bytes > _MOST_READ_BYTES:
             self.whole.note(f"a search in lookup indexes would read more than {_MOST_READ_BYTES >> 20} MB")
-            return
+            return nothing
         try:
             found = part.find(hashes)
         except (ZlayoutError, OSError) as error:
             self.whole.note(str(error))
-            return
+            return nothing
         if found.damaged.any():
             self.whole.note(f"index slice {path} is damaged: a part of it does not have its checksum")
-            return
-        holds = np.zeros(part.rows.num_rows, dtype=bool)
-        holds[found.file] = True
+            return nothing
         known = np.flatnonzero(rows >= 0)
-        held[known] &= holds[rows[known]]
+        told[known] = True
+        file_of_row = np.full(part.rows.num_rows, -1, np.int64)
+        file_of_row[rows[known]] = known
+        files = file_of_row[found.file]
+        return found.hash[files >= 0], files[files >= 0]
 
     def covered(self, key: LookupKey) -> Flags:
         """Returns which files have all their entries in an index."""
