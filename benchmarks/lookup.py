@@ -125,11 +125,16 @@ def index(given):
 
 
 def table(given):
-    from clustering_engines import session
+    from pyspark.sql import SparkSession
 
+    from dbt.adapters.zlayout import enable
     from dbt.adapters.zlayout.table.ztable import ZTable
 
-    spark = session(given.lab / "warehouse", "lookup")
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "2")
+    spark = builder.config("spark.sql.warehouse.dir", str(given.lab / "warehouse")).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    enable(spark)
     spark.sql("create schema if not exists l")
     columns = "sha2(cast(id as string), 256) as order_id, id % 997 as day, id % 1000003 as amount, 'x' as note"
     rows = spark.range(given.rows).selectExpr(columns)

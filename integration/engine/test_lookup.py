@@ -12,6 +12,7 @@ from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
+from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -216,6 +217,8 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
     assert (done.bloom, done.lookup, done.files_read, done.files_without) == (("id",), ("id", "n+id"), len(files), 0)
     assert table.snapshot().files["path"].to_pylist() == files
     check(spark, table, [5], [4_000])
+    keys = f"select id from values ('{text}'), ('{id_of(spark, 6)}') as t(id)"
+    assert reads(table, values_predicate(spark, "id", keys, 100, 10)) <= 2
     assert table.build_index(lookup=[["id", "n"]]).files_read == 0
     with pytest.raises(ConfigError, match=r"lookup: column 'n' has no lookup index; those that have some: id, n\+id"):
         table.drop_index(lookup="n")
@@ -225,10 +228,9 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
     assert table.drop_index(lookup="id + n").lookup == ()
     assert LOOKUPS not in table._opened.snapshot.index
     assert table.build_index().bloom == ("id",)
-    # A writer that knows no lookup index, or files of Spark's own writer, leave files to a later build.
     table.build_index(lookup=["id"])
-    table.append(rows_of(spark, 4_000, 10), settings=None)
-    assert without_entries(table) == []
+    table.append(rows_of(spark, 4_000, 10))
+    check(spark, table, [4_005], [5_000])
 
 
 def test_columns_that_can_have_no_lookup_index_are_named(spark):

@@ -274,7 +274,7 @@ class Tagger:
 
         A lookup index of the key says which files to read. If it tells of a key everything, none is read for it.
         """
-        places = places_of(source, self.target.opened)
+        places = places_of(source, self.target)
         if places is None:
             return self._one_task_hinted(self._read_location(source, None), source)
         simple = self.table_type.ordering is None and not self._partition_by and source.fetched_as_stored

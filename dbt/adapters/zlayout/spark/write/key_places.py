@@ -15,11 +15,13 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes, combined, hashes_of_rows
 from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files
 
 if TYPE_CHECKING:
+    from dbt.adapters.zlayout.spark.write.change_plan import Target
     from dbt.adapters.zlayout.spark.write.key_filter import Source
 
 
@@ -63,18 +65,19 @@ class KeyPlaces:
         return self.key[alone], self.file[alone], others
 
 
-def places_of(source: Source, opened: TableSnapshot) -> KeyPlaces | None:
+def places_of(source: Source, target: Target) -> KeyPlaces | None:
     """Returns where the source's keys are. Keys with a null are nowhere, because null equals nothing.
 
     Returns:
-        None if the table has no lookup index of exactly the key columns, or if the driver does not know all keys.
+        None if the table has no lookup index of exactly the key columns, if the driver does not know all keys, or if
+        the session has switched lookup indexes off.
     """
+    opened = target.opened
     index = _index_of(source.keys, opened)
-    keys = None if index is None else source.whole_few_keys
-    if index is None or keys is None:
+    if index is None or "lookup" not in session_stages(target.catalog.jvm):
         return None
-    found = opened.statistics.lookups(opened.files)
-    if found is None:
+    keys, found = source.whole_few_keys, opened.statistics.lookups(opened.files)
+    if keys is None or found is None:
         return None
     try:
         hashes = _hashes(index, source, keys)

@@ -167,7 +167,7 @@ class _Matching:
 
     def files(self) -> dict[int, _Matches]:
         """Returns the match counts of each file that holds a matching row, by the file's number."""
-        places = places_of(self._source, self._target.opened) if len(self._source.keys) > 1 else None
+        places = places_of(self._source, self._target) if len(self._source.keys) > 1 else None
         # The values of one key column reach the file index with the filters; of several, only together they say much.
         matches = self._matches(self._target.rows_with_file(None if places is None else places.candidates))
         wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
