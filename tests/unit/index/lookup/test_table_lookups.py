@@ -114,6 +114,24 @@ def test_a_value_and_null_are_looked_for_in_exactly_the_files_that_hold_them(tab
     assert found.may_hold(column_of(NAME), pa.scalar("x")) is None
 
 
+def test_repeated_texts_have_the_hashes_of_their_dictionaries(table: Table) -> None:
+    name = LookupKey.of([TrackedColumn(("name",), pa.string())])
+    column = Column(("name",), pa.string())
+    indices = pa.array([0, 1, 1, 0], pa.int32())
+    dictionaries = [["x", "never used", None], ["x", None]]
+    texts = [
+        pa.DictionaryArray.from_arrays(pa.array([0, 0, None, 0], pa.int32()), pa.array(dictionaries[0])),
+        pa.DictionaryArray.from_arrays(indices, pa.array(dictionaries[1])),
+        pa.DictionaryArray.from_arrays(indices, pa.array(["x", "y"])),
+    ]
+    files = files_named("a", "b", "c")
+    table.commit(files, [piece(each, [name], text) for each, text in zip("abc", texts, strict=True)], files)
+    found = table.open(files)
+    assert found.may_hold(column, pa.scalar("never used")).tolist() == [False, False, False]
+    assert found.may_hold(column, pa.scalar("y")).tolist() == [False, False, True]
+    assert found.may_hold(column, pa.scalar(None, pa.string())).tolist() == [True, True, False]
+
+
 def test_columns_together_are_looked_for_by_their_combinations(table: Table) -> None:
     files = files_named("a", "b")
     rows = [[pa.array([1, 2, None]), pa.array(["x", "y", "z"])], [pa.array([1, 2, 3]), pa.array(["y", "x", None])]]

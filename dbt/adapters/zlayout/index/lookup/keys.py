@@ -66,7 +66,14 @@ def value_hashes(key: LookupKey, columns: Sequence[pa.Array | pa.ChunkedArray]) 
         pairs = zip(columns, key.columns, strict=True)
         return distinct(combined([hashes_of_rows(values, each.type) for values, each in pairs]))
     hashes = hashes_of(columns[0], key.columns[0].type)
-    return distinct(np.append(hashes, NULL_HASH)) if columns[0].null_count else hashes
+    return distinct(np.append(hashes, NULL_HASH)) if _may_have_nulls(columns[0]) else hashes
+
+
+def _may_have_nulls(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Returns whether a value is null, or whether a dictionary of the values has a null that some of them may mean."""
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    named = pa.types.is_dictionary(values.type) and any(each.dictionary.null_count for each in chunks)
+    return bool(values.null_count or named)
 
 
 class HashCollector:
