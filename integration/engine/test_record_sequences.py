@@ -96,6 +96,7 @@ def test_any_sequence_reads_as_a_dictionary(spark, partitioned, ordered):
         table_type="merge_on_read",
         unique_key="k",
         bloom=["k"],
+        lookup=["k"],
         ordering="o" if ordered else None,
         partition_by=["p"] if partitioned else (),
         zorder=["k"],

@@ -109,7 +109,8 @@ def test_ten_changes_give_what_plain_spark_gives(spark, partitioned):
             name,
             start,
             zorder=["k", "v"],
-            bloom=["k", "f", "t"],
+            bloom=["k", "f"],
+            lookup=["k", "t", ["f", "k"]],
             partition_by=["p"] if partitioned else (),
             target_file_size="1kb",
         )

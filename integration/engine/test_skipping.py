@@ -171,7 +171,13 @@ def test_explanations_add_up(spark, source):
     explanation = table.explain("i < 100 and reverse(s) = 'X'")
     assert explanation.total_files == len(table.snapshot().files)
     assert explanation.kept_files + explanation.skipped_files == explanation.total_files
-    assert [stage.name for stage in explanation.stages] == ["partition_stats", "files", "column_stats", "bloom"]
+    assert [stage.name for stage in explanation.stages] == [
+        "partition_stats",
+        "files",
+        "column_stats",
+        "lookup",
+        "bloom",
+    ]
     assert explanation.stages[-1].files_after == explanation.kept_files
     by_sql = {row["sql"]: row for row in explanation.conjuncts.to_pylist()}
     assert by_sql["i < 100"]["usable"]

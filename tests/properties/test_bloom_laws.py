@@ -68,7 +68,7 @@ def test_no_file_with_a_matching_row_is_skipped_by_its_filters(data: st.DataObje
         if data.draw(st.booleans()):
             statistics = data.draw(laws.with_losses(statistics))
         normal = normal_form(expr)
-        found = verdicts_of_normal(normal, statistics, filters)
+        found = verdicts_of_normal(normal, statistics, [filters])
         laws.assert_sound(found.tolist(), files, expr)
         without = verdicts_of_normal(normal, statistics)
         # Filters only add proofs.

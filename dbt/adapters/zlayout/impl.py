@@ -429,12 +429,13 @@ class ZlayoutAdapter(SparkAdapter):
         model: str,
         nodes: Nodes,
         bloom: list[str] | str | None,
+        lookup: list[str | list[str]] | str | None,
+        stats_expressions: list[str] | str | None,
         drop: bool,
         as_json: bool,
-        stats_expressions: list[str] | str | None = None,
     ) -> str:
         """Adds optional parts of a table's index or takes them away. Returns the text that zlayout_index prints."""
-        return indexes.index_report(self.session(), model, nodes, bloom, drop, as_json, stats_expressions)
+        return indexes.index_report(self.session(), model, nodes, bloom, lookup, stats_expressions, drop, as_json)
 
     @available.parse_list
     @as_dbt_errors()

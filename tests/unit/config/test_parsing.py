@@ -293,6 +293,40 @@ def test_columns_with_filters_stay_until_a_list_says_otherwise() -> None:
     assert "bloom" not in stored_settings(parse_table_config({"bloom": []}))
 
 
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("id, id", "lookup: column 'id' is listed twice"),
+        ([["a", "b"], ["b", "a"]], "lookup: columns 'b+a' is listed twice"),
+        ([["a", "a"]], "lookup: column 'a' is listed twice"),
+        ([["a", 3]], "lookup: 3 is not a column name (names are strings)"),
+        (["id", 3], "lookup: 3 is not a list of columns (write ['a', 'b.c'] or 'a, b.c')"),
+        ([[]], "lookup: [] names no column; name at least one"),
+        (3, "lookup: 3 is not a list of columns (write ['a', ['b', 'c']] or 'a, b+c')"),
+        (
+            [["a", "p"]],
+            "lookup: column 'p' is a partition column, of which each file has one value; leave it out of lookup",
+        ),
+    ],
+)
+def test_a_wrong_list_of_columns_with_lookup_indexes_is_told(value: object, sentence: str) -> None:
+    assert problems_of(lookup=value, partition_by=["p"]) == (sentence,)
+
+
+def test_lookup_indexes_stay_until_a_list_says_otherwise() -> None:
+    for raw in (["id", ["s.k", "`a+b`"]], "id, s.k + `a+b`"):
+        stored = read_stored(stored_settings(parse_table_config({"lookup": raw})), ())
+        assert stored.indexes.lookup == ((("id",),), (("s", "k"), ("a+b",)))
+    usable = [("id",), ("s", "k")]
+    for later, kept in (
+        ({}, ((("id",),),)),
+        ({"lookup": [["s.k", "id"]]}, ((("s", "k"), ("id",)),)),
+        ({"lookup": []}, ()),
+    ):
+        assert parse_table_config(later).after(stored, usable).indexes.lookup == kept
+    assert "lookup" not in stored_settings(parse_table_config({"lookup": []}))
+
+
 def test_a_misspelled_catalog_key_is_recognized() -> None:
     (problem,) = problems_of(publish=["iceberg"], publish_catalogue="lake")
     assert "publish_catalog" in problem

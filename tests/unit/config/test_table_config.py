@@ -15,7 +15,7 @@ CONFIGS = (
     {},
     {"zorder": ["a", "b.c"], "curve": "linear", "partition_by": "p", "stats_columns": "a, b.c", "compression": "gzip"},
     {"target_file_size": "1mb", "row_group_rows": 7, "stats_columns": 5, "retain_versions": 9, "retain_hours": 0.5},
-    {"writer": "spark", "bloom": ["a", "b.c"]},
+    {"writer": "spark", "bloom": ["a", "b.c"], "lookup": ["a", ["b.c", "d"]]},
     {"table_type": "merge_on_read", "unique_key": ["a", "`b.c`"], "ordering": "o", "compaction_max_bytes": "2gb"},
 )
 

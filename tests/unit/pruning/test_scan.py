@@ -34,6 +34,7 @@ from dbt.adapters.zlayout.predicate.expr import EXPRESSION, columns_of
 from dbt.adapters.zlayout.predicate.functions import Negate
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Together
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
@@ -124,7 +125,14 @@ def test_each_step_works_on_what_the_one_before_has_left() -> None:
     plan = plan_scan(below(15), live, index_of(live))
     assert [each.name for each in plan.stages] == list(STAGES)
     # Partition b begins at 100; of c one file is empty; of a the third begins at 20.
-    assert [(each.files_before, each.files_after) for each in plan.stages] == [(8, 5), (5, 4), (4, 3), (3, 3), (3, 3)]
+    assert [(each.files_before, each.files_after) for each in plan.stages] == [
+        (8, 5),
+        (5, 4),
+        (4, 3),
+        (3, 3),
+        (3, 3),
+        (3, 3),
+    ]
     assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
     assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
     assert all(each.seconds >= 0 for each in plan.stages)
@@ -213,7 +221,17 @@ class Odd(TableIndex):
     """An index whose files hold odd keys at odd positions, and even ones at even positions."""
 
     def membership(self, files: DataFiles, positions: object = None) -> Any:
+        return self._members(files, "Bloom filter")
+
+    def _members(self, files: DataFiles, kind: str) -> Any:
         class Members:
+            label, lack, knows_null = f"its {kind}", f"has no {kind}", kind == "lookup index"
+
+            def may_hold_together(self, wanted: dict[Column, Any]) -> list[Together]:
+                if kind != "lookup index" or set(wanted) != {KEY, OTHER}:
+                    return []
+                return [Together((KEY, OTHER), np.arange(len(files)) < 1)]
+
             def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> np.ndarray | None:
                 if column != KEY:
                     return None
@@ -228,13 +246,41 @@ class Odd(TableIndex):
         return Members()
 
 
+class OddLookups(Odd):
+    """The same, told by lookup indexes; only the first file has rows with both columns of some values."""
+
+    def membership(self, files: DataFiles, positions: object = None) -> Any:
+        return None
+
+    def lookups(self, files: DataFiles) -> Any:
+        return self._members(files, "lookup index")
+
+
+def test_lookups_skip_what_bounds_keep_and_the_report_says_so() -> None:
+    live = files()
+    index = OddLookups(*index_args(live), partition_types={"part": pa.string()}, timezone="UTC")
+    equal = Compare(Op.EQ, KEY, pa.scalar(5))
+    plan = plan_scan(equal, live, index)
+    assert [each.files_after for each in plan.stages[2:]] == [2, 2, 0, 0]
+    report = report_scan(plan, equal, live, index)
+    assert report.stage[0].as_py() == "lookup"
+    assert report.reason[0].as_py() == "key: its lookup index has no value = 5"
+    both = And((Compare(Op.EQ, KEY, pa.scalar(6)), In(OTHER, pa.array([4, 5, 6]))))
+    alone = plan_scan(both, live, index, stages_wanted=("lookup",))
+    assert alone.candidates.tolist() == [True, *[False] * 7]
+    whole = plan_scan(both, live, index)
+    assert whole.candidates.tolist() == [True, *[False] * 7]
+    assert whole.stages[3].files_before == 2
+    reason = report_scan(whole, both, live, index).reason[6].as_py()
+    assert reason == "key, other: its lookup index has no row with these values"
+
+
 def test_filters_skip_what_bounds_keep_and_the_report_says_so() -> None:
     live = files()
     index = Odd(*index_args(live), partition_types={"part": pa.string()}, timezone="UTC")
     equal = Compare(Op.EQ, KEY, pa.scalar(5))
     plan = plan_scan(equal, live, index)
-    assert plan.stages[2].files_after == 2
-    assert plan.stages[4].files_after == 0
+    assert [each.files_after for each in plan.stages[2:]] == [2, 2, 2, 0]
     report = report_scan(plan, equal, live, index)
     assert report.stage[0].as_py() == "bloom"
     assert report.reason[0].as_py() == "key: its Bloom filter has no value = 5"
@@ -311,6 +357,9 @@ def test_a_file_that_only_its_partition_s_statistics_skip_says_so() -> None:
             return index.partition_statistics(files, columns)
 
         def membership(self, _: DataFiles, __: object = None) -> None:
+            return None
+
+        def lookups(self, _: DataFiles) -> None:
             return None
 
     expr: Expr = below(15)

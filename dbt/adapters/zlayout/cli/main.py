@@ -155,23 +155,30 @@ def publish(
 
 @command(zlayout)
 @_TABLE
-@click.option("--bloom", help="Columns with Bloom filters, separated by commas.")
+@click.option("--bloom", help="Columns, separated by commas, for Bloom filters.")
+@click.option("--lookup", help="Columns, separated by commas, for lookup indexes; a+b stands for columns together.")
 @click.option("--stats-expression", multiple=True, help="An expression with statistics; may be given several times.")
-@click.option("--drop", is_flag=True, help="Take the named filters and statistics away.")
+@click.option("--drop", is_flag=True, help="Take these indexes and statistics away.")
 @_JSON
 def index(
-    context: Context, table: str, bloom: str | None, stats_expression: tuple[str, ...], drop: bool, as_json: bool
+    context: Context,
+    table: str,
+    bloom: str | None,
+    lookup: str | None,
+    stats_expression: tuple[str, ...],
+    drop: bool,
+    as_json: bool,
 ) -> None:
-    """Add Bloom filters of columns, or statistics of expressions, to a table's index. Its files do not change.
+    """Add Bloom filters, lookup indexes or statistics of expressions to a table's index. Its files do not change.
 
-    Without any, what files lack is added.
+    Without any, what files lack of the table's indexes is added.
     """
     from dbt.adapters.zlayout.adapter.operations.indexes import index_report  # noqa: PLC0415
 
-    if drop and not bloom and not stats_expression:
-        raise click.UsageError("--drop needs --bloom with the columns, or --stats-expression")
-    name = context.table(table)
-    click.echo(index_report(context.session(name), name, context.nodes, bloom, drop, as_json, stats_expression))
+    if drop and not (bloom or lookup or stats_expression):
+        raise click.UsageError("--drop needs --bloom or --lookup with the columns, or --stats-expression")
+    name, nodes = context.table(table), context.nodes
+    click.echo(index_report(context.session(name), name, nodes, bloom, lookup, stats_expression, drop, as_json))
 
 
 @command(zlayout)

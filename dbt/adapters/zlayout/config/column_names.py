@@ -13,6 +13,10 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 # Outside backquotes, only expressions contain one of these.
 _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
 _BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
+_JOINED = re.compile(r"(?:`(?:[^`]|``)*`|[^+])+")
+
+ColumnSet = tuple[ColumnPath, ...]
+"""Columns that belong together."""
 
 
 def parse_column_path(text: str) -> ColumnPath:
@@ -114,6 +118,63 @@ def parse_column_list(key: str, value: object, problems: list[str], *, repeats: 
         elif not repeats:
             problems.append(f"{key}: column '{format_column_path(path)}' is listed twice")
     return tuple(paths)
+
+
+def parse_column_sets(key: str, value: object, problems: list[str]) -> tuple[ColumnSet, ...]:
+    """Reads a setting that lists columns, some of which belong together.
+
+    Args:
+        key: The setting, for messages.
+        value: None, a list, or a comma-separated string. In a list, a list of names stands for columns together; in a
+            string, ``+`` joins them.
+        problems: Receives one sentence for each wrong entry.
+
+    Returns:
+        The columns of each entry, in the given order, without wrong entries and duplicates.
+
+    >>> problems: list[str] = []
+    >>> parse_column_sets("lookup", ["id", ["shop", "number"]], problems)
+    ((('id',),), (('shop',), ('number',)))
+    >>> parse_column_sets("lookup", "id, shop+number", problems), problems
+    (((('id',),), (('shop',), ('number',))), [])
+    """
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = [[part.strip() for part in _JOINED.findall(each)] for each in split_column_list(value)]
+    if not isinstance(value, Sequence) or isinstance(value, bytes | bytearray):
+        problems.append(f"{key}: {value!r} is not a list of columns (write ['a', ['b', 'c']] or 'a, b+c')")
+        return ()
+    found: list[ColumnSet] = []
+    for each in value:
+        together = parse_column_list(key, [each] if isinstance(each, str) else each, problems)
+        if not together:
+            if not each and not isinstance(each, str):
+                problems.append(f"{key}: {each!r} names no column; name at least one")
+        elif set(together) in map(set, found):
+            problems.append(f"{key}: {described_set(together)} is listed twice")
+        else:
+            found.append(together)
+    return tuple(found)
+
+
+def format_column_set(columns: ColumnSet) -> str:
+    """Writes columns that belong together so that `parse_column_sets` reads them back.
+
+    >>> format_column_set((("shop",), ("address", "zip")))
+    'shop+address.zip'
+    """
+    return "+".join(map(format_column_path, columns))
+
+
+def described_set(columns: ColumnSet) -> str:
+    """Returns columns that belong together as a message names them: ``column 'a'``, ``columns 'a+b'``."""
+    return f"column{'s' if len(columns) > 1 else ''} '{format_column_set(columns)}'"
+
+
+def folded_set(columns: ColumnSet) -> frozenset[ColumnPath]:
+    """Returns what is equal for columns that belong together, in any order and any case."""
+    return frozenset(map(folded_path, columns))
 
 
 def parse_top_level(

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt.adapters.zlayout.config import settings
-from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.column_names import ColumnSet, described_set
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+_KEYS = (settings.BLOOM.key, settings.LOOKUP.key, settings.STATS_EXPRESSIONS.key)
 
 
 @dataclass(frozen=True)
@@ -17,10 +19,12 @@ class OptionalIndexes:
 
     Attributes:
         bloom: The columns with Bloom filters; None keeps those that the table has.
+        lookup: The columns of each lookup index; None keeps those that the table has.
         stats_expressions: The expressions with statistics, as SQL; None keeps those that the table has.
     """
 
     bloom: tuple[ColumnPath, ...] | None = settings.BLOOM.default_value
+    lookup: tuple[ColumnSet, ...] | None = settings.LOOKUP.default_value
     stats_expressions: tuple[str, ...] | None = settings.STATS_EXPRESSIONS.default_value
 
     def after(self, before: OptionalIndexes, usable: Collection[ColumnPath]) -> OptionalIndexes:
@@ -28,45 +32,56 @@ class OptionalIndexes:
 
         Args:
             before: The earlier settings.
-            usable: The columns of the table that can have Bloom filters. Others are no longer kept.
+            usable: The columns of the table that can have such an index. Others are no longer kept.
 
         >>> kept = OptionalIndexes().after(OptionalIndexes((("id",), ("gone",))), [("id",), ("name",)])
-        >>> kept, OptionalIndexes(()).after(kept, [("id",)])
-        (OptionalIndexes(bloom=(('id',),), stats_expressions=None), OptionalIndexes(bloom=(), stats_expressions=None))
+        >>> kept.bloom, OptionalIndexes(()).after(kept, [("id",)]).bloom
+        ((('id',),), ())
         """
-        expressions = before.stats_expressions if self.stats_expressions is None else self.stats_expressions
-        kept = replace(self, stats_expressions=expressions)
-        if self.bloom is not None or before.bloom is None:
-            return kept
-        return replace(kept, bloom=tuple(path for path in before.bloom if path in usable))
+        found = self
+        if self.bloom is None and before.bloom is not None:
+            found = replace(found, bloom=tuple(path for path in before.bloom if path in usable))
+        if self.lookup is None and before.lookup is not None:
+            found = replace(found, lookup=tuple(each for each in before.lookup if set(each) <= set(usable)))
+        if self.stats_expressions is None:
+            found = replace(found, stats_expressions=before.stats_expressions)
+        return found
+
+    @property
+    def column_sets(self) -> tuple[tuple[str, ColumnSet], ...]:
+        """The columns of each index, with the setting that names them."""
+        bloom = [(settings.BLOOM.key, (path,)) for path in self.bloom or ()]
+        return (*bloom, *((settings.LOOKUP.key, columns) for columns in self.lookup or ()))
 
     def partition_problems(self, partition_by: Collection[str]) -> list[str]:
-        """Returns a sentence for each column with filters that is a partition column: files have one value of it."""
+        """Returns a sentence for each index on a partition column: files have one value of it."""
         return [
-            f"bloom: column '{format_column_path(path)}' is a partition column, of which each file has one value; "
-            "leave it out of bloom"
-            for path in self.bloom or ()
+            f"{key}: {described_set((path,))} is a partition column, of which each file has one value; "
+            f"leave it out of {key}"
+            for key, columns in self.column_sets
+            for path in columns
             if path[0] in partition_by
         ]
 
     def stored(self) -> dict[str, Any]:
         """Returns the settings as a version stores them."""
         bloom = {settings.BLOOM.key: [list(path) for path in self.bloom]} if self.bloom else {}
+        sets = [[list(path) for path in columns] for columns in self.lookup or ()]
+        lookup = {settings.LOOKUP.key: sets} if sets else {}
         expressions = self.stats_expressions
-        return {**bloom, **({settings.STATS_EXPRESSIONS.key: list(expressions)} if expressions else {})}
+        return {**bloom, **lookup, **({settings.STATS_EXPRESSIONS.key: list(expressions)} if expressions else {})}
 
     @classmethod
     def of_stored(cls, layout: Mapping[str, Any]) -> OptionalIndexes:
         """Returns the settings that a version stores."""
-        listed = layout.get(settings.BLOOM.key)
-        expressions = layout.get(settings.STATS_EXPRESSIONS.key)
+        bloom, lookup, expressions = (layout.get(key) for key in _KEYS)
         return cls(
-            None if listed is None else tuple(tuple(path) for path in listed),
+            None if bloom is None else tuple(tuple(path) for path in bloom),
+            None if lookup is None else tuple(tuple(tuple(path) for path in columns) for columns in lookup),
             None if expressions is None else tuple(map(str, expressions)),
         )
 
 
 def indexed_as(layout: Mapping[str, Any], indexes: OptionalIndexes) -> dict[str, Any]:
     """Returns what a version stores, but with other optional parts of the index."""
-    keys = (settings.BLOOM.key, settings.STATS_EXPRESSIONS.key)
-    return {**{key: value for key, value in layout.items() if key not in keys}, **indexes.stored()}
+    return {**{key: value for key, value in layout.items() if key not in _KEYS}, **indexes.stored()}

@@ -60,6 +60,10 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     bloom = config.indexes.bloom
     if bloom is not None:
         bloom = _resolve("bloom", bloom, known, problems, _unfit_key)
+    lookup = config.indexes.lookup
+    if lookup is not None:
+        resolved_sets = [_resolve("lookup", columns, known, problems, _unfit_key) for columns in lookup]
+        lookup = tuple({frozenset(each): each for each in resolved_sets if each}.values())
     table_type = config.table_type
     keys = _resolve("unique_key", [(name,) for name in table_type.unique_key], known, problems, _unfit_key)
     ordering = [(table_type.ordering,)] if table_type.ordering is not None else []
@@ -86,7 +90,7 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
         clustering=replace(config.clustering, columns=zorder),
         partitioning=replace(config.partitioning, columns=partitions),
         statistics=replace(config.statistics, columns=wanted),
-        indexes=replace(config.indexes, bloom=bloom),
+        indexes=replace(config.indexes, bloom=bloom, lookup=lookup),
     )
     # Parsing has checked the names as written; here only names that differ in case can still clash.
     problems += partition_keys_in_zorder(resolved.clustering, resolved.partitioning)

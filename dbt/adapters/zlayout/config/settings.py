@@ -11,7 +11,9 @@ from enum import Enum
 from typing import Any, Generic, Literal, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import (
+    ColumnSet,
     parse_column_list,
+    parse_column_sets,
     parse_expressions,
     parse_no_expressions,
     parse_one_column,
@@ -171,6 +173,11 @@ BLOOM = Setting[tuple[ColumnPath, ...] | None](
     "bloom", Scope.TABLE, parse_column_list, None,
     "Columns with a Bloom filter for each file, by which `=` and `IN` skip files that bounds cannot skip, such as "
     "random ids. `[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
+LOOKUP = Setting[tuple[ColumnSet, ...] | None](
+    "lookup", Scope.TABLE, parse_column_sets, None,
+    "Columns with a lookup index, which knows the files of each value: `=`, `<=>` and `IN` open no others, and merges "
+    "by these keys look nowhere else. A list in the list stands for columns together: `['id', ['shop', 'number']]`. "
+    "`[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
 STATS_EXPRESSIONS = Setting[tuple[str, ...] | None](
     "stats_expressions", Scope.TABLE, parse_expressions, None,
     "Expressions with statistics of their own, as SQL on the table's columns: `lower(email)`, `length(name)`. Filters "
@@ -378,7 +385,7 @@ _PROFILE = (
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (
-    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, STATS_EXPRESSIONS,
+    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, LOOKUP, STATS_EXPRESSIONS,
     RETAIN_VERSIONS, RETAIN_HOURS, LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE,
     MATCHED_CONDITION, NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS,
     TARGET_ALIAS,

@@ -156,7 +156,7 @@ class TableConfig:
 
         Args:
             before: The earlier settings.
-            usable: The columns of the table that can have Bloom filters.
+            usable: The columns of the table that can have Bloom filters and lookup indexes.
         """
         return replace(
             self,
@@ -223,7 +223,11 @@ def read_table_config(
         reclustering=parse_reclustering(raw, problems),
         table_type=parse_table_type(raw, problems),
         publishing=PublishingConfig(settings.PUBLISH.read(raw, problems), settings.PUBLISH_CATALOG.read(raw, problems)),
-        indexes=OptionalIndexes(settings.BLOOM.read(raw, problems), settings.STATS_EXPRESSIONS.read(raw, problems)),
+        indexes=OptionalIndexes(
+            settings.BLOOM.read(raw, problems),
+            settings.LOOKUP.read(raw, problems),
+            settings.STATS_EXPRESSIONS.read(raw, problems),
+        ),
     )
     problems += config.indexes.partition_problems(config.partitioning.columns)
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
+from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.open_slices import OpenSlice, SliceStore
 from dbt.adapters.zlayout.index.ranged_slices import RangedSlice
 from dbt.adapters.zlayout.index.whole_slices import WholeSlice, verified
@@ -82,3 +83,4 @@ class SliceCache(Generic[Opened]):
 
 SHARED = SliceCache(read_slice)
 SHARED_FILTERS = SliceCache(FilterSlice)
+SHARED_LOOKUPS = SliceCache(LookupSlice)

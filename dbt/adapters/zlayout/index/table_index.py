@@ -21,6 +21,8 @@ from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice, Positions
 from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
 from dbt.adapters.zlayout.index.file_keys import FILE_KEY, file_keys
+from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
+from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.memory_budget import HELD, MemoryBudget
 from dbt.adapters.zlayout.index.open_slices import Groups, OpenSlice, SliceStore
 from dbt.adapters.zlayout.index.slice_cache import read_slice
@@ -95,6 +97,7 @@ class TableIndex:
         timezone: The session's time zone, for partition columns of type timestamp.
         read: Opens a slice; by default from the store, once.
         read_filters: Opens a slice of Bloom filters; without it, they are left out.
+        read_lookups: Opens a slice of lookup indexes; without it, they are left out.
 
     Attributes:
         problems: The problems with slices so far, one sentence each.
@@ -109,6 +112,7 @@ class TableIndex:
         timezone: str | None = None,
         read: Callable[[str], OpenSlice] | None = None,
         read_filters: Callable[[str], FilterSlice] | None = None,
+        read_lookups: Callable[[str], LookupSlice] | None = None,
     ) -> None:
         self.problems: list[str] = []
         self._read = read or cache(partial(read_slice, store))
@@ -120,6 +124,9 @@ class TableIndex:
         self._filters: TableFilters | None = None
         if read_filters is not None and slices.get(BLOOM_FILTERS):
             self._filters = TableFilters(slices[BLOOM_FILTERS], read_filters, self._note)
+        self._lookups: TableLookups | None = None
+        if read_lookups is not None and slices.get(LOOKUPS):
+            self._lookups = TableLookups(slices[LOOKUPS], read_lookups, self._note)
 
     def statistics(
         self, files: DataFiles, columns: Collection[ColumnPath], positions: Positions | None = None
@@ -150,6 +157,10 @@ class TableIndex:
     def membership(self, files: DataFiles, positions: Positions | None = None) -> FilesFilters | None:
         """Returns the Bloom filters of files, for the files at the positions or all; None if the table has none."""
         return None if self._filters is None else self._filters.of(files).among(positions)
+
+    def lookups(self, files: DataFiles) -> FilesLookups | None:
+        """Returns the lookup entries of files; None if the table has none."""
+        return None if self._lookups is None else self._lookups.of(files)
 
     def rows(self) -> pa.Table:
         """Returns ``path`` and the columns of `IDENTITY` of all rows, the newest of a file before its older ones.
@@ -414,11 +425,17 @@ class CachedStatistics:
         self._of_partitions: dict[ColumnPath, ColumnBounds | None] = {}
         self._partitions: PartitionStatistics | None = None
         self._membership = index.membership(files)
+        self._lookups = index.lookups(files)
 
     def membership(self, files: DataFiles, positions: Positions | None = None) -> FilesFilters | None:
         """Returns the Bloom filters of files; those of one list of files are aligned only once."""
         found = self._membership if files is self._files else self._index.membership(files)
         return None if found is None else found.among(positions)
+
+    def lookups(self, files: DataFiles) -> FilesLookups | None:
+        """Returns the lookup entries of files; those of one list of files are aligned only once."""
+        found = self._lookups if files is self._files else self._index.lookups(files)
+        return None if found is None else found.anew()
 
     def forget(self, name: Hashable) -> None:
         """Drops the statistics of a column of the files (False) or the partitions (True)."""

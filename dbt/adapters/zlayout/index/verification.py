@@ -64,18 +64,20 @@ def lost_files(paths: pa.Array, found: str) -> pa.Table:
     return _rows(paths, (), LOST_FILE, pa.repeat(True, len(paths)), stored, instead)
 
 
-def lacking_filters(paths: pa.Array, columns: pa.Array, missing: pa.Array) -> pa.Table:
-    """Returns rows as `wrong_cells` for Bloom filters that lack values of their files.
+def values_that_lack(paths: pa.Array, kinds: pa.Array, columns: pa.Array, missing: pa.Array) -> pa.Table:
+    """Returns rows as `wrong_cells` for Bloom filters and lookup entries that lack values of their files.
 
     Args:
         paths: Of the files.
+        kinds: 'bloom' or 'lookup'.
         columns: Names of the columns.
-        missing: How many values each filter lacks.
+        missing: How many values each of them lacks.
     """
-    count = len(paths)
     counted = pc.binary_join_element_wise(missing.cast(pa.string()), "of its values", " ")
-    cell, stored = (pa.repeat(pa.scalar(text, pa.string()), count) for text in ("bloom", "a filter that lacks values"))
-    return pa.Table.from_arrays([*map(contiguous, (paths, columns)), cell, stored, contiguous(counted)], schema=SCHEMA)
+    is_filter = pc.equal(kinds, "bloom")
+    stored = pc.if_else(is_filter, "a filter that lacks values", "entries that lack values")
+    cells = [*map(contiguous, (paths, columns, kinds, stored, counted))]
+    return pa.Table.from_arrays(cells, schema=SCHEMA)
 
 
 def stale_entries(

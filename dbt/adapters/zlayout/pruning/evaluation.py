@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -22,6 +23,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Function,
     In,
     IsNotTrue,
+    IsNull,
     IsTrue,
     Not,
     Op,
@@ -37,7 +39,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.leaves import match
 from dbt.adapters.zlayout.pruning.propagation import propagate
-from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Membership, Statistics
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds, Membership, Statistics, Together
 from dbt.adapters.zlayout.pruning.statistics.validation import (
     Counts,
     Facts,
@@ -64,16 +66,16 @@ def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
 
 
 def verdicts_of_normal(
-    normal: Expr, statistics: Statistics, membership: Membership | None = None
+    normal: Expr, statistics: Statistics, memberships: Sequence[Membership] = ()
 ) -> npt.NDArray[np.int8]:
     """Returns the same as `verdicts` for a predicate that is in normal form already.
 
     Args:
         normal: The predicate.
         statistics: Of n files or partitions.
-        membership: Which values each of the files may hold; None if nothing is known about that.
+        memberships: Which values each of the files may hold, as far as that is known.
     """
-    return Evaluation(normal, statistics, membership).match(normal).verdicts()
+    return Evaluation(normal, statistics, memberships).match(normal).verdicts()
 
 
 class Evaluation:
@@ -82,17 +84,18 @@ class Evaluation:
     Args:
         expr: The whole predicate, in normal form.
         statistics: Of the files.
-        membership: Which values each of the files may hold; None if nothing is known about that.
+        memberships: Which values each of the files may hold, as far as that is known.
 
     Attributes:
         file_count: Number of files.
         may_have_rows: False for files that are known to be empty.
     """
 
-    def __init__(self, expr: Expr, statistics: Statistics, membership: Membership | None = None) -> None:
+    def __init__(self, expr: Expr, statistics: Statistics, memberships: Sequence[Membership] = ()) -> None:
         self.file_count = len(statistics.row_count)
-        self._membership = membership
-        self._held: dict[int, tuple[Expr, Flags | None]] = {}
+        self._memberships = tuple(memberships)
+        self._held: dict[int, tuple[Expr, tuple[tuple[Membership, Flags], ...]]] = {}
+        self._together: dict[int, tuple[Expr, tuple[tuple[Membership, Together], ...]]] = {}
         found = {path: statistics.column(path) for path in columns_of(expr)}
         self._bounds: dict[ColumnPath, ColumnBounds] = {path: each for path, each in found.items() if each is not None}
         rows = row_counts(statistics.row_count)
@@ -115,7 +118,7 @@ class Evaluation:
     def _match(self, expr: Expr) -> Match:  # noqa: PLR0911 - one return per kind of node
         match expr:
             case And(children):
-                return all_of([self.match(child) for child in children]) if children else self._everywhere()
+                return self._all_of(expr) if children else self._everywhere()
             case Or(children):
                 return any_of([self.match(child) for child in children]) if children else self._nowhere()
             case IsTrue(child):
@@ -174,28 +177,50 @@ class Evaluation:
             # Arrow lacks the operation for this type or in this version, or a string is not UTF-8.
             return None
 
-    def may_hold(self, leaf: Expr) -> Flags | None:
+    def may_hold(self, leaf: Expr) -> Sequence[tuple[Membership, Flags]]:
         """Returns for each file whether it may hold a value that a leaf looks for, apart from its bounds.
 
-        None if the leaf looks for no values, or if nothing is known about those of its column.
+        Nothing if the leaf looks for no values, or if nothing is known about those of its column.
         """
-        if self._membership is None:
-            return None
+        if not self._memberships:
+            return ()
         if id(leaf) not in self._held:
-            self._held[id(leaf)] = (leaf, _held(leaf, self._membership))
+            told = ((each, _held(leaf, each)) for each in self._memberships)
+            self._held[id(leaf)] = (leaf, tuple((each, held) for each, held in told if held is not None))
         return self._held[id(leaf)][1]
 
-    def lacks_filter(self, leaf: Expr) -> Flags | None:
+    def lacking(self, leaf: Expr) -> Sequence[tuple[Membership, Flags]]:
         """Returns for which files only their bounds tell whether they may hold a value that a leaf looks for.
 
-        None if the leaf looks for no values, or if no file tells more.
+        Nothing if the leaf looks for no values, or if no file tells more.
         """
         wanted = values_of(leaf)
-        return None if wanted is None or self._membership is None else self._membership.lacks(wanted[0])
+        if wanted is None:
+            return ()
+        told = ((each, each.lacks(wanted[0])) for each in self._memberships if _tells(leaf, each))
+        return tuple((each, lacks) for each, lacks in told if lacks is not None)
+
+    def together(self, expr: Expr) -> Sequence[tuple[Membership, Together]]:
+        """Returns what is known about the columns of several parts of a conjunction together."""
+        if not self._memberships or not isinstance(expr, And):
+            return ()
+        if id(expr) not in self._together:
+            wanted = dict(found for child in reversed(expr.children) if (found := values_of(child)) is not None)
+            told = [(each, one) for each in self._memberships for one in each.may_hold_together(wanted)]
+            self._together[id(expr)] = (expr, tuple(told))
+        return self._together[id(expr)][1]
+
+    def _all_of(self, expr: And) -> Match:
+        found = all_of([self.match(child) for child in expr.children])
+        for _, told in self.together(expr):
+            found = Match(found.possible & told.possible, found.certain, found.why_not)
+        return found
 
     def _leaf(self, leaf: ColumnLeaf) -> Match:
-        bounded, held = self.bounded(leaf), self.may_hold(leaf)
-        return bounded if held is None else Match(bounded.possible & held, bounded.certain)
+        found = self.bounded(leaf)
+        for _, held in self.may_hold(leaf):
+            found = Match(found.possible & held, found.certain)
+        return found
 
     def bounded(self, leaf: ColumnLeaf) -> Match:
         """Returns for each file what its bounds and counts prove about a leaf."""
@@ -246,12 +271,18 @@ def values_of(leaf: Expr) -> tuple[Column, pa.Array | pa.Scalar] | None:
             return column, value
         case In(Column() as column, values):
             return column, values
+        case IsNull(Column() as column):
+            return column, pa.scalar(None, column.type)
     return None
+
+
+def _tells(leaf: Expr, membership: Membership) -> bool:
+    return membership.knows_null or not isinstance(leaf, IsNull)
 
 
 def _held(leaf: Expr, membership: Membership) -> Flags | None:
     wanted = values_of(leaf)
-    return None if wanted is None else membership.may_hold(*wanted)
+    return None if wanted is None or not _tells(leaf, membership) else membership.may_hold(*wanted)
 
 
 def _name_of(column: Column) -> str:

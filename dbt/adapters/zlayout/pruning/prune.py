@@ -119,14 +119,16 @@ class Pruned:
     conjuncts: tuple[ConjunctReport, ...]
 
 
-def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False, membership: Membership | None = None) -> Pruned:
+def prune(
+    expr: Expr, statistics: Statistics, *, reasons: bool = False, memberships: Sequence[Membership] = ()
+) -> Pruned:
     """Returns a verdict for each file and a report for each conjunct.
 
     Args:
         expr: Any predicate; each conjunct is evaluated separately.
         statistics: Of n files or partitions.
         reasons: Whether to also give the reason why each file is skipped or read.
-        membership: Which values each of the files may hold; None if nothing is known about that.
+        memberships: Which values each of the files may hold, as far as that is known.
 
     Returns:
         The same verdicts as `evaluation.verdicts`, with the reports.
@@ -146,10 +148,10 @@ def prune(expr: Expr, statistics: Statistics, *, reasons: bool = False, membersh
     ['id: [1, 40] has no value > 60', 'may match: id [50, 90]']
     """
     normal = normal_form(expr)
-    evaluation = Evaluation(normal, statistics, membership)
+    evaluation = Evaluation(normal, statistics, memberships)
     verdict = evaluation.match(normal).verdicts()
     parts = conjuncts(normal)
-    why = _file_reasons(parts, evaluation, verdict) if reasons else pa.nulls(evaluation.file_count, pa.string())
+    why = _file_reasons(normal, parts, evaluation, verdict) if reasons else pa.nulls(evaluation.file_count, pa.string())
     return Pruned(verdict, why, tuple(_report(part, evaluation) for part in parts))
 
 
@@ -172,10 +174,13 @@ def _missing_expression(part: Expr) -> str | None:
     return next((each for each in (*unknown, *calls) if each is not None), None)
 
 
-def _file_reasons(parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.NDArray[np.int8]) -> pa.Array:
+def _file_reasons(
+    normal: Expr, parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.NDArray[np.int8]
+) -> pa.Array:
     """Explains verdicts.
 
     Args:
+        normal: The predicate.
         parts: The conjuncts; the first one that skips a file gives its reason.
         evaluation: The evaluation that produced the verdicts.
         verdict: int8, length n.
@@ -193,6 +198,11 @@ def _file_reasons(parts: Sequence[Expr], evaluation: Evaluation, verdict: npt.ND
         if len(rows):
             reason[rows] = _objects(_skip_reason(part, evaluation, rows))
             undecided[rows] = False
+    for membership, told in evaluation.together(normal):
+        rows = np.flatnonzero(undecided & ~told.possible)
+        names = ", ".join(each.sql() for each in told.columns)
+        reason[rows] = f"{names}: {membership.label} has no row with these values"
+        undecided[rows] = False
     for kept, head in ((Verdict.READ, "may match"), (Verdict.ALL_ROWS, "every row matches")):
         rows = np.flatnonzero(verdict == kept)
         if len(rows):
@@ -244,11 +254,12 @@ def _evaluated_reason(expr: Evaluated, evaluation: Evaluation, rows: Rows) -> pa
 
 
 def _leaf_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
-    reason, held = _bounds_reason(leaf, evaluation, rows), evaluation.may_hold(leaf)
-    if held is None:
-        return reason
-    by_filter = pa.array(evaluation.bounded(leaf).possible[rows] & ~held[rows])
-    return pc.if_else(by_filter, f"{leaf.operand.sql()}: its Bloom filter{_misses(leaf)}", reason)
+    reason, left = _bounds_reason(leaf, evaluation, rows), evaluation.bounded(leaf).possible[rows]
+    for membership, held in evaluation.may_hold(leaf):
+        text = f"{leaf.operand.sql()}: {membership.label}{_misses(leaf)}"
+        reason = pc.if_else(pa.array(left & ~held[rows]), text, reason)
+        left = left & held[rows]
+    return reason
 
 
 def _bounds_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.Array:
@@ -301,14 +312,15 @@ def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head
 
 
 def _filter_pieces(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows) -> list[pa.Array]:
-    """Returns a piece for each column that other files have a Bloom filter of; null for files with one."""
+    """Returns a piece for each column whose values other files tell; null for files that do."""
     lacking = {}
     for leaf in (leaf for part in parts for leaf in leaves(part)):
-        lacks = evaluation.lacks_filter(leaf)
-        if lacks is not None and lacks[rows].any():
-            lacking[leaf.operand.sql()] = pa.array(lacks[rows])  # type: ignore[union-attr]  # it looks for values
+        for membership, lacks in evaluation.lacking(leaf):
+            if lacks[rows].any():
+                name = leaf.operand.sql()  # type: ignore[union-attr]  # it looks for values
+                lacking[f"{name} {membership.lack}"] = pa.array(lacks[rows])
     nothing = pa.scalar(None, pa.string())
-    return [pc.if_else(lacks, f"{name} has no Bloom filter", nothing) for name, lacks in lacking.items()]
+    return [pc.if_else(lacks, text, nothing) for text, lacks in lacking.items()]
 
 
 def _operand_piece(operand: Term, evaluation: Evaluation, rows: Rows) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Scan planning in stages: partitions, files, columns, expressions, Bloom filters.
+"""Scan planning in stages: partitions, files, columns, expressions, lookup indexes, Bloom filters.
 
 Each stage looks at the files that the previous one left.
 
@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # Which of a table's files some statistics describe.
 Where = npt.NDArray[np.int64] | slice
-STAGES = ("partition_stats", "files", "column_stats", "expression_stats", "bloom")
+STAGES = ("partition_stats", "files", "column_stats", "expression_stats", "lookup", "bloom")
 
 
 class StatisticsOfPartitions(Protocol):
@@ -66,7 +66,11 @@ class Index(Protocol):
         ...
 
     def membership(self, files: DataFiles, positions: npt.NDArray[np.int64] | None = None) -> Membership | None:
-        """Returns which values each file may hold, for the files at the positions or all; None if it does not tell."""
+        """Returns the Bloom filters of files, for the files at the positions or all; None if there are none."""
+        ...
+
+    def lookups(self, files: DataFiles) -> Membership | None:
+        """Returns the entries of files in lookup indexes; None if there are none."""
         ...
 
 
@@ -193,21 +197,29 @@ def plan_scan(  # noqa: C901 - one function per stage
         kept[where] = verdicts_of_normal(normal, found) != Verdict.SKIP
         return kept
 
-    def by_filter() -> Flags:
-        membership = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
-        if membership is None or not left.any():
+    lookups = index.lookups(files) if _looks_for_values(normal) and STAGES[4] in stages_wanted else None
+
+    def by_membership(*told: Membership | None) -> Flags:
+        if told[-1] is None or not left.any():
             return np.ones(len(files), dtype=bool)
         found, where = bounds_of(bounds_wanted())
+        some = [SomeMembership(each, where) for each in told if each is not None]
         kept = np.zeros(len(files), dtype=bool)
-        kept[where] = verdicts_of_normal(normal, found, SomeMembership(membership, where)) != Verdict.SKIP
+        kept[where] = verdicts_of_normal(normal, found, some) != Verdict.SKIP
         return kept
+
+    def by_filter() -> Flags:
+        filters = index.membership(files, np.flatnonzero(left)) if _looks_for_values(normal) else None
+        # With both, a condition whose alternatives name columns of either can skip, too.
+        return by_membership(lookups, filters)
 
     stage(STAGES[0], by_partition, before)
 
     stage(STAGES[1], lambda: np.asarray(files.column("row_count").to_numpy() > 0))
     stage(STAGES[2], by_column)
     stage(STAGES[3], by_expression)
-    stage(STAGES[4], by_filter)
+    stage(STAGES[4], lambda: by_membership(lookups))
+    stage(STAGES[5], by_filter)
     return ScanPlan(left, tuple(stages), stage_of_file)
 
 
@@ -261,8 +273,8 @@ def report_scan(
     """
     columns = columns_of(expr)
     # Prunes all files and not only those left by each stage: a report counts what its conjunct skips by itself.
-    membership = index.membership(files)
-    pruned = prune(expr, index.statistics(files, columns), reasons=True, membership=membership)
+    memberships = [each for each in (index.lookups(files), index.membership(files)) if each is not None]
+    pruned = prune(expr, index.statistics(files, columns), reasons=True, memberships=memberships)
     reason = pruned.reason
     by_partition = (plan.stage_of_file == 0) & (pruned.verdict != Verdict.SKIP)
     if by_partition.any():

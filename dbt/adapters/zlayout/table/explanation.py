@@ -31,7 +31,7 @@ class PruningStage:
     """One step of pruning.
 
     Attributes:
-        name: 'partition_stats', 'files', 'column_stats', 'expression_stats' or 'bloom'.
+        name: 'partition_stats', 'files', 'column_stats', 'expression_stats', 'lookup' or 'bloom'.
         files_before: Files before the step.
         files_after: Files that are left after it.
         seconds: Wall-clock time.

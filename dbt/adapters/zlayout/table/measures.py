@@ -11,7 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config.column_names import folded_path, format_column_path, parse_column_list
+from dbt.adapters.zlayout.config.column_names import (
+    folded_path,
+    format_column_path,
+    format_column_set,
+    parse_column_list,
+)
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.index.verification import ORPHAN
@@ -151,6 +156,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "unfinished": unfinished_work(opened),
         "published": _published(opened),
         "bloom": [format_column_path(path) for path in config_of(snapshot).indexes.bloom or ()],
+        "lookup": [format_column_set(columns) for columns in config_of(snapshot).indexes.lookup or ()],
         "stats_expressions": list(config_of(snapshot).indexes.stats_expressions or ()),
         "pending": pending_plans(opened),
         **merging,

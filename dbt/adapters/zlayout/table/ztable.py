@@ -31,7 +31,7 @@ from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import all_as_inserts, changed_rows, net_changes
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
-from dbt.adapters.zlayout.spark.index.optional_indexes import IndexBuilt, build_index, drop_index
+from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets, IndexBuilt, build_index, drop_index
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
 from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import in_session
@@ -202,6 +202,7 @@ class ZTable:
         row_group_rows: int | None = None,
         stats_columns: int | Sequence[str] = 32,
         bloom: Sequence[str] | str | None = None,
+        lookup: ColumnSets | None = None,
         stats_expressions: Sequence[str] | str | None = None,
         retain_versions: int = 3,
         retain_hours: float = 24,
@@ -236,6 +237,8 @@ class ZTable:
             row_group_rows: The rows of a row group; None lets the layout choose.
             stats_columns: The columns with statistics, or a number for the first ones.
             bloom: The columns with Bloom filters. ``[]`` for none; None keeps the table's.
+            lookup: The columns with lookup indexes; a list in the list stands for columns together. ``[]`` for none;
+                None keeps the table's.
             stats_expressions: SQL expressions with statistics of their own, likewise.
             retain_versions: The minimum number of versions that stay readable.
             retain_hours: The minimum number of hours for which a replaced version stays readable.
@@ -279,6 +282,7 @@ class ZTable:
             "row_group_rows": row_group_rows,
             "stats_columns": stats_columns,
             "bloom": bloom,
+            "lookup": lookup,
             "stats_expressions": stats_expressions,
             "retain_versions": retain_versions,
             "retain_hours": retain_hours,
@@ -309,7 +313,7 @@ class ZTable:
         return cls(spark, found, opened, done)
 
     @classmethod
-    def adopt(
+    def adopt(  # noqa: PLR0913 - one keyword for each setting
         cls,
         spark: SparkSession,
         name: str,
@@ -318,6 +322,7 @@ class ZTable:
         managed: bool = False,
         stats_columns: int | Sequence[str] = 32,
         bloom: Sequence[str] | str | None = None,
+        lookup: ColumnSets | None = None,
         curve: str = "zorder",
         target_file_size: str | int = "128mb",
         row_group_rows: int | None = None,
@@ -333,6 +338,7 @@ class ZTable:
                 Otherwise other tools keep writing the table, and files that the index does not know are read.
             stats_columns: The columns with statistics, or a number for the first ones.
             bloom: The columns with Bloom filters, which are made from the data of the files.
+            lookup: The columns with lookup indexes, which are made in the same way.
             curve: As for `write`. Like the settings below, it applies to future writes.
             target_file_size: As for `write`.
             row_group_rows: As for `write`.
@@ -348,6 +354,7 @@ class ZTable:
             "zorder": zorder,
             "stats_columns": stats_columns,
             "bloom": bloom,
+            "lookup": lookup,
             "curve": curve,
             "target_file_size": target_file_size,
             "row_group_rows": row_group_rows,
@@ -1032,8 +1039,8 @@ class ZTable:
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``files_changed``, ``files_rebuilt``, ``data_files``,
             ``repaired``, ``unreadable``, ``missing`` (files that are gone: queries that need them fail),
-            ``files_dropped``, ``filters_rebuilt`` (files of a managed table that lacked Bloom filters and were read for
-            them). This object then sees the new version.
+            ``files_dropped``, ``filters_rebuilt`` (files of a managed table that lacked Bloom filters or lookup entries
+            and were read for them). This object then sees the new version.
 
         Raises:
             UnsupportedError: The table is only indexed; or an orphan does not fit the table; or missing files cannot be
@@ -1049,55 +1056,60 @@ class ZTable:
         self,
         *,
         bloom: Sequence[str] | str = (),
+        lookup: ColumnSets = (),
         stats_expressions: Sequence[str] | str = (),
         progress: Callable[[str], None] | None = None,
     ) -> IndexBuilt:
-        """Gives the table Bloom filters of more columns, or statistics of more expressions. Changes no data.
+        """Gives the table more Bloom filters, lookup indexes and statistics of expressions. Changes no data.
 
-        Reads the files that lack them. Other writers can commit at the same time; files that they add
-        meanwhile may lack the filters, and a second call adds them.
+        Reads the files that lack something, each once. Other writers can commit at the same time; files that they add
+        meanwhile may lack it, and a second call adds it.
 
         Args:
-            bloom: The columns. Those that already have filters keep them; without any, only missing filters are added.
-            stats_expressions: SQL expressions, likewise.
+            bloom: Columns that get Bloom filters. What the table has stays; without any columns, only what is missing
+                is added.
+            lookup: Columns that get lookup indexes, in the same way; a list in the list stands for columns together.
+            stats_expressions: SQL expressions that get statistics, in the same way.
             progress: Receives a line every few seconds.
 
         Returns:
-            ``version``, ``bloom`` (all columns with filters), ``files_read``, ``files_without`` (files that lack a
-            filter, because they have too many values or cannot be read as Spark reads them; queries read them),
-            ``stats_expressions`` (all expressions with statistics).
+            ``version``; ``bloom``, ``lookup`` and ``stats_expressions`` (all columns and expressions with such an
+            index); ``files_read``; ``files_without`` (files that lack something, because a filter would be too large
+            or they cannot be read as Spark reads them; queries read them).
 
         Raises:
-            ConfigError: A column does not exist, its type can have no filter, or an expression can have no statistics.
+            ConfigError: A column does not exist, its type can have no such index, or an expression no statistics.
             UnsupportedError: The table is only indexed.
             ConflictError: Other writers committed first, several times in a row.
         """
-        self._opened, done = build_index(self._spark, self._table, bloom, stats_expressions, progress)
+        self._opened, done = build_index(self._spark, self._table, bloom, lookup, stats_expressions, progress)
         return done
 
     def drop_index(
         self,
         *,
         bloom: Sequence[str] | str = (),
+        lookup: ColumnSets = (),
         stats_expressions: Sequence[str] | str = (),
         progress: Callable[[str], None] | None = None,
     ) -> IndexBuilt:
-        """Takes Bloom filters of columns, or statistics of expressions, from the table. Changes no data.
+        """Takes Bloom filters, lookup indexes and statistics of expressions from the table. Changes no data.
 
         Args:
-            bloom: The columns.
-            stats_expressions: The expressions, as the settings spell them.
+            bloom: The columns whose filters go.
+            lookup: The columns whose lookup indexes go.
+            stats_expressions: The expressions whose statistics go, as the settings spell them.
             progress: Receives a line every few seconds.
 
         Returns:
             As for `build_index`.
 
         Raises:
-            ConfigError: A column has no filters, or an expression no statistics.
+            ConfigError: A column has no such index, or an expression no statistics.
             UnsupportedError: The table is only indexed.
             ConflictError: Other writers committed first, several times in a row.
         """
-        self._opened, done = drop_index(self._spark, self._table, bloom, stats_expressions, progress)
+        self._opened, done = drop_index(self._spark, self._table, bloom, lookup, stats_expressions, progress)
         return done
 
     def verify(self, data: bool = False) -> pa.Table:

@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -60,18 +61,18 @@ def index_report(
     model: str,
     nodes: Nodes,
     bloom: Sequence[str] | str | None,
+    lookup: ColumnSets | None,
+    stats_expressions: Sequence[str] | str | None,
     drop: bool,
     as_json: bool,
-    stats_expressions: Sequence[str] | str | None = None,
 ) -> str:
     """Adds optional parts of the index to a table, or takes them away; without any, adds what files lack."""
     table = opened_table(session, table_of(model, nodes))
-    if drop and not bloom and not stats_expressions:
-        raise ConfigError(
-            ["bloom, stats_expressions: nothing is given; name the columns or expressions to drop"], table.name
-        )
+    if drop and not (bloom or lookup or stats_expressions):
+        nothing = "bloom, lookup, stats_expressions: nothing is given; name the columns or expressions to drop"
+        raise ConfigError([nothing], table.name)
     change = table.drop_index if drop else table.build_index
-    done = change(bloom=bloom or (), stats_expressions=stats_expressions or ())
+    done = change(bloom=bloom or (), lookup=lookup or (), stats_expressions=stats_expressions or ())
     return indexes.built_report(table.name, done, as_json=as_json)
 
 

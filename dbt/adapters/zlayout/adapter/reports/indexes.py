@@ -26,7 +26,11 @@ def refresh_line(table: str, done: Refreshed) -> str:
     }
     parts = [f"{counted(count, 'file')} {word}" for word, count in counts.items() if count]
     parts += ["damaged slices replaced"] if done.repaired else []
-    parts += [f"{counted(done.filters_rebuilt, 'file')} read for Bloom filters"] if done.filters_rebuilt else []
+    parts += (
+        [f"{counted(done.filters_rebuilt, 'file')} read for Bloom filters and lookup indexes"]
+        if done.filters_rebuilt
+        else []
+    )
     parts += [f"{_files(done.unreadable)} unreadable"] if done.unreadable else []
     parts += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
     if done.missing:
@@ -38,12 +42,13 @@ def built_report(table: str, done: IndexBuilt, *, as_json: bool) -> str:
     """Returns which optional parts a table's index has after a change."""
     if as_json:
         return json_text({"table": table, **vars(done)})
-    columns = f"Bloom filters of {', '.join(done.bloom)}" if done.bloom else "no Bloom filters"
-    expressions = f"statistics of {', '.join(done.stats_expressions)}"
-    columns = f"{columns} and {expressions}" if done.stats_expressions else columns
+    columns = [f"Bloom filters of {', '.join(done.bloom)}"] if done.bloom else []
+    columns += [f"lookup indexes of {', '.join(done.lookup)}"] if done.lookup else []
+    columns += [f"statistics of {', '.join(done.stats_expressions)}"] if done.stats_expressions else []
     parts = [f"{counted(done.files_read, 'file')} read"] if done.files_read else []
     parts += [f"{counted(done.files_without, 'file')} without one for a column"] if done.files_without else []
-    return f"{table}: version {done.version} has {columns}{''.join(f', {part}' for part in parts)}"
+    has = " and ".join(columns) or "no optional indexes"
+    return f"{table}: version {done.version} has {has}{''.join(f', {part}' for part in parts)}"
 
 
 def refresh_report(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:

@@ -300,8 +300,13 @@ class FilterSlice:
 
 def rows_of(part: FilterSlice, files: DataFiles) -> Positions:
     """Returns the row of each file in a slice, int64; -1 if it has none, or if the file is not the one described."""
-    found = pc.index_in(contiguous(files["path"]), value_set=contiguous(part.rows.column("path")))
-    same = [pc.equal(contiguous(files[name]), contiguous(part.rows.column(name)).take(found)) for name in IDENTITY]
+    return rows_in(part.rows, files)
+
+
+def rows_in(described: pa.Table, files: DataFiles) -> Positions:
+    """Returns the row of each file in a table with ``path`` and the columns of `IDENTITY`; -1 as in `rows_of`."""
+    found = pc.index_in(contiguous(files["path"]), value_set=contiguous(described.column("path")))
+    same = [pc.equal(contiguous(files[name]), contiguous(described.column(name)).take(found)) for name in IDENTITY]
     agrees = pc.fill_null(reduce(pc.and_kleene, same), False)
     rows = pc.if_else(agrees, found.cast(pa.int64()), pa.scalar(-1, pa.int64()))
     positions: Positions = rows.to_numpy(zero_copy_only=False).copy()

@@ -31,6 +31,8 @@ _P1, _P2, _P3, _P4, _P5 = (
     )
 )
 _NAN = np.uint64(0x7FF8000000000000)
+# Where null has a hash: the fraction of pi, which is as unlikely for a value as any other number.
+NULL_HASH = np.uint64(0x243F6A8885A308D3)
 _STRIPE = 32
 # Longer values take a call each, which is faster than many short steps over few of them.
 _MOST_BYTES_IN_VECTORS = 256
@@ -63,6 +65,26 @@ def hashes_of_tuples(words: Sequence[npt.NDArray[np.uint64]]) -> Hashes:
     for start in range(0, len(rows), step):
         found[start : start + step] = _of_rows(rows[start : start + step])
     return found
+
+
+def hashes_of_rows(values: pa.Array | pa.ChunkedArray, column_type: pa.DataType) -> Hashes:
+    """Returns the hash of each value; `NULL_HASH` for null. The arguments are those of `hashes_of`.
+
+    Raises:
+        pyarrow.ArrowException: The values cannot be of this type.
+    """
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    whole = contiguous(values).cast(column_type)
+    hashes = np.full(len(whole), NULL_HASH)
+    if whole.null_count < len(whole):
+        hashes[whole.is_valid().to_numpy(zero_copy_only=False)] = _hashed(whole.drop_null())
+    return hashes
+
+
+def combined(parts: Sequence[Hashes]) -> Hashes:
+    """Returns one hash for several columns of each row, given the hashes of each column in one order."""
+    return _of_rows(np.ascontiguousarray(np.column_stack(parts), dtype="<u8").view(np.uint8))
 
 
 def distinct(hashes: Hashes) -> Hashes:

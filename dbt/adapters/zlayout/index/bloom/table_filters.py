@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, Positions, rows_of
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
 from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import Together
 from dbt.adapters.zlayout.pruning.statistics.validation import widened
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -71,6 +72,10 @@ class FilesFilters:
         positions: The files to look at; the others are kept unseen. None for all.
     """
 
+    label = "its Bloom filter"
+    lack = "has no Bloom filter"
+    knows_null = False
+
     whole: TableFilters
     files: DataFiles
     positions: Positions | None = None
@@ -119,6 +124,10 @@ class FilesFilters:
             if damaged:
                 self.whole.note(f"{damaged} Bloom filters of {'.'.join(column.path)} are damaged; their files are read")
         return kept
+
+    def may_hold_together(self, _: Mapping[Column, pa.Array | pa.Scalar]) -> Sequence[Together]:
+        """Returns nothing: a filter is about one column."""
+        return []
 
     def lacks(self, column: Column) -> Flags | None:
         """Returns which files have no filter for a column of its type; None if no file has one."""

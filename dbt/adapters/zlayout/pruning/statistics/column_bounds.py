@@ -5,6 +5,7 @@ Each stage of a scan reads the statistics of the files that earlier stages have 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -53,13 +54,51 @@ class Statistics(Protocol):
 
 
 class Membership(Protocol):
-    """Which values each of a list of files may hold, such as its Bloom filters tell."""
+    """Which values each of a list of files may hold, such as its Bloom filters or lookup indexes tell."""
+
+    @property
+    def label(self) -> str:
+        """What explanations call it, such as 'its Bloom filter'."""
+        ...
+
+    @property
+    def lack(self) -> str:
+        """What explanations say of a column of a file about which it tells nothing."""
+        ...
+
+    @property
+    def knows_null(self) -> bool:
+        """Whether null is a value that it tells about."""
+        ...
 
     def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
         """Returns for each file whether it may hold one of the values; None if that is unknown for all files."""
+        ...
+
+    def may_hold_together(self, wanted: Mapping[Column, pa.Array | pa.Scalar]) -> Sequence[Together]:
+        """Returns what is known about several columns together.
+
+        Args:
+            wanted: The values by column.
+        """
+        ...
 
     def lacks(self, column: Column) -> Flags | None:
         """Returns for which files it is unknown; None if it is for all files."""
+        ...
+
+
+@dataclass(frozen=True)
+class Together:
+    """What is known about several columns together.
+
+    Attributes:
+        columns: The columns.
+        possible: For each file whether it may hold a row with one of the values of each column.
+    """
+
+    columns: tuple[Column, ...]
+    possible: Flags
 
 
 @dataclass(frozen=True)
@@ -74,10 +113,29 @@ class SomeMembership:
     whole: Membership
     positions: npt.NDArray[np.int64] | slice
 
+    @property
+    def label(self) -> str:
+        """What explanations call it."""
+        return self.whole.label
+
+    @property
+    def lack(self) -> str:
+        """What explanations say of a column of a file about which it tells nothing."""
+        return self.whole.lack
+
+    @property
+    def knows_null(self) -> bool:
+        """Whether null is a value that it tells about."""
+        return self.whole.knows_null
+
     def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
         """Returns for each file whether it may hold one of the values; None if that is unknown for all files."""
         found = self.whole.may_hold(column, values)
         return None if found is None else found[self.positions]
+
+    def may_hold_together(self, wanted: Mapping[Column, pa.Array | pa.Scalar]) -> Sequence[Together]:
+        """Returns what is known about several columns together."""
+        return [Together(each.columns, each.possible[self.positions]) for each in self.whole.may_hold_together(wanted)]
 
     def lacks(self, column: Column) -> Flags | None:
         """Returns for which files it is unknown; None if it is for all files."""

@@ -511,7 +511,7 @@ class Clustering:
         removed_bytes = sum(cut.reported.size_bytes for cut, _ in written)
         curve = plan.curve.to_bytes() if plan.curve is not None else None
         change = Change(adds, removes, summary={**figures, "bytes_removed": removed_bytes, "groups": len(written)})
-        commit = commit_files(store, transaction, change, new.column_stats, curve=curve, filters=new.filters)
+        commit = commit_files(store, transaction, change, new.column_stats, curve=curve, optional=new.optional)
         return summary.plus(commit.version, **figures, bytes_rewritten=removed_bytes, groups_done=len(written))
 
     def _untouched(self, timeline: Timeline, written: Sequence[WrittenGroup]) -> list[WrittenGroup]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.index.slice_cache import SHARED
 from dbt.adapters.zlayout.index.slices import (
     COLUMN_STATS,
@@ -28,7 +27,9 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit.expression_stats import with_expressions
-from dbt.adapters.zlayout.spark.commit.filter_commit import NO_FILTERS, NewFilters, slices_after
+from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
+from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
+from dbt.adapters.zlayout.spark.commit.optional_commit import NOTHING_OPTIONAL, OPTIONAL_PARTITIONS, NewOptional
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
@@ -50,16 +51,14 @@ _MOST_RESTATED_FILES = 20_000
 
 
 def put_slices(
-    store: Store, instant: str, files: DataFiles, column_stats: pa.Table, filters: NewFilters = NO_FILTERS
+    store: Store, instant: str, files: DataFiles, column_stats: pa.Table, optional: NewOptional = NOTHING_OPTIONAL
 ) -> IndexSlices:
     """Writes base slices for the given files.
 
     Returns:
         The paths of the slices, by index partition.
     """
-    written = _put(store, instant, write_slices(files, column_stats))
-    found = filters.put(store, instant, files)
-    return {**written, BLOOM_FILTERS: found} if found else written
+    return {**_put(store, instant, write_slices(files, column_stats)), **optional.put(store, instant, files)}
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class IndexUpdate:
         removes: Paths of files that the commit removes.
         new_columns: Columns that older files do not have. They are null in all rows of those files.
         renewed: New statistics of files that stay. If given, one base slice replaces all slices.
-        filters: New Bloom filters.
+        optional: What is new in the optional parts of the index.
     """
 
     store: Store
@@ -108,26 +107,24 @@ class IndexUpdate:
     removes: tuple[str, ...] = ()
     new_columns: tuple[TrackedColumn, ...] = field(default=())
     renewed: Renewed | None = None
-    filters: NewFilters = NO_FILTERS
+    optional: NewOptional = NOTHING_OPTIONAL
 
     def __call__(self, head: Snapshot | None) -> IndexSlices:
         """Returns the slices after the commit. Statistics of files that others added in the meantime stay."""
         statistics = self._statistics_after(head)
-        filters = self._filters_after(head)
-        rest = {partition: paths for partition, paths in statistics.items() if partition != BLOOM_FILTERS}
-        return {**rest, BLOOM_FILTERS: filters} if filters else rest
+        rest = {partition: paths for partition, paths in statistics.items() if partition not in OPTIONAL_PARTITIONS}
+        return {**rest, **self._optional_after(head)}
 
-    def _filters_after(self, head: Snapshot | None) -> tuple[str, ...]:
-        before = () if head is None else head.index.get(BLOOM_FILTERS, ())
-        if head is None or not before:
-            return self._new_filters
+    def _optional_after(self, head: Snapshot | None) -> IndexSlices:
+        if head is None or not any(head.index.get(each) for each in OPTIONAL_PARTITIONS):
+            return self._new_optional
         _, kept = self._split(head)
-        drops, removes = self.filters.drops, bool(self.removes)
-        return slices_after(self.store, self.instant, before, self._new_filters, kept, removes=removes, drops=drops)
+        before, removes = head.index, bool(self.removes)
+        return self.optional.after(self.store, self.instant, before, self._new_optional, kept, removes=removes)
 
     @cached_property
-    def _new_filters(self) -> tuple[str, ...]:
-        return self.filters.put(self.store, self.instant, self.adds)
+    def _new_optional(self) -> IndexSlices:
+        return self.optional.put(self.store, self.instant, self.adds)
 
     def _statistics_after(self, head: Snapshot | None) -> IndexSlices:
         before: IndexSlices = head.index if head is not None else {}
@@ -199,20 +196,21 @@ class NewFiles:
     Attributes:
         files: The files.
         column_stats: Their statistics, one row per file.
-        filters: Their Bloom filters.
+        optional: What they add to the optional parts of the index.
     """
 
     files: DataFiles
     column_stats: pa.Table
-    filters: NewFilters
+    optional: NewOptional
 
     @classmethod
     def of(cls, spark: SparkSession, store: Store, reports: Sequence[FileReport], layout: TableLayout) -> NewFiles:
         """Returns the files that tasks report. Computes the statistics of the table's expressions, if it has some."""
         files = DataFiles.of([each.file for each in reports], layout.partition_by)
         filters = NewFilters(tuple(each.filters for each in reports if each.filters is not None))
+        lookups = NewLookups(tuple(each.hashes for each in reports if each.hashes is not None))
         column_stats = with_expressions(spark, store, files, statistics_of(reports, layout.tracked), layout)
-        return cls(files, column_stats, filters)
+        return cls(files, column_stats, NewOptional(filters, lookups))
 
 
 def commit_files(
@@ -223,7 +221,7 @@ def commit_files(
     *,
     curve: bytes | None = None,
     new_columns: tuple[TrackedColumn, ...] = (),
-    filters: NewFilters = NO_FILTERS,
+    optional: NewOptional = NOTHING_OPTIONAL,
     renewed: Renewed | None = None,
 ) -> Commit:
     """Commits a change of files with its curve and its index slices. Every commit that writes statistics goes this way.
@@ -235,7 +233,7 @@ def commit_files(
         column_stats: Statistics of the files that the change adds.
         curve: The curve that placed the files. None keeps the table's curve.
         new_columns: Columns that older files do not have.
-        filters: Bloom filters of the added files.
+        optional: What is new in the optional parts of the index.
         renewed: New statistics of files that stay.
 
     Raises:
@@ -247,12 +245,12 @@ def commit_files(
         store.put(path, curve)
         change = replace(change, curve=path)
     if transaction.operation == Operation.OVERWRITE.value:
-        slices = put_slices(store, transaction.instant, change.adds, column_stats, filters)
+        slices = put_slices(store, transaction.instant, change.adds, column_stats, optional)
         commit = transaction.commit(change, index=slices)
     else:
         update = IndexUpdate(
-            store, transaction.instant, change.adds, column_stats, change.removes, new_columns, renewed, filters
+            store, transaction.instant, change.adds, column_stats, change.removes, new_columns, renewed, optional
         )
         commit = transaction.commit(change, index=update)
-    filters.forget_staged(store)
+    optional.forget_staged(store)
     return commit

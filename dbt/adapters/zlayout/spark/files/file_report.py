@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
+from dbt.adapters.zlayout.index.lookup.hash_runs import RunPiece
+from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, bounds_of_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.merge import fields_of
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -25,7 +27,9 @@ from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile
 from dbt.adapters.zlayout.timeline.files.naming import staging_folder
 
-REPORT_SCHEMA = "file string, statistics binary, missing string, filters binary, staged string"
+REPORT_SCHEMA = (
+    "file string, statistics binary, missing string, filters binary, staged string, hashes binary, staged_hashes string"
+)
 _MOST_BYTES_IN_REPORT = 64 << 10
 
 FilterPiece = bytes | str
@@ -40,11 +44,13 @@ class Tracking:
         columns: Columns with statistics in the index.
         required: Top-level columns that must not hold nulls.
         filtered: Columns with Bloom filters.
+        looked_up: Lookup indexes.
     """
 
     columns: tuple[TrackedColumn, ...]
     required: tuple[str, ...] = ()
     filtered: tuple[TrackedColumn, ...] = ()
+    looked_up: tuple[LookupKey, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,12 +62,14 @@ class FileReport:
         statistics: The file's row of ``column_stats`` in the index.
         nulls: Number of nulls in each required column.
         filters: The file's Bloom filters; None if it has none.
+        hashes: The hashes of its values for lookup indexes; None if it has none.
     """
 
     file: DataFile
     statistics: pa.Table
     nulls: Mapping[str, int]
     filters: FilterPiece | None = None
+    hashes: RunPiece | None = None
 
     @classmethod
     def of(
@@ -101,7 +109,8 @@ class FileReport:
         raw = json.loads(row.file)
         raw["partition"] = tuple(tuple(each) for each in raw["partition"])
         filters = row.staged if row.filters is None else bytes(row.filters)
-        return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing), filters)
+        hashes = row.staged_hashes if row.hashes is None else bytes(row.hashes)
+        return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing), filters, hashes)
 
     def to_batch(self) -> pa.RecordBatch:
         """Returns the report as a batch of ``REPORT_SCHEMA``."""
@@ -112,22 +121,35 @@ class FileReport:
                 "missing": [json.dumps(dict(self.nulls))],
                 "filters": pa.array([self.filters if isinstance(self.filters, bytes) else None], pa.binary()),
                 "staged": pa.array([self.filters if isinstance(self.filters, str) else None], pa.string()),
+                "hashes": pa.array([self.hashes if isinstance(self.hashes, bytes) else None], pa.binary()),
+                "staged_hashes": pa.array([self.hashes if isinstance(self.hashes, str) else None], pa.string()),
             }
         )
 
 
 def filter_piece(store: Store, instant: str, filters: pa.Table) -> FilterPiece:
-    """Returns the filters for a report. Large ones go to a staged file, since the driver collects all reports at once.
+    """Returns the filters for a report, see `piece_of`.
 
     Args:
         store: The table's folder.
         instant: Instant of the transaction.
         filters: From `filter_table`.
     """
-    content = table_bytes(filters)
+    return piece_of(store, instant, table_bytes(filters), "filters.arrow")
+
+
+def piece_of(store: Store, instant: str, content: bytes, name: str) -> bytes | str:
+    """Returns a part of a report. A large one goes to a staged file, since the driver collects all reports at once.
+
+    Args:
+        store: The table's folder.
+        instant: Instant of the transaction.
+        content: The part.
+        name: Name of the staged file.
+    """
     if len(content) <= _MOST_BYTES_IN_REPORT:
         return content
-    staged = f"{staging_folder(instant)}/filters.arrow"
+    staged = f"{staging_folder(instant)}/{name}"
     store.put(staged, content)
     return staged
 

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder
+from dbt.adapters.zlayout.index.bloom.hashing import Hashes
+from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.field_ids import with_field_ids
@@ -204,6 +206,7 @@ class WrittenFile:
         floats: Statistics of each float column.
         null_counts: Number of nulls in each required column.
         filters: Bloom filters by column; None for one that would be too large.
+        hashes: The hashes of its values by lookup index; None for one without.
     """
 
     local: Path
@@ -213,6 +216,7 @@ class WrittenFile:
     floats: dict[ColumnPath, FloatFacts]
     null_counts: dict[str, int]
     filters: dict[ColumnPath, bytes | None] = field(default_factory=dict)
+    hashes: dict[LookupKey, Hashes | None] = field(default_factory=dict)
 
 
 class ParquetFile:
@@ -226,6 +230,7 @@ class ParquetFile:
         special_floats: Float columns that may hold NaN or -0.0 in this file.
         encodings: Encodings of the columns without a dictionary.
         filtered: Columns that get a Bloom filter.
+        looked_up: Lookup indexes that get the hashes of its values.
     """
 
     def __init__(
@@ -237,6 +242,7 @@ class ParquetFile:
         special_floats: SpecialFloats,
         encodings: Encodings = DICTIONARIES,
         filtered: Sequence[TrackedColumn] = (),
+        looked_up: Sequence[LookupKey] = (),
     ) -> None:
         self._local = local
         self._writer = settings.open(str(self._local), schema, special_floats, encodings)
@@ -245,6 +251,7 @@ class ParquetFile:
         self.special_floats = special_floats
         self._nulls = {name: 0 for name in required if name in schema.names}
         self._filters = {column.path: FilterBuilder(column.type) for column in filtered}
+        self._hashes = {key: HashCollector(key) for key in looked_up}
         self.row_count = 0
 
     def write_row_group(self, rows: pa.Table) -> None:
@@ -257,6 +264,8 @@ class ParquetFile:
             self._nulls[name] += rows.column(name).null_count
         for path, builder in self._filters.items():
             builder.add(at_path(rows, path))
+        for key, collector in self._hashes.items():
+            collector.add([at_path(rows, path) for path in key.paths])
         self._writer.write_table(rows.select(self._schema.names), row_group_size=rows.num_rows)
         self.row_count += rows.num_rows
 
@@ -275,6 +284,7 @@ class ParquetFile:
             dict(self._floats),
             dict(self._nulls),
             {path: builder.content() for path, builder in self._filters.items()},
+            {key: collector.hashes() for key, collector in self._hashes.items()},
         )
 
     def discard(self) -> None:

@@ -25,17 +25,17 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
-from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
+from dbt.adapters.zlayout.spark.commit.optional_commit import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
-from dbt.adapters.zlayout.spark.index.file_filters import filters_of_files
+from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_files
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.snapshot.table_layout import check_indexes, filtered_of, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import check_indexes, filtered_of, looked_up_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -138,8 +138,8 @@ def adopt_table(
             properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
             summary=summary,
         )
-        filters = _filters(spark, store, transaction.instant, adopted, config, entry)
-        commit = commit_files(store, transaction, change, statistics, filters=filters)
+        optional = _optional(spark, store, transaction.instant, adopted, config, entry)
+        commit = commit_files(store, transaction, change, statistics, optional=optional)
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
         opened = TableSnapshot.at(
@@ -167,11 +167,11 @@ def adopt_table(
     return opened, done
 
 
-def _filters(
+def _optional(
     spark: SparkSession, store: Store, instant: str, files: DataFiles, config: TableConfig, entry: Entry
-) -> NewFilters:
-    columns = filtered_of(config, entry.schema_json, entry.partition_by)
-    return NewFilters(filters_of_files(spark, store, instant, files["path"].to_pylist(), columns))
+) -> NewOptional:
+    given = config, entry.schema_json, entry.partition_by
+    return optional_of_files(spark, store, instant, files, Wanted(filtered_of(*given), looked_up_of(*given)))
 
 
 def _adoptable(catalog: Catalog, name: TableName) -> Entry:

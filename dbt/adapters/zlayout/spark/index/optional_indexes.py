@@ -15,15 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import settings
-from dbt.adapters.zlayout.config.column_names import folded_path, format_column_path
+from dbt.adapters.zlayout.config.column_names import described_set, folded_set, format_column_path, format_column_set
 from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes, indexed_as
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
-from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
-from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import Renewed, commit_files
@@ -34,13 +32,15 @@ from dbt.adapters.zlayout.spark.commit.expression_stats import (
     statistics_of_expressions,
 )
 from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
+from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
+from dbt.adapters.zlayout.spark.commit.optional_commit import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
-from dbt.adapters.zlayout.spark.index.file_filters import filters_of_files
+from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_files
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filtered_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filtered_of, looked_up_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -52,6 +52,9 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ColumnSets = Sequence[str | Sequence[str]] | str
+"""Columns as a caller writes them; a list in the list stands for columns together."""
+
 _OF_TIME = re.compile("date|timestamp")
 
 
@@ -62,13 +65,15 @@ class IndexBuilt:
     Attributes:
         version: Current version of the table.
         bloom: The columns that have Bloom filters from now on.
-        files_read: Number of files that were read for their filters.
-        files_without: Number of files that lack a filter for one of the columns, and that queries for its values read.
+        lookup: The columns that have lookup indexes from now on; ``a+b`` stands for columns together.
+        files_read: Number of files that were read for their values.
+        files_without: Number of files that lack something of these indexes, and that queries for its values read.
         stats_expressions: The expressions that have statistics from now on.
     """
 
     version: int
     bloom: tuple[str, ...]
+    lookup: tuple[str, ...] = ()
     files_read: int = 0
     files_without: int = 0
     stats_expressions: tuple[str, ...] = ()
@@ -78,42 +83,40 @@ def build_index(
     spark: SparkSession,
     name: TableRef,
     bloom: Sequence[str] | str,
-    stats_expressions: Sequence[str] | str = (),
+    lookup: ColumnSets,
+    stats_expressions: Sequence[str] | str,
     progress: Progress | None = None,
 ) -> tuple[TableSnapshot, IndexBuilt]:
-    """Gives a table Bloom filters of more columns and statistics of more expressions, and its files what they lack.
+    """Gives a table more Bloom filters, lookup indexes and statistics of expressions, and its files what they lack.
 
     Args:
         spark: The session.
         name: The table.
-        bloom: The columns; those that already have filters stay. An empty list only completes what is missing.
-        stats_expressions: The expressions, likewise.
+        bloom: Columns that get Bloom filters. What is there stays; without columns, what is missing is completed.
+        lookup: Columns that get lookup indexes, in the same way.
+        stats_expressions: Expressions that get statistics, in the same way.
         progress: Called with a line of text as the work goes on.
 
     Raises:
-        ConfigError: A column cannot have a filter, or an expression no statistics. Nothing has changed.
+        ConfigError: A column cannot have such an index, or an expression no statistics. Nothing has changed.
         UnsupportedError: The table is only indexed.
     """
     opened = newest_managed(spark, name)
     recover(opened.timeline)
-    wanted, asked = _read(bloom, name), _read_expressions(stats_expressions, name)
+    more = _read(bloom, lookup, stats_expressions, name)
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
         base = _base(transaction.base, name)
         opened = opened.at_snapshot(base)
-        before = config_of(base).indexes.bloom or ()
-        more = [path for path in wanted if folded_path(path) not in set(map(folded_path, before))]
-        expressions = config_of(base).indexes.stats_expressions or ()
-        layout = _layout(base, (*before, *more), tuple(dict.fromkeys((*expressions, *asked))), name)
-        check_expressions(spark, asked, layout, str(name))
-        lacking, unmeasured = files_without(opened, layout.filtered), files_unmeasured(spark, opened, layout)
+        layout = _layout(base, _plus(config_of(base).indexes, more), name)
+        check_expressions(spark, more.stats_expressions or (), layout, str(name))
+        wanted = Wanted(layout.filtered, layout.looked_up)
+        lacking, unmeasured = files_without(opened, wanted), files_unmeasured(spark, opened, layout)
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
         if not len(lacking) and renewed is None and layout.config.indexes == config_of(base).indexes:
             return opened, replace(_built(opened, layout), files_read=len(unmeasured))
-        paths = lacking["path"].to_pylist()
-        pieces = filters_of_files(spark, opened.store, transaction.instant, paths, layout.filtered, progress)
-        filters = NewFilters(pieces, lacking)
-        opened = _committed(spark, name, opened, transaction, layout, filters, progress, renewed=renewed)
-    read = len(set(paths) | set(unmeasured["path"].to_pylist()))
+        made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
+        opened = _committed(spark, name, opened, transaction, layout, made, progress, renewed=renewed)
+    read = len({*lacking["path"].to_pylist(), *unmeasured["path"].to_pylist()})
     return opened, replace(_built(opened, layout), files_read=read)
 
 
@@ -121,70 +124,58 @@ def drop_index(
     spark: SparkSession,
     name: TableRef,
     bloom: Sequence[str] | str,
-    stats_expressions: Sequence[str] | str = (),
+    lookup: ColumnSets,
+    stats_expressions: Sequence[str] | str,
     progress: Progress | None = None,
 ) -> tuple[TableSnapshot, IndexBuilt]:
-    """Takes the Bloom filters of columns and the statistics of expressions from a table.
+    """Takes Bloom filters, lookup indexes and statistics of expressions from a table.
 
     Args:
         spark: The session.
         name: The table.
-        bloom: The columns.
-        stats_expressions: The expressions, as the settings spell them.
+        bloom: The columns whose filters go.
+        lookup: The columns whose lookup indexes go.
+        stats_expressions: The expressions whose statistics go, as the settings spell them.
         progress: Called with a line of text as the work goes on.
 
     Raises:
-        ConfigError: A column has no filters, or an expression no statistics. Nothing has changed.
+        ConfigError: A column has no such index, or an expression no statistics. Nothing has changed.
         UnsupportedError: The table is only indexed.
     """
     opened = newest_managed(spark, name)
     recover(opened.timeline)
-    wanted = [folded_path(path) for path in _read(bloom, name)]
-    asked = _read_expressions(stats_expressions, name)
+    unwanted = _read(bloom, lookup, stats_expressions, name)
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
         base = _base(transaction.base, name)
         opened = opened.at_snapshot(base)
-        before = config_of(base).indexes.bloom or ()
-        known = {folded_path(path) for path in before}
-        have = ", ".join(map(format_column_path, before)) or "none"
-        if unknown := [path for path in wanted if path not in known]:
-            raise ConfigError(
-                [
-                    f"bloom: column '{format_column_path(path)}' has no Bloom filters; those that have some: {have}"
-                    for path in unknown
-                ],
-                str(name),
-            )
-        expressions = config_of(base).indexes.stats_expressions or ()
-        if strange := [text for text in asked if text not in expressions]:
-            have = ", ".join(map(repr, expressions)) or "none"
-            raise ConfigError(
-                [f"stats_expressions: {each!r} has no statistics; those that have some: {have}" for each in strange],
-                str(name),
-            )
-        if not wanted and not asked:
-            return opened, _built(opened, _layout(base, before, expressions, name))
-        left = tuple(each for each in expressions if each not in asked)
-        layout = _layout(base, tuple(path for path in before if folded_path(path) not in wanted), left, name)
-        dropped = NewFilters(drops=frozenset(path for path in before if folded_path(path) in wanted))
+        before = config_of(base).indexes
+        if problems := _unknown(before, unwanted):
+            raise ConfigError(problems, str(name))
+        layout = _layout(base, _minus(before, unwanted), name)
+        if layout.config.indexes == before:
+            return opened, _built(opened, layout)
+        after = layout.config.indexes
+        gone = set(before.lookup or ()).difference(after.lookup or ())
+        dropped = NewOptional(
+            NewFilters(drops=frozenset(before.bloom or ()).difference(after.bloom or ())),
+            NewLookups(drops=frozenset(tuple(sorted(columns)) for columns in gone)),
+        )
         opened = _committed(spark, name, opened, transaction, layout, dropped, progress)
     return opened, _built(opened, layout)
 
 
-def lacks_filters(opened: TableSnapshot) -> bool:
-    """Returns whether a file lacks a Bloom filter that the table's settings ask for, and that was never tried."""
+def lacks_values(opened: TableSnapshot) -> bool:
+    """Returns whether a file lacks something that the table's settings ask for, and that was never tried."""
     snapshot = opened.snapshot
-    columns = filtered_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by)
-    return bool(columns) and len(files_without(opened, columns)) > 0
+    given = config_of(snapshot), snapshot.schema_json, snapshot.partition_by
+    wanted = Wanted(filtered_of(*given), looked_up_of(*given))
+    return bool(wanted.columns) and len(files_without(opened, wanted)) > 0
 
 
-def files_without(opened: TableSnapshot, columns: Sequence[TrackedColumn]) -> DataFiles:
-    """Returns the files whose filters are missing for one of the columns, or were never tried."""
-    files, found = opened.files, opened.index.membership(opened.files)
-    lacks = np.zeros(len(files), dtype=bool)
-    for column in columns:
-        lacks |= _unknown(found, column, len(files))
-    return files.filter(pa.array(lacks))
+def files_without(opened: TableSnapshot, wanted: Wanted) -> DataFiles:
+    """Returns the files that lack a Bloom filter or lookup entries, unless reading them has been tried."""
+    lacks, tried = _lacking(opened, wanted)
+    return opened.files.filter(pa.array(lacks & ~tried))
 
 
 def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
@@ -196,27 +187,78 @@ def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
     return len(files_unmeasured(spark, opened, layout)) > 0
 
 
-def _unknown(found: FilesFilters | None, column: TrackedColumn, count: int) -> np.ndarray:
-    if found is None:
-        return np.ones(count, dtype=bool)
-    known, refused = found.state(column.path, str(column.type))
-    return ~(known | refused)
+def _lacking(opened: TableSnapshot, wanted: Wanted) -> tuple[Flags, Flags]:
+    """Returns which files lack something, and of which of these files each lacking part cannot be had."""
+    files = opened.files
+    filters, lookups = opened.index.membership(files), opened.index.lookups(files)
+    lacks, untried = (np.zeros(len(files), dtype=bool) for _ in range(2))
+    nothing = np.zeros(len(files), dtype=bool)
+    for column in wanted.filtered:
+        known, refused = (nothing, nothing) if filters is None else filters.state(column.path, str(column.type))
+        lacks |= ~known
+        untried |= ~(known | refused)
+    for key in wanted.looked_up:
+        known, refused = (nothing, nothing) if lookups is None else (lookups.covered(key), lookups.untold(key))
+        lacks |= ~known
+        untried |= ~(known | refused)
+    return lacks, ~untried
 
 
-def _read(bloom: Sequence[str] | str, name: TableRef) -> tuple[ColumnPath, ...]:
+def _read(
+    bloom: Sequence[str] | str, lookup: ColumnSets, stats_expressions: Sequence[str] | str, name: TableRef
+) -> OptionalIndexes:
     problems: list[str] = []
-    paths = settings.BLOOM.read_value(bloom, problems)
+    found = OptionalIndexes(
+        settings.BLOOM.read_value(bloom, problems),
+        settings.LOOKUP.read_value(lookup, problems),
+        settings.STATS_EXPRESSIONS.read_value(stats_expressions, problems),
+    )
     if problems:
         raise ConfigError(problems, str(name))
-    return paths or ()
+    return found
 
 
-def _read_expressions(expressions: Sequence[str] | str, name: TableRef) -> tuple[str, ...]:
-    problems: list[str] = []
-    found = settings.STATS_EXPRESSIONS.read_value(expressions, problems)
-    if problems:
-        raise ConfigError(problems, str(name))
-    return found or ()
+def _plus(before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
+    """Returns what both ask for; columns are those of the first in any case and order."""
+    filtered = {folded_set((path,)): path for path in (*(more.bloom or ()), *(before.bloom or ()))}
+    looked_up = {folded_set(each): each for each in (*(more.lookup or ()), *(before.lookup or ()))}
+    bloom = (*(before.bloom or ()), *(more.bloom or ()))
+    lookup = (*(before.lookup or ()), *(more.lookup or ()))
+    expressions = (*(before.stats_expressions or ()), *(more.stats_expressions or ()))
+    return OptionalIndexes(
+        tuple(dict.fromkeys(filtered[folded_set((path,))] for path in bloom)) or None,
+        tuple(dict.fromkeys(looked_up[folded_set(each)] for each in lookup)) or None,
+        tuple(dict.fromkeys(expressions)) or None,
+    )
+
+
+def _minus(before: OptionalIndexes, unwanted: OptionalIndexes) -> OptionalIndexes:
+    bloom = {folded_set((path,)) for path in unwanted.bloom or ()}
+    lookup = set(map(folded_set, unwanted.lookup or ()))
+    expressions = unwanted.stats_expressions or ()
+    return OptionalIndexes(
+        tuple(path for path in before.bloom or () if folded_set((path,)) not in bloom) or None,
+        tuple(each for each in before.lookup or () if folded_set(each) not in lookup) or None,
+        tuple(each for each in before.stats_expressions or () if each not in expressions) or None,
+    )
+
+
+def _unknown(before: OptionalIndexes, unwanted: OptionalIndexes) -> list[str]:
+    """Returns a sentence for each index that a table does not have."""
+    have = {(key, folded_set(columns)): format_column_set(columns) for key, columns in before.column_sets}
+    words = {settings.BLOOM.key: "Bloom filters", settings.LOOKUP.key: "lookup index"}
+    expressions = before.stats_expressions or ()
+    listed = ", ".join(map(repr, expressions)) or "none"
+    return [
+        f"{key}: {described_set(columns)} has no {words[key]}; those that have some: "
+        + (", ".join(text for (of, _), text in have.items() if of == key) or "none")
+        for key, columns in unwanted.column_sets
+        if (key, folded_set(columns)) not in have
+    ] + [
+        f"stats_expressions: {each!r} has no statistics; those that have some: {listed}"
+        for each in unwanted.stats_expressions or ()
+        if each not in expressions
+    ]
 
 
 def files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
@@ -262,19 +304,20 @@ def _base(base: Snapshot | None, name: TableRef) -> Snapshot:
     return base
 
 
-def _layout(base: Snapshot, bloom: tuple[ColumnPath, ...], expressions: tuple[str, ...], name: TableRef) -> TableLayout:
-    config = replace(config_of(base), indexes=OptionalIndexes(bloom or None, expressions or None))
-    return TableLayout.of(config, base.schema_json, str(name))
+def _layout(base: Snapshot, indexes: OptionalIndexes, name: TableRef) -> TableLayout:
+    return TableLayout.of(replace(config_of(base), indexes=indexes), base.schema_json, str(name))
 
 
 def _built(opened: TableSnapshot, layout: TableLayout) -> IndexBuilt:
-    found = opened.index.membership(opened.files)
-    without = np.zeros(len(opened.files), dtype=bool)
-    for column in layout.filtered:
-        without |= True if found is None else ~found.state(column.path, str(column.type))[0]
-    columns = tuple(format_column_path(path) for path in layout.config.indexes.bloom or ())
-    expressions = layout.config.indexes.stats_expressions or ()
-    return IndexBuilt(opened.version, columns, files_without=int(without.sum()), stats_expressions=expressions)
+    lacks, _ = _lacking(opened, Wanted(layout.filtered, layout.looked_up))
+    indexes = layout.config.indexes
+    return IndexBuilt(
+        opened.version,
+        tuple(map(format_column_path, indexes.bloom or ())),
+        tuple(map(format_column_set, indexes.lookup or ())),
+        files_without=int(lacks.sum()),
+        stats_expressions=indexes.stats_expressions or (),
+    )
 
 
 def _committed(
@@ -283,7 +326,7 @@ def _committed(
     opened: TableSnapshot,
     transaction: Transaction,
     layout: TableLayout,
-    filters: NewFilters,
+    made: NewOptional,
     progress: Progress | None,
     *,
     renewed: Renewed | None = None,
@@ -295,6 +338,6 @@ def _committed(
         summary={"rows": 0, **layout.config.indexes.stored()},
     )
     nothing = footer_table([], [], layout.tracked)
-    commit = commit_files(opened.store, transaction, change, nothing, filters=filters, renewed=renewed)
+    commit = commit_files(opened.store, transaction, change, nothing, optional=made, renewed=renewed)
     publish_committed(Catalog(spark), name, opened, AfterCommit(commit.version, progress))
     return opened.at_snapshot(opened.timeline.snapshot(commit.version))

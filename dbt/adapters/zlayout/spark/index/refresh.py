@@ -5,7 +5,7 @@ The commit of the index is an action on the timeline that gives way to every wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,19 +24,19 @@ from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
-from dbt.adapters.zlayout.spark.commit.filter_commit import NO_FILTERS, NewFilters
+from dbt.adapters.zlayout.spark.commit.optional_commit import NOTHING_OPTIONAL, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_to_other_engines
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
-from dbt.adapters.zlayout.spark.index.file_filters import filters_of_files
-from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, lacks_expressions, lacks_filters
+from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_files
+from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, lacks_expressions, lacks_values
 from dbt.adapters.zlayout.spark.index.outside_changes import drop_missing, missing_files, take_orphans
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, filtered_of, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, filtered_of, looked_up_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -114,8 +114,8 @@ def refresh_table(
                 install(catalog, entry, opened)
         elif done.version != snapshot.version:
             uninstall(catalog, indexed.name)
-    if indexed is None and not lost and (lacks_filters(opened) or lacks_expressions(spark, opened)):
-        opened, built = build_index(spark, name, (), (), progress)
+    if indexed is None and not lost and (lacks_values(opened) or lacks_expressions(spark, opened)):
+        opened, built = build_index(spark, name, (), (), (), progress)
         done = replace(done, version=built.version, filters_rebuilt=built.files_read)
     return opened, replace(done, files_added=done.files_added + taken, missing=lost, files_dropped=dropped)
 
@@ -127,21 +127,22 @@ def _goal(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, pro
         tracked=lambda snapshot: tracked_of(config_of(snapshot), indexed.schema_json, indexed.partition_by),
         listed=partial(listed_files, opened.store, indexed.partition_by),
         schema_json=indexed.schema_json,
-        filters=partial(_filters, spark, opened.store, indexed, progress),
+        optional=partial(_optional, spark, opened.store, indexed, progress),
     )
 
 
-def _filters(
+def _optional(
     spark: SparkSession,
     store: Store,
     indexed: Entry,
     progress: Progress | None,
     snapshot: Snapshot,
     instant: str,
-    paths: Sequence[str],
-) -> NewFilters:
-    columns = filtered_of(config_of(snapshot), indexed.schema_json, indexed.partition_by)
-    return NewFilters(filters_of_files(spark, store, instant, paths, columns, progress))
+    files: DataFiles,
+) -> NewOptional:
+    given = config_of(snapshot), indexed.schema_json, indexed.partition_by
+    wanted = Wanted(filtered_of(*given), looked_up_of(*given))
+    return optional_of_files(spark, store, instant, files, wanted, progress)
 
 
 def _examine(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, progress: Progress | None) -> Examine:
@@ -166,14 +167,14 @@ class Goal:
         tracked: Returns the columns with statistics of a version.
         listed: Lists the files of the folder, for an indexed table. None for a managed table: its log lists them.
         schema_json: Columns of an indexed table. None for a managed table, whose log holds them.
-        filters: Makes the Bloom filters of an indexed table's new files, given the version, the instant of the commit
-            and the paths. None for a managed table: `build_index` makes them.
+        optional: Makes the optional parts of the index of an indexed table's new files, given the version, the instant
+            of the commit and the files. None for a managed table: `build_index` makes them.
     """
 
     tracked: Callable[[Snapshot], tuple[TrackedColumn, ...]]
     listed: Callable[[], DataFiles] | None = None
     schema_json: str | None = None
-    filters: Callable[[Snapshot, str, Sequence[str]], NewFilters] | None = None
+    optional: Callable[[Snapshot, str, DataFiles], NewOptional] | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class Refreshed:
         unreadable: Files that are not Parquet files or could not be read. Queries always read them.
         missing: Files that a managed table lists but that are gone from its folder. Queries that need them fail.
         files_dropped: Number of missing files that were dropped from the table, with their rows.
-        filters_rebuilt: Number of files that lacked Bloom filters and were read for them.
+        filters_rebuilt: Number of files that lacked Bloom filters or lookup entries and were read for them.
     """
 
     version: int
@@ -306,7 +307,7 @@ class Refresh:
                 column_stats=fresh.column_stats,
                 removes=work.outdated,
                 renewed=Renewed(renewed.files, renewed.column_stats) if rebuilds else None,
-                filters=self._filters(work.snapshot, transaction.instant, fresh.files),
+                optional=self._optional(work.snapshot, transaction.instant, fresh.files),
             )
             summary = {
                 "rows": fresh.files.total_rows,
@@ -317,13 +318,11 @@ class Refresh:
             }
             change = Change(fresh.files, work.outdated, schema_json=work.schema_json, summary=summary)
             commit = transaction.commit(change, index=partial(self._index, work.snapshot.version, update))
-            update.filters.forget_staged(self.timeline.store)
+            update.optional.forget_staged(self.timeline.store)
         return replace(done, version=commit.version)
 
-    def _filters(self, snapshot: Snapshot, instant: str, files: DataFiles) -> NewFilters:
-        if self.goal.filters is None:
-            return NO_FILTERS
-        return self.goal.filters(snapshot, instant, files["path"].to_pylist())
+    def _optional(self, snapshot: Snapshot, instant: str, files: DataFiles) -> NewOptional:
+        return NOTHING_OPTIONAL if self.goal.optional is None else self.goal.optional(snapshot, instant, files)
 
     def _check_not_taken_over(self) -> None:
         table_file = read_table_file(self.timeline.store)

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.column_names import format_column_path, format_column_set
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
-from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type
@@ -24,9 +23,9 @@ from dbt.adapters.zlayout.index.verification import (
     NO_INDEX_ROW,
     ORPHAN,
     different_counts,
-    lacking_filters,
     lost_files,
     stale_entries,
+    values_that_lack,
     wrong_cells,
 )
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -36,9 +35,15 @@ from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.commit.expression_stats import statistics_of_expressions
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
-from dbt.adapters.zlayout.spark.index.file_filters import lacking_values
+from dbt.adapters.zlayout.spark.index.file_values import Wanted, lacking_values
 from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filtered_of, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import (
+    TableLayout,
+    config_of,
+    filtered_of,
+    looked_up_of,
+    tracked_of,
+)
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -104,20 +109,25 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
         wrong_cells(paths, stored, found),
     ]
     if data:
-        wrong.append(_wrong_filters(spark, opened, files))
+        wrong.append(_wrong_values(spark, opened, files))
         wrong.append(_wrong_expressions(spark, opened, files, known))
     if whole:
         wrong.append(_wrong_partitions(opened, columns, found))
     return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
 
 
-def _wrong_filters(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
-    """Returns the Bloom filters that lack values of their files."""
-    slices = opened.snapshot.index.get(BLOOM_FILTERS, ())
-    columns = filtered_of(config_of(opened.snapshot), opened.schema_json, opened.partition_columns)
-    found = lacking_values(spark, opened.store, slices, files, columns)
-    names = pa.array([format_column_path(each.path) for each in columns], pa.string())
-    return lacking_filters(found.column("path"), names.take(contiguous(found["column"])), found.column("missing"))
+def _wrong_values(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
+    """Returns the Bloom filters and lookup entries that lack values of their files."""
+    config, schema_json, partition_by = config_of(opened.snapshot), opened.schema_json, opened.partition_columns
+    wanted = Wanted(filtered_of(config, schema_json, partition_by), looked_up_of(config, schema_json, partition_by))
+    found = lacking_values(spark, opened.store, opened.snapshot.index, files, wanted)
+    names = {
+        "bloom": [format_column_path(each.path) for each in wanted.filtered],
+        "lookup": [format_column_set(key.paths) for key in wanted.looked_up],
+    }
+    pairs = zip(found.column("kind").to_pylist(), found.column("column").to_pylist(), strict=True)
+    columns = pa.array([names[kind][number] for kind, number in pairs], pa.string())
+    return values_that_lack(found.column("path"), found.column("kind"), columns, found.column("missing"))
 
 
 def _wrong_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFiles, known: pa.Table) -> pa.Table:

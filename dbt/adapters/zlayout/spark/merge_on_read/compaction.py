@@ -270,7 +270,7 @@ class Compaction:
             "logs_only": all(each.logs_only for each in operations),
         }
         change = Change(adds, removes, summary=told)
-        commit = commit_files(opened.store, transaction, change, new.column_stats, filters=new.filters)
+        commit = commit_files(opened.store, transaction, change, new.column_stats, optional=new.optional)
         return replace(
             done,
             version=commit.version,

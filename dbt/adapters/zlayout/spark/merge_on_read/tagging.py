@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
 from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import RANK, first_of, has_deleted_column, precombined
 from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
+from dbt.adapters.zlayout.spark.write.key_places import places_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 from dbt.adapters.zlayout.timeline.transactions.change import KeyConflictCheck
@@ -267,14 +270,38 @@ class Tagger:
         return frame
 
     def _located(self, source: Source) -> DataFrame:
-        """Returns the newest version of each key per partition: its group, whether it is live, its ordering value."""
+        """Returns the newest version of each key per partition: its group, whether it is live, its ordering value.
+
+        A lookup index of the key says which files to read. If it tells of a key everything, none is read for it.
+        """
+        places = places_of(source, self.target)
+        if places is None:
+            return self._one_task_hinted(self._read_location(source, None), source)
+        simple = self.table_type.ordering is None and not self._partition_by and source.fetched_as_stored
+        if not simple or places.unknown.any():
+            return self._one_task_hinted(self._read_location(source, places.candidates), source)
+        keys, files, others = places.in_one_base_file(self.target.opened)
+        groups = self.target.opened.files["group"].take(pa.array(files)).to_pylist()
+        told = [(*places.keys[key], group) for key, group in zip(keys.tolist(), groups, strict=True)]
+        types = [StructField(each.name, each.dataType) for each in source.frame.select(*self._key_columns).schema]
+        known = self.target.catalog.spark.createDataFrame(told, StructType([*types, StructField(GROUP, StringType())]))
+        located = known.selectExpr(*self._within, f"cast(null as int) {_BEST}", f"true {_LIVE}", GROUP)
+        if others.any():
+            read = self._read_location(source, others)
+            located = located.unionByName(read.join(known.select(*self._key_columns), list(self._keys), "left_anti"))
+        return self._one_task_hinted(located, source)
+
+    def _read_location(self, source: Source, files: Flags | None) -> DataFrame:
+        """Returns what `_located` does, from the rows of some files, or of all."""
         ordering = self.table_type.ordering
         best = backquoted(ordering) if ordering is not None else "cast(null as int)"
-        found = self._with_key_of(source, self.target.rows_with_file())
+        found = self._with_key_of(source, self.target.rows_with_file(files))
         live = f"{OP} is null or {OP} = '{UPSERT}' as {_LIVE}"
         found = found.selectExpr(*self._within, f"{best} as {_BEST}", live, INSTANT, SEQ, FILE)
         newest = first_of(found, self._within, f"{INSTANT} desc nulls last, {SEQ} desc")
-        located = file_groups(self.target.catalog, self.target.opened, newest).drop(FILE, INSTANT, SEQ, RANK)
+        return file_groups(self.target.catalog, self.target.opened, newest).drop(FILE, INSTANT, SEQ, RANK)
+
+    def _one_task_hinted(self, located: DataFrame, source: Source) -> DataFrame:
         located = self._computed_once(located, source)
         return located.hint("merge") if source.few else located
 

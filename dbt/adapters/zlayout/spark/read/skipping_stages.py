@@ -22,7 +22,7 @@ def parse_stages(text: str) -> tuple[str, ...]:
         ConfigError: The value is neither ``all``, ``none`` nor a list of stages.
 
     >>> parse_stages("all")
-    ('partition_stats', 'files', 'column_stats', 'expression_stats', 'bloom')
+    ('partition_stats', 'files', 'column_stats', 'expression_stats', 'lookup', 'bloom')
     >>> parse_stages("partition_stats, files")
     ('partition_stats', 'files')
     >>> parse_stages("none")

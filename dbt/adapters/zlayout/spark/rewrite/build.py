@@ -15,9 +15,10 @@ import pyarrow as pa
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.bloom.filter_table import filter_table
+from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.files.file_report import REPORT_SCHEMA, FileReport, Tracking, filter_piece
+from dbt.adapters.zlayout.spark.files.file_report import REPORT_SCHEMA, FileReport, Tracking, filter_piece, piece_of
 from dbt.adapters.zlayout.spark.files.parquet_file import (
     Encodings,
     ParquetFile,
@@ -108,10 +109,13 @@ class BuildTask:
         """
         stored, tracking = self.put(store, path, written), self.tracking
         report = FileReport.of(stored, partition, group, written, tracking)
-        if not tracking.filtered:
-            return report
-        filters = filter_table([path], tracking.filtered, {name: [each] for name, each in written.filters.items()})
-        return replace(report, filters=filter_piece(store, self.instant, filters))
+        if tracking.filtered:
+            filters = filter_table([path], tracking.filtered, {name: [each] for name, each in written.filters.items()})
+            report = replace(report, filters=filter_piece(store, self.instant, filters))
+        if tracking.looked_up:
+            hashes = piece_of(store, self.instant, run_bytes(path, written.hashes), "hashes.runs")
+            report = replace(report, hashes=hashes)
+        return report
 
     def files(self, blobs: Iterable[tuple[tuple[str, int, int], int, pa.Table]]) -> Iterator[FileReport]:
         """Writes files from ``((part, file, share), leaf, rows)`` in that order, and yields their reports."""
@@ -212,8 +216,17 @@ class _Writer:
             local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
             data = rows.select(build.schema.names)
             encodings = Encodings.of(data.slice(0, most_rows), build.settings.codec)
-            required, filtered = build.tracking.required, build.tracking.filtered
-            file = ParquetFile(local, data.schema, build.settings, required, self._special_floats, encodings, filtered)
+            tracking, special = build.tracking, self._special_floats
+            file = ParquetFile(
+                local,
+                data.schema,
+                build.settings,
+                tracking.required,
+                special,
+                encodings,
+                tracking.filtered,
+                tracking.looked_up,
+            )
         self._file = file
         for start in range(0, rows.num_rows, most_rows):
             file.write_row_group(rows.slice(start, most_rows))

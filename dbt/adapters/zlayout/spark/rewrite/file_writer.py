@@ -202,7 +202,7 @@ class FileWriter:
             target_file_bytes=sizing.target_file_bytes,
             row_group_rows=sizing.row_group_rows or _DEFAULT_ROW_GROUP_ROWS,
             settings=parquet_settings(layout, self.spark),
-            tracking=Tracking(layout.tracked, tuple(self.not_null), layout.filtered),
+            tracking=Tracking(layout.tracked, tuple(self.not_null), layout.filtered, layout.looked_up),
         )
 
     def arrow_writer(self, build: BuildTask) -> RowWriter:

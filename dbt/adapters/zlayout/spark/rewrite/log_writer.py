@@ -168,6 +168,7 @@ class _Task:
                 build.tracking.required,
                 held.special_floats,
                 filtered=build.tracking.filtered,
+                looked_up=build.tracking.looked_up,
             )
         held.log.write_row_group(rows)
 

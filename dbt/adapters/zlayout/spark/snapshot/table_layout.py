@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.config.table_type import INSTANT, OP
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError
+from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type, tracked_columns
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.formats import problems_of
@@ -86,6 +87,11 @@ class TableLayout:
         """The columns with Bloom filters."""
         return filtered_of(self.config, self.data_json, self.partition_by)
 
+    @cached_property
+    def looked_up(self) -> tuple[LookupKey, ...]:
+        """The lookup indexes."""
+        return looked_up_of(self.config, self.data_json, self.partition_by)
+
     def stored_model(self, store: Store, before: Snapshot | None) -> CurveModel | None:
         """Returns the curve of a version if it fits this layout; None if it does not fit or cannot be read."""
         if before is None or before.curve is None or before.partition_by != self.partition_by:
@@ -135,15 +141,26 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
 
 def filtered_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:
     """Returns the columns with Bloom filters; the arguments are those of `tracked_of`."""
-    usable, wanted = filterable_columns(schema_json, partition_by), config.indexes.bloom or ()
+    usable = _usable(schema_json, partition_by)
+    return tuple(usable[path] for path in config.indexes.bloom or () if path in usable)
+
+
+def looked_up_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[LookupKey, ...]:
+    """Returns the lookup indexes; the arguments are those of `tracked_of`."""
+    usable, wanted = _usable(schema_json, partition_by), config.indexes.lookup or ()
+    return tuple(LookupKey.of([usable[path] for path in each]) for each in wanted if set(each) <= usable.keys())
+
+
+def _usable(schema_json: str, partition_by: tuple[str, ...]) -> dict[ColumnPath, TrackedColumn]:
     defaulted = {path[0] for path in defaulted_columns(schema_json)}
-    return tuple(
-        TrackedColumn(path, usable[path], absent_is_null=path[0] not in defaulted) for path in wanted if path in usable
-    )
+    return {
+        path: TrackedColumn(path, kind, absent_is_null=path[0] not in defaulted)
+        for path, kind in filterable_columns(schema_json, partition_by).items()
+    }
 
 
 def filterable_columns(schema_json: str, partition_by: tuple[str, ...]) -> dict[ColumnPath, pa.DataType]:
-    """Returns the columns and fields of structs that can have Bloom filters, with the types of their values."""
+    """Returns the columns and fields of structs that can have Bloom filters and lookup indexes, with their types."""
     columns = [each for each in fields_of(schema_json) if each.name not in partition_by]
     pending: list[tuple[ColumnPath, SparkField]] = [((each.name,), each) for each in columns]
     found: dict[ColumnPath, pa.DataType] = {}
@@ -169,9 +186,10 @@ def check_indexes(config: TableConfig, schema_json: str, subject: str) -> None:
         fields |= inner
         pending += inner.items()
     problems = [
-        f"bloom: column '{format_column_path(path)}' has a collation, under which texts of other bytes are equal; "
+        f"{key}: column '{format_column_path(path)}' has a collation, under which texts of other bytes are equal; "
         "allowed are texts without one: store the text without a collation beside it, and name that column"
-        for path in config.indexes.bloom or ()
+        for key, columns in config.indexes.column_sets
+        for path in columns
         if path in fields and fields[path].collated
     ]
     if problems:

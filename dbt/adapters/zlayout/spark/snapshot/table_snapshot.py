@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError
-from dbt.adapters.zlayout.index.slice_cache import SHARED, SHARED_FILTERS
+from dbt.adapters.zlayout.index.slice_cache import SHARED, SHARED_FILTERS, SHARED_LOOKUPS
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import (
@@ -172,6 +172,7 @@ class TableSnapshot:
             timezone=self.timezone,
             read=partial(SHARED.read, self.store),
             read_filters=partial(SHARED_FILTERS.read, self.store),
+            read_lookups=partial(SHARED_LOOKUPS.read, self.store),
         )
 
     @cached_property

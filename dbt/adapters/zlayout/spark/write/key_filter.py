@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.curve.keys import is_orderable
@@ -93,6 +94,35 @@ class Source:
         # Spark compares a CHAR with a constant in another way than with a column.
         field = self.frame.schema[self.keys[0]]
         return self._conditions[0] if _CHAR_TYPE not in field.metadata else None
+
+    @cached_property
+    def whole_few_keys(self) -> Sequence[tuple[Any, ...]] | None:
+        """The distinct keys without a null, in fetched values. None if the driver does not know all of them."""
+        few = self._few_keys
+        types = {field.name: field for field in self.frame.schema}
+        # Spark compares a CHAR with a column in another way than by its bytes.
+        plain = all(key in self._spellings and _CHAR_TYPE not in types[key].metadata for key in self.keys)
+        return [key for key in few if None not in key] if few is not None and plain else None
+
+    @property
+    def fetched_as_stored(self) -> bool:
+        """Whether the driver knows the keys in values that Spark takes back as they are."""
+        return all(key in self._spellings and self._spellings[key].fetched == "{}" for key in self.keys)
+
+    def fetched_as_arrow(self, key: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+        """Returns fetched values of a key column as Arrow values.
+
+        Args:
+            key: The column.
+            values: The values, none of them null.
+            kind: The type to return.
+
+        Raises:
+            pyarrow.ArrowException: A value is not of this type.
+        """
+        if self._spellings[key].fetched == "{}":
+            return pa.array(values, kind)
+        return pa.array(values).cast(kind) if values else pa.array([], kind)
 
     @cached_property
     def _spellings(self) -> Mapping[str, Spelling]:

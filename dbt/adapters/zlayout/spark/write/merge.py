@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target, nothing_removed
 from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, upserts_of
 from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
+from dbt.adapters.zlayout.spark.write.key_places import places_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 if TYPE_CHECKING:
@@ -166,7 +167,9 @@ class _Matching:
 
     def files(self) -> dict[int, _Matches]:
         """Returns the match counts of each file that holds a matching row, by the file's number."""
-        matches = self._matches(self._target.rows_with_file())
+        places = places_of(self._source, self._target) if len(self._source.keys) > 1 else None
+        # The values of one key column reach the file index with the filters; of several, only together they say much.
+        matches = self._matches(self._target.rows_with_file(None if places is None else places.candidates))
         wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
         counts = [f"count_if(({wanted}) and not {self._deleted})", f"count_if(({wanted}) and {self._deleted})"]
         acted_on = map(functions.expr, counts if self._join == "inner" else ("0", "0"))

@@ -298,7 +298,7 @@ class RowChange(ABC, Generic[Planned]):
                     new.column_stats,
                     curve=curve,
                     new_columns=new_columns,
-                    filters=new.filters,
+                    optional=new.optional,
                 )
                 version, instant = commit.version, commit.instant
         return CommitSummary(

@@ -169,7 +169,7 @@ class _Replacing:
             )
             self._give_way(timeline, transaction)
             commit = commit_files(
-                store, transaction, change, new.column_stats, curve=written.model, filters=new.filters
+                store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
             )
         self.phases["commit"] = round(time.perf_counter() - committing, 3)
         publishing = time.perf_counter()

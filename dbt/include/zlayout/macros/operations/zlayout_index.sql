@@ -1,4 +1,4 @@
-{#- dbt run-operation zlayout_index --args '{model: …, bloom: [id], stats_expressions: [lower(email)]}'; drop: true takes these away; without both: adds what files lack. -#}
-{% macro zlayout_index(model, bloom=none, drop=false, json=false, stats_expressions=none) %}
-  {% do print(adapter.index_report(model, graph.nodes, bloom, drop, json, stats_expressions)) %}
+{#- dbt run-operation zlayout_index --args '{model: …, bloom: [id], lookup: [order_id], stats_expressions: [lower(email)]}'; drop: true takes these away; without any: adds what files lack. -#}
+{% macro zlayout_index(model, bloom=none, lookup=none, stats_expressions=none, drop=false, json=false) %}
+  {% do print(adapter.index_report(model, graph.nodes, bloom, lookup, stats_expressions, drop, json)) %}
 {% endmacro %}

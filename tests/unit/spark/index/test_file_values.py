@@ -1,22 +1,29 @@
-"""Bloom filters of existing files: made by the tasks of Spark jobs, which run here without Spark."""
+"""Bloom filters and lookup entries of existing files: made by the tasks of Spark jobs, which run here without Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
+from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
+from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.predicate import Column
 from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters, slices_after
+from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
 from dbt.adapters.zlayout.spark.files import file_report
 from dbt.adapters.zlayout.spark.files.file_report import filters_of
-from dbt.adapters.zlayout.spark.index.file_filters import CheckTask, FilterTask
+from dbt.adapters.zlayout.spark.index.file_values import CheckTask, ValuesTask, Wanted
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFile, DataFiles
 
@@ -47,7 +54,9 @@ def data_file(store: LocalStore, name: str, columns: dict[str, Any], rows: int =
 
 def made(store: LocalStore, paths: Sequence[str], columns: Sequence[TrackedColumn]) -> list[dict[str, Any]]:
     batch = pa.RecordBatch.from_pydict({"path": list(paths)})
-    rows = [row for each in FilterTask(store.root_uri, INSTANT, tuple(columns))([batch]) for row in each.to_pylist()]
+    rows = [
+        row for each in ValuesTask(store.root_uri, INSTANT, Wanted(tuple(columns)))([batch]) for row in each.to_pylist()
+    ]
     pieces = [row["staged"] if row["filters"] is None else row["filters"] for row in rows]
     return [row for piece in pieces for row in filters_of(store, piece).to_pylist()]
 
@@ -88,7 +97,7 @@ def test_large_filters_are_staged_until_a_commit_has_put_them(
     monkeypatch.setattr(file_report, "_MOST_BYTES_IN_REPORT", 100)
     file = data_file(store, "a.parquet", ROWS)
     batch = pa.RecordBatch.from_pydict({"path": ["a.parquet"]})
-    (report,) = FilterTask(store.root_uri, INSTANT, (ID,))([batch])
+    (report,) = ValuesTask(store.root_uri, INSTANT, Wanted((ID,)))([batch])
     (row,) = report.to_pylist()
     assert row["filters"] is None
     assert row["staged"].startswith(f".zlayout/staging/{INSTANT}_")
@@ -109,8 +118,46 @@ def test_values_that_a_filter_lacks_are_counted(store: LocalStore) -> None:
     path = slice_path(INSTANT, piece)
     store.put(path, piece)
     batch = pa.RecordBatch.from_pydict({name: files[name].to_pylist() for name in ("path", *IDENTITY)})
-    found = [row for each in CheckTask(store.root_uri, (path,), (ID, NAME))([batch]) for row in each.to_pylist()]
-    assert found == [{"path": "b.parquet", "column": 0, "missing": 2}]
+    found = [
+        row for each in CheckTask(store.root_uri, (path,), (), Wanted((ID, NAME)))([batch]) for row in each.to_pylist()
+    ]
+    assert found == [{"path": "b.parquet", "kind": "bloom", "column": 0, "missing": 2}]
+
+
+def test_lookup_entries_are_made_and_checked_as_those_of_writers(store: LocalStore) -> None:
+    keys = tuple(LookupKey.of(each) for each in ([ID], [NAME, ID], [INNER]))
+    data_file(store, "type.parquet", {"id": pa.array([1], pa.int32()), "name": pa.array(["a"])}, 1)
+    whole = [data_file(store, name, ROWS) for name in ("a.parquet", "b.parquet")]
+    files = DataFiles.of([*whole, data_file(store, "type.parquet", {"id": pa.array([1], pa.int32())}, 1)], ())
+    wanted = Wanted(looked_up=keys)
+    batch = pa.RecordBatch.from_pydict({"path": files["path"].to_pylist()})
+    pieces = [
+        row["hashes"] for each in ValuesTask(store.root_uri, INSTANT, wanted)([batch]) for row in each.to_pylist()
+    ]
+    paths = NewLookups(tuple(pieces)).put(store, INSTANT, files)
+    found = TableLookups(paths, partial(LookupSlice, store), lambda _: None).of(files)
+    assert found.covered(keys[0]).tolist() == [True, True, False]
+    assert found.untold(keys[1]).tolist() == [False, False, True]
+    # A column that a file lacks is null in all its rows.
+    assert found.covered(keys[2]).all()
+    inner = Column(INNER.path, INNER.type)
+    assert found.may_hold(inner, pa.scalar(1, pa.int32())).tolist() == [True, True, False]
+    assert found.may_hold(inner, pa.scalar(None, pa.int32())) is None
+    collector = HashCollector(keys[1])
+    collector.add([ROWS["id"], ROWS["name"]])
+    hashes = collector.hashes()
+    assert hashes is not None
+    assert found.missing(keys[1], hashes, 0) == 0
+    assert found.missing(keys[1], np.sort(np.r_[hashes, np.uint64(7)]), 0) == 1
+    # A file with other rows than its entries say.
+    data_file(store, "b.parquet", {**ROWS, "id": pa.array([1, 5, 6])})
+    checked = pa.RecordBatch.from_pydict({name: files[name].to_pylist() for name in ("path", *IDENTITY)})
+    check = CheckTask(store.root_uri, (), paths, wanted)
+    lacking = [row for each in check([checked]) for row in each.to_pylist()]
+    assert lacking == [
+        {"path": "b.parquet", "kind": "lookup", "column": 0, "missing": 2},
+        {"path": "b.parquet", "kind": "lookup", "column": 1, "missing": 2},
+    ]
 
 
 def test_ten_small_slices_become_one_and_dead_files_and_dropped_columns_go(store: LocalStore) -> None:

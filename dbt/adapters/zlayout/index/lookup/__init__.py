@@ -1,0 +1,1 @@
+"""Lookup indexes: which files hold a value, exactly, found by the hash of the value."""

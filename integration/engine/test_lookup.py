@@ -1,0 +1,354 @@
+"""Lookup indexes through Spark: who writes them, which files queries and changes open, and that no result differs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+from scanned import Scans
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
+from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+pytestmark = pytest.mark.spark
+ROWS = 4_000
+
+
+@pytest.fixture(autouse=True)
+def calendar(spark):
+    """Spark 3 writes old dates only if it is told in which calendar."""
+    keys = [f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96")]
+    before = {key: spark.conf.get(key) for key in keys}
+    yield
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+def rows_of(spark, start=0, count=ROWS):
+    """Rows with ids that look random: each file has them from end to end."""
+    return spark.range(start, start + count).selectExpr(
+        "sha2(cast(id as string), 256) as id", "id % 97 as n", "named_struct('k', id * 7919 % 1000003) as s"
+    )
+
+
+def id_of(spark, number):
+    return spark.sql(f"select sha2('{number}', 256)").head()[0]
+
+
+def stage(explanation, name):
+    return next(each for each in explanation.stages if each.name == name)
+
+
+def reads(table, condition):
+    return table.explain(condition).kept_files
+
+
+def without_entries(table):
+    """The files that lack entries in one of the table's lookup indexes."""
+    opened = table._opened
+    snapshot, found = opened.snapshot, opened.index.lookups(opened.files)
+    keys = looked_up_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by)
+    assert keys
+    known = [found.covered(key) for key in keys] if found is not None else [np.zeros(len(opened.files), dtype=bool)]
+    return opened.files.filter(~np.logical_and.reduce(known))["path"].to_pylist()
+
+
+def check(spark, table, present, absent, most=1):
+    """Every file has entries; each id is found where plain Spark finds it, in its file, and absent ones open none."""
+    assert without_entries(table) == []
+    for number in present:
+        text = id_of(spark, number)
+        assert spark.sql(f"select count(*) from {table.name} where id = '{text}'").head()[0] == 1, number
+        assert reads(table, f"id = '{text}'") <= most
+    for number in absent:
+        text = id_of(spark, number)
+        assert spark.sql(f"select count(*) from {table.name} where id = '{text}'").head()[0] == 0, number
+        assert reads(table, f"id = '{text}'") == 0
+
+
+@pytest.mark.slow
+def test_every_way_to_write_keeps_the_entries(spark):
+    table = ZTable.write(
+        spark, "z.looked_up", rows_of(spark), target_file_size="24kb", zorder=["n"], lookup=["ID", ["s.k", "n"]]
+    )
+    assert len(table.snapshot().files) >= 6
+    check(spark, table, [0, 3_999], [4_000, 5_000])
+    explanation = table.explain(f"id in ('{id_of(spark, 17)}', 'no such id') and n >= 0")
+    assert stage(explanation, "column_stats").files_after > 3
+    assert stage(explanation, "lookup").files_after == 1
+    skipped = explanation.files.filter(pc.equal(explanation.files["stage"], "lookup"))["reason"].to_pylist()
+    assert skipped[0].startswith("id: its lookup index has no value IN (")
+    both = f"s.k = {17 * 7919 % 1000003} and n = 17"
+    assert reads(table, both) == 1
+    assert spark.sql(f"select n from z.looked_up where {both}").collect() == [(17,)]
+    with Scans(spark) as scans:
+        assert spark.sql(f"select count(*) from z.looked_up where id <=> '{id_of(spark, 3)}'").head()[0] == 1
+    assert scans.files == [1]
+
+    table.append(rows_of(spark, 4_000, 500))
+    check(spark, table, [4_499], [4_500])
+    table.merge(rows_of(spark, 4_400, 200).selectExpr("id", "n + 1000 as n", "s"), "id")
+    check(spark, table, [4_599], [4_600])
+    table.delete_insert(rows_of(spark, 0, 100), "id")
+    table.delete(f"id = '{id_of(spark, 2)}'")
+    check(spark, table, [99], [2])
+    table.replace_where(rows_of(spark, 5_000, 30).selectExpr("id", "cast(3 as bigint) as n", "s"), "n = 3")
+    check(spark, table, [5_000], [3])
+    table.cluster(rewrite_all=True)
+    assert len(table._opened.snapshot.index[LOOKUPS]) == 2
+    check(spark, table, [1, 5_000], [2, 3])
+    version = table.version
+    table.overwrite(rows_of(spark, 6_000, 300))
+    check(spark, table, [6_000], [1])
+    table.rollback(version=version)
+    check(spark, table, [1, 5_000], [2, 6_000])
+    ZTable.write(spark, "z.looked_up", rows_of(spark, 0, 10), retain_versions=1, retain_hours=0)
+    table = ZTable.for_name(spark, "z.looked_up")
+    check(spark, table, [1], [10])
+    on_disk = {each.path for each in table._opened.store.list(f".zlayout/index/{LOOKUPS}", recursive=True)}
+    assert on_disk == set(table._opened.snapshot.index[LOOKUPS])
+    assert table._opened.store.list(".zlayout/staging", recursive=True) == []
+
+
+@pytest.mark.slow
+def test_logs_and_compactions_of_a_merge_on_read_table_keep_the_entries(spark):
+    table = ZTable.write(
+        spark,
+        "z.looked_up_mor",
+        rows_of(spark),
+        target_file_size="24kb",
+        zorder=["n"],
+        lookup=["id"],
+        table_type="merge_on_read",
+        unique_key="id",
+        compaction="off",
+    )
+    table.upsert(rows_of(spark, 3_990, 20).selectExpr("id", "n + 1000 as n", "s"))
+    table.upsert(rows_of(spark, 10, 1).selectExpr("id", "cast(-5 as bigint) as n", "s"))
+    table.delete(f"id = '{id_of(spark, 11)}'")
+    again = table.upsert(rows_of(spark, 9, 4).selectExpr("id", "n + 2000 as n", "s"))
+    assert (again.rows_inserted, again.rows_updated) == (1, 3)
+    table.delete(f"id = '{id_of(spark, 11)}'")
+    assert without_entries(table) == []
+    for compacted in (False, True):
+        if compacted:
+            table.compact()
+            assert without_entries(table) == []
+        for number, expected in (
+            (10, [2010]),
+            (11, []),
+            (13, [13]),
+            (3_990, [3_990 % 97 + 1000]),
+            (4_009, [4_009 % 97 + 1000]),
+        ):
+            found = spark.sql(f"select n from z.looked_up_mor where id = '{id_of(spark, number)}'").collect()
+            assert [row.n for row in found] == expected, (number, compacted)
+    assert reads(table, f"id = '{id_of(spark, 13)}'") == 1
+    assert spark.table("z.looked_up_mor").count() == 4_009
+
+
+def moment(*parts):
+    return dt.datetime(*parts, tzinfo=dt.timezone.utc).replace(tzinfo=None)
+
+
+VALUES = {
+    "b": ("boolean", [True, None]),
+    "i1": ("tinyint", [-128, 7]),
+    "i2": ("smallint", [-5, 300]),
+    "i4": ("int", [-(2**31), 5]),
+    "i8": ("bigint", [2**63 - 1, -1]),
+    "f": ("float", [-0.0, float("nan")]),
+    "d": ("double", [0.0, float("nan")]),
+    "short": ("decimal(7, 2)", [Decimal("1.50"), Decimal(-2)]),
+    "eight": ("decimal(18, 4)", [Decimal("1.5"), Decimal("-99999999999999.0001")]),
+    "long": ("decimal(38, 10)", [Decimal("1.5"), Decimal("-9999999999999999999999999999.5")]),
+    "t": ("string", ["é", ""]),
+    "x": ("binary", [b"\x00", b"\xff" * 300]),
+    "day": ("date", [dt.date(1582, 10, 4), dt.date(2026, 1, 1)]),
+    "at": ("timestamp", [moment(1900, 1, 1, 0, 0, 0, 1), None]),
+    "wall": ("timestamp_ntz", [moment(1700, 1, 1), moment(9999, 12, 31, 23, 59, 59, 999999)]),
+}
+CONDITIONS = [
+    "b = true", "b <=> true", "b = false", "i1 = -128", "i2 = 300", "i2 in (299, 300)", "i4 = -2147483648", "i4 = 6",
+    "i8 = 9223372036854775807", "f = 0.0", "f = double('NaN')", "d = double('NaN')", "d = -0.0D", "d = 1D",
+    "short = 1.5", "short = -2", "eight = 1.5", "eight = -99999999999999.0001", "long = 1.5",
+    "long = -9999999999999999999999999999.5", "long = 7", "t = 'é'", "t = ''", "t = 'e'", "x = X'00'", "x = X'0000'",
+    "day = date'1582-10-04'", "day = date'2026-01-02'", "at = timestamp'1900-01-01 00:00:00.000001'",
+    "wall = timestamp_ntz'1700-01-01 00:00:00'", "not (i4 = 5)", "i4 = 5 or i8 = 1", "i4 = 5 and t = ''",
+    "i4 not in (5, 6)", "b is null", "not (b <=> null)", "b <=> null", "i4 = cast('5' as bigint)", "i4 in (5L, 6L)",
+    "d = 0 and t = ''", "d = double('NaN') and t = ''", "at <=> null and b <=> null", "at <=> null and b <=> true",
+]  # fmt: skip
+TOGETHER = [["t", "d"], ["b", "at"]]
+
+
+@pytest.mark.parametrize("made", ["written", pytest.param("built", marks=pytest.mark.slow)])
+def test_equality_finds_the_same_rows_as_plain_spark_for_every_type(spark, made):
+    rows = [tuple(values[number] for _, values in VALUES.values()) for number in range(2)] * 3
+    schema = ", ".join(f"{name} {kind}" for name, (kind, _) in VALUES.items())
+    frame, name, lookup = spark.createDataFrame(rows, schema), f"z.lookup_types_{made}", [*VALUES, *TOGETHER]
+    # A file for each of the two kinds of rows, and one for both.
+    table = ZTable.write(spark, name, frame.where("i4 = 5"), lookup=lookup if made == "written" else None)
+    table.append(frame.where("i4 <> 5"))
+    table.append(frame)
+    if made == "built":
+        assert table.build_index(lookup=lookup).files_read == 3
+    assert without_entries(table) == []
+    source = frame.unionByName(frame)
+    for condition in CONDITIONS:
+        expected = source.where(condition).count()
+        assert spark.table(name).where(condition).count() == expected, condition
+        if "not" not in condition and " or " not in condition:
+            # Exact: three files at most, of which each kept one has such a row.
+            assert reads(table, condition) == (0 if not expected else 2), condition
+    assert table.verify(data=True).num_rows == 0
+
+
+def test_an_index_is_built_and_dropped_without_touching_data(spark):
+    table = ZTable.write(spark, "z.lookup_built", rows_of(spark), target_file_size="24kb", zorder=["n"])
+    text, files = id_of(spark, 5), table.snapshot().files["path"].to_pylist()
+    assert reads(table, f"id = '{text}'") == len(files)
+    done = table.build_index(lookup=["ID", ["n", "id"]], bloom=["id"])
+    assert (done.bloom, done.lookup, done.files_read, done.files_without) == (("id",), ("id", "n+id"), len(files), 0)
+    assert table.snapshot().files["path"].to_pylist() == files
+    check(spark, table, [5], [4_000])
+    keys = f"select id from values ('{text}'), ('{id_of(spark, 6)}') as t(id)"
+    assert reads(table, values_predicate(spark, "id", keys, 100, 10)) <= 2
+    assert table.build_index(lookup=[["id", "n"]]).files_read == 0
+    with pytest.raises(ConfigError, match=r"lookup: column 'n' has no lookup index; those that have some: id, n\+id"):
+        table.drop_index(lookup="n")
+    assert table.drop_index(lookup="id").lookup == ("n+id",)
+    assert stage(table.explain(f"id = '{text}'"), "lookup").files_after == len(files)
+    assert stage(table.explain(f"id = '{text}' and n = 5"), "lookup").files_after == 1
+    assert table.drop_index(lookup="id + n").lookup == ()
+    assert LOOKUPS not in table._opened.snapshot.index
+    assert table.build_index().bloom == ("id",)
+    table.build_index(lookup=["id"])
+    table.append(rows_of(spark, 4_000, 10))
+    check(spark, table, [4_005], [5_000])
+
+
+def test_columns_that_can_have_no_lookup_index_are_named(spark):
+    frame = spark.sql("select 1 as id, array(1) as tags, 'a' as p, named_struct('k', 1) as s")
+    for lookup, sentence in (
+        (
+            ["tags"],
+            "lookup: column 'tags' has type array<int>; allowed are integers, floats, decimals, dates, timestamps",
+        ),
+        ([["id", "s"]], "lookup: column 's' has type struct<k:int>; allowed are"),
+        ([["id", "p"]], "lookup: column 'p' is a partition column, of which each file has one value; leave it out of"),
+        (["ids"], r"lookup: column 'ids' is not in the model \(did you mean 'id'"),
+        ([["id", "s.k"], ["s.k", "id"]], r"lookup: columns 's.k\+id' is listed twice"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            ZTable.write(spark, "z.lookup_refused", frame, lookup=lookup, partition_by=["p"])
+
+
+@pytest.mark.slow
+def test_lost_and_damaged_entries_keep_files_and_a_build_makes_them_again(spark):
+    table = ZTable.write(spark, "z.lookup_lost", rows_of(spark), target_file_size="24kb", zorder=["n"], lookup=["id"])
+    text, total = id_of(spark, 5), len(table.snapshot().files)
+    (path,) = table.snapshot().index[LOOKUPS]
+    local = table._opened.store.local_path(path)
+    content = local.read_bytes()
+    for damage in (content[:-3], b"", None):
+        local.unlink()
+        if damage is not None:
+            local.write_bytes(damage)
+        damaged = ZTable.for_name(spark, "z.lookup_lost")
+        explanation = damaged.explain(f"id = '{text}'")
+        assert explanation.kept_files == total
+        assert explanation.problems
+        assert spark.sql(f"select count(*) from z.lookup_lost where id = '{text}'").head()[0] == 1
+    table = ZTable.for_name(spark, "z.lookup_lost")
+    assert table.build_index().files_read == total
+    check(spark, table, [5], [4_000])
+
+
+def test_entries_of_a_column_that_widens_or_goes_are_not_used(spark):
+    frame = spark.sql("select cast(id as int) as id, cast(id as string) as t from range(100)")
+    table = ZTable.write(spark, "z.lookup_schema", frame, lookup=["id", ["t", "id"]])
+    wider = spark.sql("select id + 10000000000 as id, cast(id as string) as t from range(10)")
+    table.append(wider, on_schema_change="sync_all_columns")
+    assert [reads(table, f"id = {value}") for value in (10000000005, 7, 1000)] == [1, 1, 0]
+    assert spark.sql("select count(*) from z.lookup_schema where id in (7, 10000000005)").head()[0] == 2
+    table.append(spark.sql("select id + 500 as id from range(5)"), on_schema_change="sync_all_columns")
+    assert table.build_index().lookup == ("id",)
+    assert spark.sql("select count(*) from z.lookup_schema where id = 502").head()[0] == 1
+
+
+def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):
+    rows = "cast(id % 50 as int) as shop, cast(id div 50 as string) as number, id % 97 as n"
+    frame = spark.range(4_000).selectExpr(rows)
+    table = ZTable.write(
+        spark, "z.lookup_merge", frame, target_file_size="6kb", zorder=["n"], lookup=[["number", "shop"]]
+    )
+    total = len(table.snapshot().files)
+    assert total >= 6
+    few = spark.range(98, 100).selectExpr(rows).selectExpr("shop", "number", "n + 1000 as n")
+    with Scans(spark) as scans:
+        assert table.merge(few, ["shop", "number"]).rows_updated == 2
+    assert max(scans.files) <= 2
+    with Scans(spark) as scans:
+        done = table.delete_insert(few.selectExpr("shop", "number", "n + 1 as n"), ["number", "shop"])
+        assert done.rows_deleted == 2
+    assert max(scans.files) <= 2
+    new = spark.sql("select 7 as shop, 'new' as number, 1L as n union all select null, '1', 2")
+    with Scans(spark) as scans:
+        assert table.merge(new, ["shop", "number"]).rows_inserted == 2
+    assert max(scans.files, default=0) == 0
+    assert spark.table("z.lookup_merge").count() == 4_002
+    found = spark.sql(
+        "select number, n from z.lookup_merge where shop in (48, 49) and number = '1' order by n"
+    ).collect()
+    assert [row.n for row in found] == [1001 + 98 % 97, 1001 + 99 % 97]
+
+
+@pytest.mark.parametrize("keys", [["id"], pytest.param(["k", "id"], marks=pytest.mark.slow)])
+def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
+    columns = "sha2(cast(id as string), 256) as id, cast(id % 7 as decimal(5, 1)) as k, id % 97 as n"
+    name = f"z.lookup_upsert_{len(keys)}"
+    table = ZTable.write(
+        spark,
+        name,
+        spark.range(3_000).selectExpr(columns),
+        target_file_size="24kb",
+        zorder=["n"],
+        lookup=[keys],
+        table_type="merge_on_read",
+        unique_key=keys,
+        compaction="off",
+    )
+    assert len(table.snapshot().files) >= 6
+
+    def changed(first, count, value):
+        return spark.range(first, first + count).selectExpr(columns).selectExpr("id", "k", f"{value} as n")
+
+    with Scans(spark) as scans:
+        done = table.upsert(changed(2_990, 20, "1000L"))
+    assert (done.rows_updated, done.rows_inserted) == (10, 10)
+    assert scans.files == []
+    # Of these, two are in logs, one of them new; the others are in base files only, or nowhere.
+    files = len(table.snapshot().files)
+    with Scans(spark) as scans:
+        again, others, new = changed(2_999, 2, "2000L"), changed(50, 5, "3000L"), changed(9_000, 1, "1L")
+        done = table.upsert(again.unionByName(others).unionByName(new))
+    assert (done.rows_updated, done.rows_inserted) == (7, 1)
+    assert 0 < max(scans.files) <= 3 < files
+    gone = id_of(spark, 2_999)
+    assert table.delete(f"id = '{gone}'").rows_deleted == 1
+    done = table.upsert(changed(2_999, 1, "4000L"))
+    assert (done.rows_updated, done.rows_inserted) == (0, 1)
+    counted = spark.sql(f"select n, count(*) as rows from {name} where n >= 1000 group by n").collect()
+    counts = {row.n: row.rows for row in counted}
+    assert counts == {1000: 18, 2000: 1, 3000: 5, 4000: 1}
+    assert spark.table(name).count() == 3_011
+    assert spark.sql(f"select count(distinct id) from {name}").head()[0] == 3_011
+    table.compact()
+    assert spark.sql(f"select n from {name} where id = '{gone}'").collect() == [(4000,)]
+    assert without_entries(table) == []
