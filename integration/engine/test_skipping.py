@@ -175,6 +175,7 @@ def test_explanations_add_up(spark, source):
         "partition_stats",
         "files",
         "column_stats",
+        "expression_stats",
         "lookup",
         "bloom",
     ]
