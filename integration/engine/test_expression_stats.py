@@ -22,7 +22,7 @@ ROWS = """
     case when id % 50 = 0 then 'no json' else concat('{"x": ', id * 7919 % 1000, ', "id": "', lpad(string(id), 6, '0'), '"}') end as payload,
     if(id % 61 = 0, double('NaN'), if(id < 200, -0.0D, double(id))) as d, timestamp_seconds(1700000000 + id * 3600) as ts,
     string(id) as digits
-  from range({})
+  from range(COUNT)
 """
 EXPRESSIONS = [
     "lower(email)", "length(name)", "get_json_object(payload, '$.id')", "d * -1", "cast(ts as string)", "cast(digits as int)",
@@ -43,6 +43,10 @@ OTHERS = [
 ]  # fmt: skip
 
 
+def rows(count):
+    return ROWS.replace("COUNT", str(count))
+
+
 @pytest.fixture(autouse=True)
 def settings(spark):
     before = {key: spark.conf.get(key) for key in (ANSI, ZONE)}
@@ -58,7 +62,7 @@ def table(spark):
     return ZTable.write(
         spark,
         "z.exprs",
-        spark.sql(ROWS.format(2_000)),
+        spark.sql(rows(2_000)),
         zorder=["n"],
         target_file_size="6kb",
         stats_expressions=EXPRESSIONS,
@@ -86,7 +90,7 @@ def measured(table, text):
 def test_no_condition_gives_other_rows_than_plain_spark(spark, table, ansi, zone):
     spark.conf.set(ANSI, ansi)
     spark.conf.set(ZONE, zone)
-    source = spark.sql(ROWS.format(2_000))
+    source = spark.sql(rows(2_000))
     for condition in (*SELECTIVE, *OTHERS):
         assert same_checksum(spark.table("z.exprs").where(condition), source.where(condition)), condition
 
@@ -125,8 +129,7 @@ def test_another_time_zone_or_ansi_mode_does_not_use_what_it_would_compute_other
 
 def test_an_explanation_names_the_expression_that_would_help(spark, table):
     found = table.explain("reverse(email) = 'x' and length(name) = 7").conjuncts
-    advice = {row["sql"]: row["advice"] for row in found.to_pylist()} if isinstance(found, pa.Table) else {}
-    told = [each for each in advice.values() if each]
+    told = [each for each in found["advice"].to_pylist() if each]
     assert told == ['ask for statistics of the expression: stats_expressions: ["reverse(email)"]']
 
 
@@ -135,19 +138,19 @@ def test_every_kind_of_commit_keeps_the_statistics(spark):
     table = ZTable.write(
         spark,
         "z.exprs_kept",
-        spark.sql(ROWS.format(800)),
+        spark.sql(rows(800)),
         zorder=["n"],
         target_file_size="6kb",
         stats_expressions=["length(name)"],
     )
-    more = spark.sql(ROWS.format(900)).where("id >= 800")
+    more = spark.sql(rows(900)).where("id >= 800")
     steps = {
         "append": lambda: table.append(more),
-        "merge": lambda: table.merge(spark.sql(ROWS.format(900)).where("id > 880").selectExpr("id", "n", "email", "concat(name, 'xyz') name", "payload", "d", "ts", "digits"), "id"),
+        "merge": lambda: table.merge(spark.sql(rows(900)).where("id > 880").selectExpr("id", "n", "email", "concat(name, 'xyz') name", "payload", "d", "ts", "digits"), "id"),
         "delete": lambda: table.delete("id % 10 = 3"),
-        "replace_where": lambda: table.replace_where(spark.sql(ROWS.format(900)).where("n = 4"), "n = 4"),
+        "replace_where": lambda: table.replace_where(spark.sql(rows(900)).where("n = 4"), "n = 4"),
         "cluster": lambda: table.cluster(rewrite_all=True),
-        "overwrite": lambda: table.overwrite(spark.sql(ROWS.format(600))),
+        "overwrite": lambda: table.overwrite(spark.sql(rows(600))),
         "rollback": lambda: table.rollback(version=1),
     }  # fmt: skip
     for name, step in steps.items():
@@ -168,11 +171,11 @@ def test_every_kind_of_commit_keeps_the_statistics(spark):
 @pytest.mark.slow
 def test_a_merge_on_read_table_keeps_the_statistics(spark):
     table = ZTable.write(
-        spark, "z.exprs_mor", spark.sql(ROWS.format(600)), zorder=["n"], target_file_size="6kb", stats_expressions=["length(name)"],
+        spark, "z.exprs_mor", spark.sql(rows(600)), zorder=["n"], target_file_size="6kb", stats_expressions=["length(name)"],
         table_type="merge_on_read", unique_key="id", compaction="off",
     )  # fmt: skip
     table.upsert(
-        spark.sql(ROWS.format(605))
+        spark.sql(rows(605))
         .where("id > 595")
         .selectExpr("id", "n", "email", "'abc' name", "payload", "d", "ts", "digits")
     )
@@ -187,7 +190,7 @@ def test_a_merge_on_read_table_keeps_the_statistics(spark):
 
 @pytest.mark.slow
 def test_indexes_are_built_and_dropped_without_touching_data(spark):
-    table = ZTable.write(spark, "z.exprs_built", spark.sql(ROWS.format(1_000)), zorder=["n"], target_file_size="6kb")
+    table = ZTable.write(spark, "z.exprs_built", spark.sql(rows(1_000)), zorder=["n"], target_file_size="6kb")
     total, before = len(table.snapshot().files), table._opened.files["path"].to_pylist()
     assert table.explain("length(name) = 7").kept_files == total
     done = table.build_index(stats_expressions=["length(name)", "cast(email as int)"])
@@ -205,7 +208,7 @@ def test_indexes_are_built_and_dropped_without_touching_data(spark):
 
 
 def test_what_cannot_have_statistics_is_refused_before_anything_is_written(spark):
-    frame = spark.sql(ROWS.format(10))
+    frame = spark.sql(rows(10))
     spark.udf.register("mine", lambda text: text, "string")
     refused = {
         "rand() > 0.5": "it is not deterministic", "uuid()": "deterministic", "datediff(current_date(), ts)": "at another time",

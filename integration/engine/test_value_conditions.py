@@ -74,7 +74,7 @@ def test_explanations_name_the_values_and_a_file_may_match_whole(spark, source):
     first = next(each for path, each in by_path.items() if path.startswith("p=0/"))
     assert first["reason"].startswith("city: ['Bonn', 'Bonn'] has no value for which (length(")
     assert {path[:4] for path, each in by_path.items() if each["verdict"] == "ALL_ROWS"} == {"p=1/", "p=4/"}
-    assert found.conjuncts[-1].usable
+    assert found.conjuncts["usable"].to_pylist()[-1]
 
 
 def test_local_days_follow_the_time_zone_and_its_changes(spark, source):
