@@ -406,6 +406,14 @@ def _in_order(rows: pa.Array, stored_rows: int) -> bool:
     return bool(np.array_equal(rows.to_numpy(), np.arange(stored_rows)))
 
 
+@dataclass(frozen=True)
+class _SomeColumns:
+    """Statistics of columns of the files at some positions; None for a column of which nothing is known."""
+
+    positions: Positions
+    columns: Mapping[ColumnPath, ColumnBounds | None]
+
+
 class CachedStatistics:
     """Caches `TableIndex.statistics` and `partition_statistics` for one list of files.
 
@@ -423,6 +431,7 @@ class CachedStatistics:
         self._row_count = contiguous(files.column("row_count"))
         self._of_files: dict[ColumnPath, ColumnBounds | None] = {}
         self._of_partitions: dict[ColumnPath, ColumnBounds | None] = {}
+        self._of_some: _SomeColumns | None = None
         self._partitions: PartitionStatistics | None = None
         self._membership = index.membership(files)
         self._lookups = index.lookups(files)
@@ -438,8 +447,11 @@ class CachedStatistics:
         return None if found is None else found.anew()
 
     def forget(self, name: Hashable) -> None:
-        """Drops the statistics of a column of the files (False) or the partitions (True)."""
+        """Drops the statistics of a column of the files (False) or partitions (True), or those of some files (None)."""
         # Without the lock: others call this while they hold their own.
+        if name is None:
+            self._of_some = None
+            return
         of_partitions, path = cast("tuple[bool, ColumnPath]", name)
         (self._of_partitions if of_partitions else self._of_files).pop(path, None)
 
@@ -453,16 +465,33 @@ class CachedStatistics:
             known = {path: self._of_files[path] for path in columns if path in self._of_files}
             self._held.use(self, [(False, path) for path in known])
             missing = sorted(set(columns) - known.keys())
-            some = files.take(pa.array(positions)) if missing and positions is not None else None
-            if some is None or not self._index.reads_part(some):
+            some = None if positions is None or not missing else self._some(missing, positions)
+            if some is None:
                 found = self._index.statistics(files, missing) if missing else None
                 known |= self._kept(self._of_files, found, missing, of_partitions=False)
                 whole = _aligned(self._row_count, known)
                 return whole if positions is None else SomeStatistics(whole, positions)
-            part = self._index.statistics(some, missing)
-            rest = SomeStatistics(_aligned(self._row_count, known), cast("Positions", positions))
-            both = {**{path: rest.column(path) for path in known}, **part.columns}
-            return _aligned(part.row_count, both)
+            rest = SomeStatistics(_aligned(self._row_count, known), some.positions)
+            return _aligned(rest.row_count, {**some.columns, **{path: rest.column(path) for path in known}})
+
+    def _some(self, columns: Sequence[ColumnPath], positions: Positions) -> _SomeColumns | None:
+        """Returns columns of the files at some positions; None if reading all files takes hardly more."""
+        known = self._of_some
+        if known is None or not np.array_equal(known.positions, positions):
+            known = _SomeColumns(positions, {})
+        missing = [path for path in columns if path not in known.columns]
+        if missing:
+            files = self._files.take(pa.array(positions))
+            if not self._index.reads_part(files):
+                return None
+            found = self._index.statistics(files, missing)
+            known = _SomeColumns(positions, {**known.columns, **{path: found.column(path) for path in missing}})
+            # The next scan often leaves the same partitions.
+            self._of_some = known
+            self._held.keep(self, None, sum(map(_size_of, known.columns.values())))
+        else:
+            self._held.use(self, [None])
+        return known
 
     def partition_statistics(self, files: DataFiles, columns: Collection[ColumnPath]) -> PartitionStatistics:
         """Returns the statistics of the files' partitions; reads only what it does not keep."""
