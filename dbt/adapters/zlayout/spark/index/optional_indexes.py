@@ -5,9 +5,10 @@ The commits change no data, and follow whatever others commit meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.index.file_filters import filters_of_files
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import newest_managed
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filtered_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns, filtered_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -80,15 +81,16 @@ def build_index(
         base = _base(transaction.base, name)
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes.bloom or ()
-        more = [path for path in wanted if folded_path(path) not in set(map(folded_path, before))]
-        layout = _layout(base, (*before, *more), name)
+        known = set(map(folded_path, before))
+        layout = _layout(base, (*before, *(path for path in wanted if folded_path(path) not in known)), name)
+        more = tuple(path for path in layout.config.indexes.bloom or () if path not in before)
         lacking = files_without(opened, layout.filtered)
         if not len(lacking) and layout.config.indexes == config_of(base).indexes:
-            return opened, _built(opened, layout)
+            return opened, _built(opened)
         paths = lacking["path"].to_pylist()
         pieces = filters_of_files(spark, opened.store, transaction.instant, paths, layout.filtered, progress)
-        opened = _committed(spark, name, opened, transaction, layout, NewFilters(pieces, lacking), progress)
-    return opened, replace(_built(opened, layout), files_read=len(paths))
+        opened = _committed(spark, name, opened, transaction, layout, NewFilters(pieces, lacking), more, progress)
+    return opened, replace(_built(opened), files_read=len(paths))
 
 
 def drop_index(
@@ -124,11 +126,11 @@ def drop_index(
                 str(name),
             )
         if not wanted:
-            return opened, _built(opened, _layout(base, before, name))
+            return opened, _built(opened)
         layout = _layout(base, tuple(path for path in before if folded_path(path) not in wanted), name)
         dropped = NewFilters(drops=frozenset(path for path in before if folded_path(path) in wanted))
-        opened = _committed(spark, name, opened, transaction, layout, dropped, progress)
-    return opened, _built(opened, layout)
+        opened = _committed(spark, name, opened, transaction, layout, dropped, (), progress)
+    return opened, _built(opened)
 
 
 def lacks_filters(opened: TableSnapshot) -> bool:
@@ -173,12 +175,28 @@ def _layout(base: Snapshot, bloom: tuple[ColumnPath, ...], name: TableRef) -> Ta
     return TableLayout.of(config, base.schema_json, str(name))
 
 
-def _built(opened: TableSnapshot, layout: TableLayout) -> IndexBuilt:
+def _layout_after(
+    more: Sequence[ColumnPath], drops: Collection[ColumnPath], head: Snapshot | None
+) -> Mapping[str, Any]:
+    """Returns the layout of the version that a change follows, with more columns and without others.
+
+    Another writer may have changed the settings meanwhile, or dropped a column.
+    """
+    assert head is not None
+    usable = filterable_columns(head.schema_json, head.partition_by)
+    wanted = dict.fromkeys((*(config_of(head).indexes.bloom or ()), *more))
+    bloom = tuple(path for path in wanted if path in usable and path not in drops)
+    return indexed_as(head.layout, OptionalIndexes(bloom or None))
+
+
+def _built(opened: TableSnapshot) -> IndexBuilt:
+    snapshot = opened.snapshot
+    config = config_of(snapshot)
     found = opened.index.membership(opened.files)
     without = np.zeros(len(opened.files), dtype=bool)
-    for column in layout.filtered:
+    for column in filtered_of(config, snapshot.schema_json, snapshot.partition_by):
         without |= True if found is None else ~found.state(column.path, str(column.type))[0]
-    columns = tuple(format_column_path(path) for path in layout.config.indexes.bloom or ())
+    columns = tuple(format_column_path(path) for path in config.indexes.bloom or ())
     return IndexBuilt(opened.version, columns, files_without=int(without.sum()))
 
 
@@ -189,12 +207,13 @@ def _committed(
     transaction: Transaction,
     layout: TableLayout,
     filters: NewFilters,
+    more: Sequence[ColumnPath],
     progress: Progress | None,
 ) -> TableSnapshot:
     base = opened.snapshot
     change = Change(
         adds=base.files[:0],
-        layout=indexed_as(base.layout, layout.config.indexes),
+        layout=partial(_layout_after, more, filters.drops),
         summary={"rows": 0, **layout.config.indexes.stored()},
     )
     nothing = footer_table([], [], layout.tracked)

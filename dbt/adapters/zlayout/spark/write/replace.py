@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
-from dbt.adapters.zlayout.config.table_config import PartitioningConfig
+from dbt.adapters.zlayout.config.table_config import PartitioningConfig, PublishingConfig
 from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
@@ -133,9 +133,7 @@ class _Replacing:
         recover(timeline)
         before = timeline.newest()
         if before is not None:
-            usable = filterable_columns(layout.schema_json, layout.partition_by)
-            config = layout.config.after(config_of(before), usable)
-            layout = self.layout = TableLayout.of(config, layout.schema_json, str(name))
+            layout = self.layout = self._layout_after(before)
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
@@ -155,7 +153,7 @@ class _Replacing:
                 adds=new.files,
                 schema_json=layout.schema_json,
                 partition_by=layout.partition_by,
-                layout=layout.to_dict(
+                layout=lambda head: self._layout_after(head).to_dict(
                     drift_of(written.files, layout.config.file_sizing.target_file_bytes),
                     layout.build_of(transaction.instant),
                 ),
@@ -199,6 +197,14 @@ class _Replacing:
             phases={**written.phases, **self.phases},
             unfinished=after.unfinished,
         )
+
+    def _layout_after(self, before: Snapshot | None) -> TableLayout:
+        """Returns the layout, with what the settings leave open as a version has it."""
+        if before is None:
+            return self.layout
+        usable = filterable_columns(self.layout.schema_json, self.layout.partition_by)
+        config = self.wanted.config.after(config_of(before), usable)
+        return TableLayout.of(config, self.layout.schema_json, str(self.wanted.name))
 
     def _tell_of_another_place(self, entry: Entry | None, place: Place) -> None:
         """Says so if the table is rebuilt in another folder than its present one."""
@@ -356,7 +362,10 @@ def rewrite_table(
         name=name,
         frame=cast_to(rows_of(Catalog(spark), opened), schema_json),
         config=replace(
-            config_of(opened.snapshot), partitioning=PartitioningConfig(partition_by), indexes=OptionalIndexes()
+            config_of(opened.snapshot),
+            partitioning=PartitioningConfig(partition_by),
+            publishing=PublishingConfig(),
+            indexes=OptionalIndexes(),
         ),
         description=Description.of(entry),
         progress=progress,
