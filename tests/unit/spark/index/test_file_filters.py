@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters, slices_after
 from dbt.adapters.zlayout.spark.files import file_report
 from dbt.adapters.zlayout.spark.files.file_report import filters_of
+from dbt.adapters.zlayout.spark.index import file_filters
 from dbt.adapters.zlayout.spark.index.file_filters import CheckTask, FilterTask
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFile, DataFiles
@@ -98,6 +100,46 @@ def test_large_filters_are_staged_until_a_commit_has_put_them(
     assert FilterSlice(store, path).types == {("id",): "int64"}
     new.forget_staged(store)
     assert store.list(".zlayout/staging", recursive=True) == []
+
+
+def test_a_task_reports_the_filters_of_its_files_in_few_pieces(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number}.parquet" for number in range(5)]
+    for name in names:
+        data_file(store, name, ROWS)
+    batches = [pa.RecordBatch.from_pydict({"path": some}) for some in (names[:3], names[3:])]
+    (report,) = FilterTask(store.root_uri, INSTANT, (ID,))(batches)
+    assert filters_of(store, report.to_pylist()[0]["filters"])["path"].to_pylist() == names
+    monkeypatch.setattr(file_filters, "_PIECE_BYTES", 1)
+    assert len(list(FilterTask(store.root_uri, INSTANT, (ID,))(batches))) == 5
+
+
+class Remote(LocalStore):
+    """A store without local files, which counts the bytes that it hands out."""
+
+    read_bytes = 0
+
+    def local_path(self, path: str) -> None:
+        return
+
+    def read(self, path: str) -> bytes:
+        raise AssertionError(f"all of {path} is read")
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        self.read_bytes += sum(lengths)
+        local = LocalStore.local_path(self, path)
+        assert local is not None
+        return [local.read_bytes()[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+
+
+def test_of_a_remote_file_only_the_column_is_read(store: LocalStore, tmp_path: Path) -> None:
+    columns = {"id": pa.array(range(1_000)), "large": pa.array([os.urandom(4_000) for _ in range(1_000)])}
+    data_file(store, "a.parquet", columns)
+    remote = Remote(tmp_path)
+    found = file_filters.values_in_file(remote, "a.parquet", [ID])
+    assert found[ID.path].content() == content(columns["id"], pa.int64())
+    assert 0 < remote.read_bytes < 100_000
 
 
 def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore) -> None:

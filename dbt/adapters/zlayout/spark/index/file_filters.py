@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.schema.arrow_columns import at_path
 from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.store.parts import PartsFile
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ _PIECES = "filters binary, staged string"
 _LACKING = {"path": pa.string(), "column": pa.int64(), "missing": pa.int64()}
 _LACKING_SCHEMA = "path string, column long, missing long"
 _MOST_TASKS = 1_000
-_BATCH_ROWS = 1 << 17
+_BATCH_ROWS = 1 << 14
+_PIECE_BYTES = 16 << 20
 
 
 def filters_of_files(
@@ -43,7 +45,7 @@ def filters_of_files(
     columns: Sequence[TrackedColumn],
     progress: Progress | None = None,
 ) -> tuple[FilterPiece, ...]:
-    """Reads columns of files in one Spark job and returns their filters, one piece for each file.
+    """Reads columns of files in one Spark job and returns their filters in pieces, one or a few for each task.
 
     A file has no filter for a column that Arrow reads otherwise than Spark does, and none if it cannot be read.
 
@@ -74,14 +76,13 @@ class FilterTask:
     columns: tuple[TrackedColumn, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yields a piece for each path of the first column."""
+        """Yields pieces with the filters of the paths in the first column."""
         store = open_store(self.root_uri)
-        for batch in batches:
-            for path in batch.column(0).to_pylist():
-                piece = filter_piece(store, self.instant, self._filters(store, path))
-                inline, staged = (piece, None) if isinstance(piece, bytes) else (None, piece)
-                cells = [pa.array([inline], pa.binary()), pa.array([staged], pa.string())]
-                yield pa.RecordBatch.from_arrays(cells, names=["filters", "staged"])
+        for filters in _joined(self._filters(store, path) for batch in batches for path in batch.column(0).to_pylist()):
+            piece = filter_piece(store, self.instant, filters)
+            inline, staged = (piece, None) if isinstance(piece, bytes) else (None, piece)
+            cells = [pa.array([inline], pa.binary()), pa.array([staged], pa.string())]
+            yield pa.RecordBatch.from_arrays(cells, names=["filters", "staged"])
 
     def _filters(self, store: Store, path: str) -> pa.Table:
         try:
@@ -99,7 +100,9 @@ def values_in_file(store: Store, path: str, columns: Sequence[TrackedColumn]) ->
         OSError, pyarrow.ArrowException, StoreError: The file cannot be read.
     """
     local = store.local_path(path)
-    with pq.ParquetFile(str(local) if local is not None else pa.BufferReader(store.read(path))) as file:
+    source = PartsFile(store, path) if local is None else str(local)
+    # Parts of a remote file that lie close together come in one request.
+    with pq.ParquetFile(source, pre_buffer=local is None) as file:
         schema, rules = file.schema_arrow, writer_rules(file.metadata.created_by or "", file.metadata.metadata or {})
         lacking = [each for each in columns if _is_absent(schema, each)]
         read = [each for each in columns if each not in lacking and _reads_alike(schema, each, rules.old_dates)]
@@ -173,6 +176,18 @@ class CheckTask:
                 cells = {"path": [path], "column": [number], "missing": [missing]}
                 arrays = [pa.array(cells[name], kind) for name, kind in _LACKING.items()]
                 yield pa.RecordBatch.from_arrays(arrays, names=list(_LACKING))
+
+
+def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yields the filters of many files in few tables, so that the driver collects few pieces."""
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        if sum(each.nbytes for each in held) >= _PIECE_BYTES:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _is_absent(schema: pa.Schema, column: TrackedColumn) -> bool:
