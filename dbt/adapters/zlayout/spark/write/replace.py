@@ -51,7 +51,7 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
-from dbt.adapters.zlayout.timeline.transactions.row_changes import origin_summary
+from dbt.adapters.zlayout.timeline.transactions.row_changes import REPARTITIONED, origin_summary
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import yield_to_writers
 
@@ -78,6 +78,7 @@ class Replacement:
             the query alone defines the table.
         gives_way: Whether the write gives way, at the end, to a change of rows that is under way.
         made_from: What the rows were made from, for the history.
+        repartitions: Whether the frame has the rows of `of_version` as they are, for other folders.
     """
 
     name: TableName
@@ -91,6 +92,7 @@ class Replacement:
     of_version: int | None = None
     gives_way: bool = False
     made_from: Mapping[str, Any] | None = None
+    repartitions: bool = False
 
 
 def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[TableSnapshot, CommitSummary]:
@@ -312,6 +314,7 @@ class _Replacing:
             "data_passes": written.data_passes,
             "overlap_depth": round(depth, 4),
             "seconds": dict(written.phases),
+            **({REPARTITIONED: True} if self.wanted.repartitions else {}),
             **origin_summary(self.wanted.made_from),
         }
 
@@ -320,6 +323,10 @@ def _properties(before: Snapshot | None, rows: int | None) -> dict[str, Any]:
     """Returns the properties of the new version. They hold the number of rows if the files do not tell it."""
     kept = batches_of(before.properties) if before is not None else {}
     return kept if rows is None else with_more_rows(kept, rows, 0)
+
+
+def _columns(schema_json: str) -> dict[str, Any]:
+    return {each["name"]: each for each in json.loads(schema_json)["fields"]}
 
 
 def rewrite_table(
@@ -371,5 +378,6 @@ def rewrite_table(
         progress=progress,
         of_version=opened.version,
         gives_way=gives_way,
+        repartitions=_columns(schema_json) == _columns(opened.row_schema_json),
     )
     return replace_table(spark, wanted)
