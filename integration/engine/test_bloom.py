@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_sli
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.index import optional_indexes
+from dbt.adapters.zlayout.spark.write import replace
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -258,6 +259,40 @@ def test_writers_go_on_while_filters_are_built(spark, monkeypatch):
     assert table.refresh_index().filters_rebuilt == 1
     assert table.refresh_index().filters_rebuilt == 0
     check(spark, table, [100, 99], [200])
+
+
+def in_the_meantime(monkeypatch, module, step, act):
+    """The first time that a module takes a step, another writer acts before it."""
+    real = getattr(module, step)
+
+    def meanwhile(*given, **named):
+        monkeypatch.setattr(module, step, real)
+        act()
+        return real(*given, **named)
+
+    monkeypatch.setattr(module, step, meanwhile)
+
+
+def test_settings_of_writers_that_overtake_each_other_are_all_kept(spark, monkeypatch):
+    frame, name = rows_of(spark, 0, 100), "z.bloom_settings"
+    table = ZTable.write(spark, name, frame, zorder=["n"], bloom=["n"])
+
+    def index():
+        ZTable.for_name(spark, name).build_index(bloom=["s.k"])
+
+    def rebuild():
+        ZTable.write(spark, name, frame.drop("s"), zorder=["id"], partition_by=["n"], publish=["delta"])
+
+    in_the_meantime(monkeypatch, optional_indexes, "filters_of_files", index)
+    assert table.build_index(bloom=["ID"]).bloom == ("n", "s.k", "id")
+    in_the_meantime(monkeypatch, replace, "commit_files", lambda: table.drop_index(bloom=["n"]))
+    table = ZTable.write(spark, name, frame)
+    assert table.snapshot().layout["bloom"] == [["s", "k"], ["id"]]
+    in_the_meantime(monkeypatch, optional_indexes, "filters_of_files", rebuild)
+    assert table.build_index(bloom=["n"]).bloom == ("id",)
+    now = ZTable.for_name(spark, name).snapshot()
+    assert (now.partition_by, now.layout["zorder"], now.layout["publish"]) == (("n",), [["id"]], ["delta"])
+    assert spark.table(name).count() == 100
 
 
 def test_a_rebuild_keeps_built_filters_and_an_empty_list_ends_them(spark):

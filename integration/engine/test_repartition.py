@@ -159,7 +159,7 @@ def test_rows_written_during_a_rewrite_of_the_table_are_not_lost(spark, monkeypa
 def test_clustering_with_partition_by_rewrites_the_table(spark):
     table = made(spark, "z.parts_cluster", ("p",))
     table.append(spark.sql(ROWS.format(60, 90)))
-    version, files = table.version, len(table.snapshot().files)
+    version, files, changed_at = table.version, len(table.snapshot().files), table.rows_changed_at()
     planned = table.cluster(partition_by=["q r"], dry_run=True)
     assert (planned.files_removed, planned.bytes_rewritten > 0, planned.version) == (files, True, version)
     for settings, message in (
@@ -177,6 +177,7 @@ def test_clustering_with_partition_by_rewrites_the_table(spark):
     check(spark, table, ROWS.format(0, 90), "q r")
     assert table.cluster(partition_by="q r").bytes_rewritten == 0
     assert table.cluster(partition_by=[]).groups_done == 1
+    assert table.rows_changed_at() == changed_at
     check(spark, table, ROWS.format(0, 90))
 
 

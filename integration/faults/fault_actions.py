@@ -195,6 +195,24 @@ def _refresh_index(spark, name: str, seed: int) -> int:
     return _open(spark, name).refresh_index().version
 
 
+def _build_index(spark, name: str, seed: int) -> int:
+    return _open(spark, name).build_index(bloom=["note", "v"]).version
+
+
+def _drop_index(spark, name: str, seed: int) -> int:
+    table = _open(spark, name)
+    bloom = [".".join(path) for path in table.snapshot().layout.get("bloom", [])]
+    return table.drop_index(bloom=bloom[:1]).version
+
+
+def _pack(spark, name: str, seed: int) -> int:
+    return _open(spark, name).cluster(strategy="binpack", rewrite_all=True).version
+
+
+def _sort(spark, name: str, seed: int) -> int:
+    return _open(spark, name).cluster(strategy="sort", sort_by=["v", "k"]).version
+
+
 def _withdraw(spark, name: str, seed: int) -> int:
     table = _open(spark, name)
     table.publish([])
@@ -250,6 +268,11 @@ ACTIONS = (
     Action("clean", "kept", _clean, _same),
     Action("cluster", "plain", _cluster, _same),
     Action("cluster_pending", "plain", _cluster_pending, _same),
+    Action("pack", "plain", _pack, _same),
+    Action("sort", "plain", _sort, _same),
+    Action("build_index", "plain", _build_index, _same),
+    Action("drop_index", "filtered", _drop_index, _same),
+    Action("merge_filtered", "filtered", _merge, lambda rows, seed: _keyed(rows, seed, doubles=True)),
     Action("refresh_index", "sparse", _refresh_index, _same),
     Action("upsert", "records", _upsert, lambda rows, seed: _keyed(rows, seed, doubles=False)),
     Action("delete_records", "records", _delete, _delete_model),

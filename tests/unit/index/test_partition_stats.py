@@ -150,6 +150,21 @@ def test_slices_of_the_former_index_partition_of_files_are_kept_unread_until_the
     assert set(table.head.index) == {"column_stats", "partition_stats"}
 
 
+def test_a_base_without_new_files_follows_other_partition_columns() -> None:
+    table = Table(("p",))
+    table.commit(table.new_files([("x", 1, 1, 0)]), (), table.head)
+    live = table.head.files
+    update = IndexUpdate(
+        table.store,  # type: ignore[arg-type] # reads and puts
+        "1" * 17,
+        DataFiles.empty(),
+        table.stats(DataFiles.empty()),
+        renewed=Renewed(live, table.stats(live)),
+    )
+    table.head = replace(table.head, index=update(table.head))
+    assert table.stored() == table.recomputed()
+
+
 def test_renewed_statistics_of_a_file_that_changed_meanwhile_are_not_believed() -> None:
     table = Table(())
     table.commit(table.new_files([("x", 1, 1, 0), ("x", 5, 1, 0)]), (), table.head)

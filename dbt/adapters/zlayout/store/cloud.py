@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # Maps Hadoop's name of a scheme to obstore's.
 _OBSTORE_SCHEME = {"s3a": "s3"}
 _DELETE_BATCH = 1000
+# What lies between two parts is read with them up to here; a request of its own costs more than these bytes.
+_GAP_BYTES = 64 << 10
 
 
 class CloudStore:
@@ -75,7 +77,8 @@ class CloudStore:
         if not starts:
             return []
         with _errors(path):
-            parts = [bytes(each) for each in obstore.get_ranges(self._objects, path, starts=starts, lengths=lengths)]
+            found = obstore.get_ranges(self._objects, path, starts=starts, lengths=lengths, coalesce=_GAP_BYTES)
+            parts = [bytes(each) for each in found]
         return checked_parts(path, parts, lengths)
 
     def create(self, path: str, data: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pyarrow as pa
@@ -120,6 +121,18 @@ def test_a_large_filter_is_read_in_parts_and_stays_within_two_bytes_a_value(tabl
         assert found.may_hold(column_of(ID), pa.scalar(value)).tolist() == [True, True]
     assert sum(read) <= 100 * 2 * 1024
     assert table.store.stat(path).size_bytes <= 2 * 2 * 200_000
+
+
+def test_slices_are_opened_and_looked_into_side_by_side(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Barrier(2, timeout=20)
+    files = files_named("a", "b")
+    for name in "ab":
+        table.put(files, filter_table([name], [ID], {ID.path: [built(pa.array([1]))]}))
+    opened = TableFilters(table.paths, lambda path: (both.wait(), FilterSlice(table.store, path))[1], print)
+    assert len(opened.slices) == 2
+    may_hold = FilterSlice.may_hold
+    monkeypatch.setattr(FilterSlice, "may_hold", lambda *given: (both.wait(), may_hold(*given))[1])
+    assert opened.of(files).may_hold(column_of(ID), pa.scalar(-1)).tolist() == [False, False]
 
 
 def test_a_file_with_too_many_values_has_no_filter_and_is_kept(table: Table) -> None:

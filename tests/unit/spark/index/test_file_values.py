@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
@@ -23,7 +25,7 @@ from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters, slices_a
 from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
 from dbt.adapters.zlayout.spark.files import file_report
 from dbt.adapters.zlayout.spark.files.file_report import filters_of
-from dbt.adapters.zlayout.spark.index.file_values import CheckTask, ValuesTask, Wanted
+from dbt.adapters.zlayout.spark.index.file_values import CheckTask, ValuesTask, Wanted, values_in_file
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFile, DataFiles
 
@@ -106,6 +108,63 @@ def test_large_filters_are_staged_until_a_commit_has_put_them(
     assert FilterSlice(store, path).types == {("id",): "int64"}
     new.forget_staged(store)
     assert store.list(".zlayout/staging", recursive=True) == []
+
+
+class Remote(LocalStore):
+    """A store without local files, which counts the bytes that it hands out."""
+
+    read_bytes = 0
+
+    def local_path(self, path: str) -> None:
+        return
+
+    def read(self, path: str) -> bytes:
+        raise AssertionError(f"all of {path} is read")
+
+    def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        self.read_bytes += sum(lengths)
+        local = LocalStore.local_path(self, path)
+        assert local is not None
+        return [local.read_bytes()[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+
+
+def test_of_a_remote_file_only_the_column_is_read(store: LocalStore, tmp_path: Path) -> None:
+    columns = {"id": pa.array(range(1_000)), "large": pa.array([os.urandom(4_000) for _ in range(1_000)])}
+    data_file(store, "a.parquet", columns)
+    remote = Remote(tmp_path)
+    found = values_in_file(remote, "a.parquet", Wanted((ID,)))
+    assert found.filters[ID.path].content() == content(columns["id"], pa.int64())
+    assert 0 < remote.read_bytes < 100_000
+
+
+def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore) -> None:
+    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
+    ids, none = content(pa.array([1]), pa.int64()), None
+    live: list[str] = []
+    for number, filters in enumerate(({}, {ID.path: [ids]}, {NAME.path: [none]})):
+        (piece,) = write_slices(files, [filter_table(["f"], [ID, NAME], filters)])
+        live.append(slice_path(f"{int(INSTANT) + number}", piece))
+        store.put(live[-1], piece)
+    dropped = slices_after(store, INSTANT, live, (), files, removes=True, drops=frozenset([("other",)]))
+    found = FilterSlice(store, dropped[0])
+    assert (len(dropped), found.rows.num_rows, found.content(ID.path, 0)) == (1, 1, ids)
+    assert found.places(NAME.path).is_refused.tolist() == [True]
+
+
+class Unreachable(LocalStore):
+    """A store that fails to read."""
+
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        raise StoreError(f"{path}: try again in {most_bytes} ms")
+
+
+def test_a_slice_that_cannot_be_read_at_the_moment_stays(store: LocalStore, tmp_path: Path) -> None:
+    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
+    (piece,) = write_slices(files, [filter_table(["f"], [ID], {ID.path: [content(pa.array([1]), pa.int64())]})])
+    path = slice_path(INSTANT, piece)
+    store.put(path, piece)
+    assert slices_after(Unreachable(tmp_path), INSTANT, [path], (), files, removes=True) == (path,)
+    assert slices_after(store, INSTANT, ["gone_0123456789abcdef.bloom", path], (), files, removes=True) == (path,)
 
 
 def test_values_that_a_filter_lacks_are_counted(store: LocalStore) -> None:

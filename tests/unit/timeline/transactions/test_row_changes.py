@@ -8,6 +8,7 @@ from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.row_changes import (
     ADOPTED,
+    REPARTITIONED,
     last_origin,
     last_row_change,
     origin_summary,
@@ -37,6 +38,11 @@ def test_what_moves_rows_or_describes_them_changes_none(operation):
     maintenance = {"clustering", "compaction", "conversion", "indexing", "recovery"}
     found = last_row_change([header(2, operation.value), header(1, "append"), header(0, "overwrite")], "t")
     assert found.version == (1 if operation.value in maintenance else 2)
+
+
+def test_a_rewrite_for_other_folders_changes_no_row():
+    moved = replace(header(1, "overwrite"), summary={REPARTITIONED: True})
+    assert last_row_change([moved, header(0, "append")], "t").version == 0
 
 
 def test_a_commit_without_files_changes_no_row():

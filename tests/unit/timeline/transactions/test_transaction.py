@@ -10,6 +10,7 @@ import pytest
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError
 from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import LOG_FOLDER, TIMELINE_FOLDER, log_path
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
@@ -230,6 +231,24 @@ def test_an_index_function_sees_the_version_that_is_followed(table) -> None:
 
     assert one.commit(Change(table.write(one)), index=index).index == {"files": (".zlayout/index/1",)}
     assert seen == [0, 1]
+
+
+def test_a_layout_function_sees_the_version_that_is_followed(table) -> None:
+    table.overwrite()
+    change = Transaction.begin(table.timeline(), Action.INDEXING, Operation.INDEXING)
+    with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as other:
+        other.commit(Change(table.write(other), schema_json="{}", layout={"zorder": ["a"]}))
+    entry = change.commit(Change(DataFiles.empty(), layout=lambda head: {**head.layout, "more": 1}))
+    assert entry.layout == {"zorder": ["a"], "more": 1}
+
+
+def test_a_change_without_files_follows_another_partitioning(table) -> None:
+    table.overwrite()
+    change = Transaction.begin(table.timeline(), Action.INDEXING, Operation.INDEXING)
+    with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as other:
+        other.commit(Change(DataFiles.empty(["day"]), schema_json="{}", partition_by=("day",)))
+    assert change.commit(Change(DataFiles.empty(), layout={})).partition_by == ("day",)
+    assert table.timeline().snapshot().files.partition_by == ("day",)
 
 
 def test_an_append_without_slices_drops_what_was_said_of_whole_partitions(table) -> None:

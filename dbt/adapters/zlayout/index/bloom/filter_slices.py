@@ -60,7 +60,7 @@ def write_slices(files: DataFiles, tables: Iterable[pa.Table], slice_bytes: int 
 
     Args:
         files: The files. Filters of other files are left out.
-        tables: From `filter_table`.
+        tables: From `filter_table`. Of filters for one file and column in a slice, the last one counts.
         slice_bytes: A slice ends with the filter that reaches this size.
     """
     rows = {path: row for row, path in enumerate(files["path"].to_pylist())}
@@ -85,27 +85,27 @@ class _Pending:
 
     def __init__(self, types: dict[ColumnPath, str]) -> None:
         self.types = types
-        self.rows: list[int] = []
+        self.rows: dict[int, int] = {}
         self.size_bytes = 0
         self._contents: list[bytes] = []
         self._places: list[list[dict[str, object] | None]] = [[] for _ in types]
 
     def add(self, row: int, filters: pa.Table) -> None:
-        self.rows.append(row)
+        position = self.rows.setdefault(row, len(self.rows))
         for number, places in enumerate(self._places):
-            found = filters.column(f"c{number}")[0].as_py()
-            if found is None:
+            if position == len(places):
                 places.append(None)
-            elif found["content"] is None:
-                places.append({"offset": 0, "size": _REFUSED, "checks": b""})
-            else:
+            found = filters.column(f"c{number}")[0].as_py()
+            if found is not None and found["content"] is None:
+                places[position] = {"offset": 0, "size": _REFUSED, "checks": b""}
+            elif found is not None:
                 content = found["content"]
-                places.append({"offset": self.size_bytes, "size": len(content), "checks": checks_of(content)})
+                places[position] = {"offset": self.size_bytes, "size": len(content), "checks": checks_of(content)}
                 self._contents.append(content)
                 self.size_bytes += len(content)
 
     def finished(self, files: DataFiles) -> bytes:
-        some = files.take(pa.array(self.rows, pa.int64()))
+        some = files.take(pa.array(list(self.rows), pa.int64()))
         columns = {name: contiguous(some[name]) for name in ("path", *IDENTITY)}
         columns |= {f"c{number}": pa.array(places, _PLACE) for number, places in enumerate(self._places)}
         header = parquet_bytes(with_types(pa.table(columns), self.types))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, Positions, rows_of
-from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
+from dbt.adapters.zlayout.index.bloom.hashing import Hashes, hashes_of
 from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Together
 from dbt.adapters.zlayout.pruning.statistics.validation import widened
@@ -21,6 +23,10 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 _MOST_VALUES = 300
 _MOST_READ_BYTES = 256 << 20
 _NO_ROW = -1
+_THREADS = 8
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 
 class TableFilters:
@@ -42,7 +48,7 @@ class TableFilters:
     def slices(self) -> tuple[FilterSlice, ...]:
         """The readable slices, newest first."""
         if self._opened is None:
-            self._opened = tuple(each for each in map(self._open, self._paths) if each is not None)
+            self._opened = tuple(each for each in _each(self._open, self._paths) if each is not None)
         return self._opened
 
     @property
@@ -109,25 +115,38 @@ class FilesFilters:
         if not parts or not 0 < len(hashes) <= _MOST_VALUES:
             return None
         kept = np.ones(len(self.files), dtype=bool)
-        for part, rows in parts:
-            asked = np.flatnonzero(rows != _NO_ROW) if self.positions is None else self.positions
-            asked = asked[rows[asked] != _NO_ROW]
-            self._read_bytes += part.read_bytes(column.path, rows[asked], hashes)
-            if self._read_bytes > _MOST_READ_BYTES:
-                self.whole.note(f"a lookup in Bloom filters would read more than {_MOST_READ_BYTES >> 20} MB")
-                break
+
+        def look_up(part: FilterSlice, rows: Positions, asked: Positions) -> None:
             try:
                 kept[asked], damaged = part.may_hold(column.path, rows[asked], hashes)
             except (ZlayoutError, OSError) as error:
                 self.whole.note(str(error))
-                continue
+                return
             if damaged:
                 self.whole.note(f"{damaged} Bloom filters of {'.'.join(column.path)} are damaged; their files are read")
+
+        # A file has a row in one slice at most, so the lookups do not meet.
+        _each(lambda lookup: look_up(*lookup), self._affordable(column.path, parts, hashes))
         return kept
 
     def may_hold_together(self, _: Mapping[Column, pa.Array | pa.Scalar]) -> Sequence[Together]:
         """Returns nothing: a filter is about one column."""
         return []
+
+    def _affordable(
+        self, path: ColumnPath, parts: Sequence[tuple[FilterSlice, Positions]], hashes: Hashes
+    ) -> list[tuple[FilterSlice, Positions, Positions]]:
+        """Returns the slices to look into, with the row of each file and the positions of the files to ask for."""
+        lookups: list[tuple[FilterSlice, Positions, Positions]] = []
+        for part, rows in parts:
+            asked = np.flatnonzero(rows != _NO_ROW) if self.positions is None else self.positions
+            asked = asked[rows[asked] != _NO_ROW]
+            self._read_bytes += part.read_bytes(path, rows[asked], hashes)
+            if self._read_bytes > _MOST_READ_BYTES:
+                self.whole.note(f"a lookup in Bloom filters would read more than {_MOST_READ_BYTES >> 20} MB")
+                break
+            lookups.append((part, rows, asked))
+        return lookups
 
     def lacks(self, column: Column) -> Flags | None:
         """Returns which files have no filter for a column of its type; None if no file has one."""
@@ -177,3 +196,11 @@ class FilesFilters:
                 parts.append((part, rows))
             self._aligned[key] = parts
         return self._aligned[key]
+
+
+def _each(access: Callable[[Given], Found], items: Sequence[Given]) -> list[Found]:
+    """Returns what an access to each slice returns. A large table has hundreds, and a cloud takes its time for each."""
+    if len(items) < 2:
+        return list(map(access, items))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(access, items))

@@ -169,7 +169,9 @@ class IndexUpdate:
         if self.new_columns:
             paths, rows = (kept.column(name).combine_chunks() for name in ("path", "row_count"))
             known = with_null_columns(known, paths, rows, self.new_columns)
-        return put_slices(self.store, self.instant, kept.plus(self.adds), stacked([known, self.column_stats]))
+        # A commit that adds no file follows one with other partition columns.
+        live = kept.plus(self.adds) if len(self.adds) else kept
+        return put_slices(self.store, self.instant, live, stacked([known, self.column_stats]))
 
     def _index(self, head: Snapshot) -> TableIndex:
         return TableIndex(self.store, head.index, read=partial(SHARED.read, self.store))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, rows_of, slice_path, write_slices
 from dbt.adapters.zlayout.index.slice_cache import SHARED_FILTERS
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -84,8 +84,11 @@ def slices_after(
     for path in before:
         try:
             part = SHARED_FILTERS.read(store, path)
-        except (ZlayoutError, OSError):
+        except (CorruptError, FileMissingError):
             continue  # nothing can be read of it, so no reader misses it
+        except (ZlayoutError, OSError):
+            kept.append(path)
+            continue
         rows = np.count_nonzero(rows_of(part, live) >= 0)
         if part.data_bytes >= _LARGE_BYTES and not drops & part.types.keys() and 2 * rows >= len(part.rows):
             kept.append(path)

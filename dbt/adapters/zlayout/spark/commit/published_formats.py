@@ -90,8 +90,12 @@ def _switched(catalog: Catalog, name: TableRef, opened: TableSnapshot, publishin
         config = replace(config_of(base), publishing=publishing)
         TableLayout.of(config, base.schema_json, str(name))  # refuses columns that a format does not have
         nothing = DataFiles.empty(base.partition_by)
-        layout = published_as(base.layout, publishing)
-        commit = transaction.commit(Change(adds=nothing, layout=layout, summary=publishing.stored()))
+        change = Change(
+            adds=nothing,
+            layout=lambda head: published_as({} if head is None else head.layout, publishing),
+            summary=publishing.stored(),
+        )
+        commit = transaction.commit(change)
     publish_committed(catalog, name, opened, AfterCommit(commit.version))
     return opened.at_snapshot(opened.timeline.snapshot(commit.version))
 

@@ -6,6 +6,7 @@ import datetime as dt
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config.table_config import PublishingConfig, published_as
@@ -143,7 +144,7 @@ def roll_back(
             adds=target.files,
             schema_json=target.schema_json,
             partition_by=target.partition_by,
-            layout=_published_as_now(target, transaction.base),
+            layout=partial(_published_as_now, target),
             curve=target.curve if target.curve is not None and store.exists(target.curve) else None,
             properties=target.properties,
             summary={**figures, "to_version": version},

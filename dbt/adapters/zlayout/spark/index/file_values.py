@@ -1,4 +1,4 @@
-"""What existing files hold, for Bloom filters and lookup indexes: tasks read whole files with Arrow.
+"""What existing files hold, for Bloom filters and lookup indexes: tasks read files with Arrow.
 
 They read only columns of which Arrow gives the values that Spark sees.
 """
@@ -35,6 +35,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.schema.arrow_columns import at_path
 from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.store.parts import PartsFile
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 
@@ -46,7 +47,7 @@ _PIECES_SCHEMA = "filters binary, staged string, hashes binary, staged_hashes st
 _LACKING = {"path": pa.string(), "kind": pa.string(), "column": pa.int64(), "missing": pa.int64()}
 _LACKING_SCHEMA = "path string, kind string, column long, missing long"
 _MOST_TASKS = 1_000
-_BATCH_ROWS = 1 << 17
+_BATCH_ROWS = 1 << 14
 # A check of one file looks up as many of its hashes, evenly spread, so that it does not read the whole index.
 _MOST_CHECKED = 100_000
 
@@ -170,7 +171,9 @@ def values_in_file(store: Store, path: str, wanted: Wanted) -> FileValues:
         OSError, pyarrow.ArrowException, StoreError: The file cannot be read.
     """
     local = store.local_path(path)
-    with pq.ParquetFile(str(local) if local is not None else pa.BufferReader(store.read(path))) as file:
+    source = PartsFile(store, path) if local is None else str(local)
+    # Parts of a remote file that lie close together come in one request.
+    with pq.ParquetFile(source, pre_buffer=local is None) as file:
         schema, rules = file.schema_arrow, writer_rules(file.metadata.created_by or "", file.metadata.metadata or {})
         lacking = [each for each in wanted.columns if _is_absent(schema, each)]
         read = [each for each in wanted.columns if each not in lacking and _reads_alike(schema, each, rules.old_dates)]

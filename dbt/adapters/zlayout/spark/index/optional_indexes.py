@@ -6,9 +6,10 @@ The commits change no data, and follow whatever others commit meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +41,13 @@ from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_fil
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filtered_of, looked_up_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import (
+    TableLayout,
+    config_of,
+    filterable_columns,
+    filtered_of,
+    looked_up_of,
+)
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -107,17 +114,19 @@ def build_index(
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
         base = _base(transaction.base, name)
         opened = opened.at_snapshot(base)
-        layout = _layout(base, _plus(config_of(base).indexes, more), name)
+        before = config_of(base).indexes
+        layout = _layout(base, _plus(before, more), name)
         check_expressions(spark, more.stats_expressions or (), layout, str(name))
         wanted = Wanted(layout.filtered, layout.looked_up)
         lacking, unmeasured = files_without(opened, wanted), files_unmeasured(spark, opened, layout)
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
-        if not len(lacking) and renewed is None and layout.config.indexes == config_of(base).indexes:
-            return opened, replace(_built(opened, layout), files_read=len(unmeasured))
+        if not len(lacking) and renewed is None and layout.config.indexes == before:
+            return opened, replace(_built(opened), files_read=len(unmeasured))
         made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
-        opened = _committed(spark, name, opened, transaction, layout, made, progress, renewed=renewed)
+        indexes = partial(_plus, more=_minus(layout.config.indexes, before))
+        opened = _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed)
     read = len({*lacking["path"].to_pylist(), *unmeasured["path"].to_pylist()})
-    return opened, replace(_built(opened, layout), files_read=read)
+    return opened, replace(_built(opened), files_read=read)
 
 
 def drop_index(
@@ -153,15 +162,15 @@ def drop_index(
             raise ConfigError(problems, str(name))
         layout = _layout(base, _minus(before, unwanted), name)
         if layout.config.indexes == before:
-            return opened, _built(opened, layout)
-        after = layout.config.indexes
-        gone = set(before.lookup or ()).difference(after.lookup or ())
+            return opened, _built(opened)
+        gone = _minus(before, layout.config.indexes)
         dropped = NewOptional(
-            NewFilters(drops=frozenset(before.bloom or ()).difference(after.bloom or ())),
-            NewLookups(drops=frozenset(tuple(sorted(columns)) for columns in gone)),
+            NewFilters(drops=frozenset(gone.bloom or ())),
+            NewLookups(drops=frozenset(tuple(sorted(columns)) for columns in gone.lookup or ())),
         )
-        opened = _committed(spark, name, opened, transaction, layout, dropped, progress)
-    return opened, _built(opened, layout)
+        indexes = partial(_minus, unwanted=gone)
+        opened = _committed(spark, name, opened, transaction, layout, dropped, indexes, progress)
+    return opened, _built(opened)
 
 
 def lacks_values(opened: TableSnapshot) -> bool:
@@ -308,9 +317,21 @@ def _layout(base: Snapshot, indexes: OptionalIndexes, name: TableRef) -> TableLa
     return TableLayout.of(replace(config_of(base), indexes=indexes), base.schema_json, str(name))
 
 
-def _built(opened: TableSnapshot, layout: TableLayout) -> IndexBuilt:
-    lacks, _ = _lacking(opened, Wanted(layout.filtered, layout.looked_up))
-    indexes = layout.config.indexes
+def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: Snapshot | None) -> Mapping[str, Any]:
+    """Returns the layout of the version that a change follows, with more indexes or without some.
+
+    Another writer may have changed the settings meanwhile, or dropped a column.
+    """
+    assert head is not None
+    usable = filterable_columns(head.schema_json, head.partition_by)
+    return indexed_as(head.layout, OptionalIndexes().after(indexes(config_of(head).indexes), usable))
+
+
+def _built(opened: TableSnapshot) -> IndexBuilt:
+    snapshot = opened.snapshot
+    given = config_of(snapshot), snapshot.schema_json, snapshot.partition_by
+    lacks, _ = _lacking(opened, Wanted(filtered_of(*given), looked_up_of(*given)))
+    indexes = given[0].indexes
     return IndexBuilt(
         opened.version,
         tuple(map(format_column_path, indexes.bloom or ())),
@@ -327,6 +348,7 @@ def _committed(
     transaction: Transaction,
     layout: TableLayout,
     made: NewOptional,
+    indexes: Callable[[OptionalIndexes], OptionalIndexes],
     progress: Progress | None,
     *,
     renewed: Renewed | None = None,
@@ -334,7 +356,7 @@ def _committed(
     base = opened.snapshot
     change = Change(
         adds=base.files[:0],
-        layout=indexed_as(base.layout, layout.config.indexes),
+        layout=partial(_layout_after, indexes),
         summary={"rows": 0, **layout.config.indexes.stored()},
     )
     nothing = footer_table([], [], layout.tracked)

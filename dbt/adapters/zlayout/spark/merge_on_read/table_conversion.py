@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TableTypeConfig
@@ -22,6 +24,7 @@ from dbt.adapters.zlayout.spark.write.key_filter import check_keys
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -81,8 +84,7 @@ def _make_merging(
         base = transaction.base
         assert base is not None
         opened = opened.at_snapshot(base)
-        settings = replace(config_of(base), table_type=asked)
-        layout = TableLayout.of(settings, base.schema_json, str(name))
+        layout = _layout(asked, str(name), base)
         check_keys(rows_of(catalog, opened), layout.config.table_type.unique_key, str(name))
         nothing = DataFiles.empty(base.partition_by)
         new = tuple(each for each in layout.tracked if each.path[0] in (OP, INSTANT, SEQ))
@@ -91,10 +93,20 @@ def _make_merging(
             adds=base.files,
             schema_json=base.schema_json,
             partition_by=base.partition_by,
-            layout=layout.to_dict(base.layout.get("drift", 0.0), base.layout.get("built")),
+            layout=partial(_stored_layout, asked, str(name)),
             curve=base.curve,
             properties=base.properties,
             summary={"rows": base.files.total_rows},
         )
         commit = transaction.commit(change, index=index)
     publish_newest(spark, name, AfterCommit(commit.version, progress))
+
+
+def _layout(asked: TableTypeConfig, subject: str, base: Snapshot) -> TableLayout:
+    return TableLayout.of(replace(config_of(base), table_type=asked), base.schema_json, subject)
+
+
+def _stored_layout(asked: TableTypeConfig, subject: str, base: Snapshot | None) -> Mapping[str, Any]:
+    """Returns the layout of a version, but of another table type."""
+    assert base is not None
+    return _layout(asked, subject, base).to_dict(base.layout.get("drift", 0.0), base.layout.get("built"))

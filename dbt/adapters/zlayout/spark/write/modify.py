@@ -39,8 +39,8 @@ from dbt.adapters.zlayout.spark.write.replace import rewrite_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, with_changes_taken
-from dbt.adapters.zlayout.timeline.log.snapshot import Batch, is_taken, row_count, with_batch, with_more_rows
-from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck
+from dbt.adapters.zlayout.timeline.log.snapshot import Batch, Snapshot, is_taken, row_count, with_batch, with_more_rows
+from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck, LayoutPlan
 from dbt.adapters.zlayout.timeline.transactions.row_changes import origin_summary
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -239,6 +239,16 @@ class RowChange(ABC, Generic[Planned]):
         check_expressions(self.spark, wanted.indexes.stats_expressions, layout, self.subject)
         return layout
 
+    def _stored_layout(self, opened: TableSnapshot, schema: SchemaPlan) -> LayoutPlan | None:
+        """Returns the layout of the new version; None if it is that of the version before."""
+
+        def stored(head: Snapshot | None) -> Mapping[str, Any]:
+            assert head is not None
+            layout = self._layout(replace(opened, snapshot=head), schema)
+            return layout.to_dict(head.layout.get("drift", _UNKNOWN_DRIFT), head.layout.get("built"))
+
+        return None if stored(opened.snapshot) == opened.snapshot.layout else stored
+
     def _change(self, opened: TableSnapshot, transaction: Transaction) -> CommitSummary:
         base, store = opened.snapshot, opened.store
         schema = self._schema(opened)
@@ -273,7 +283,6 @@ class RowChange(ABC, Generic[Planned]):
             "groups_touched": len(groups_with_logs(files)),
             "log_bytes": logs.total_bytes,
         }
-        settings = layout.to_dict(base.layout.get("drift", _UNKNOWN_DRIFT), base.layout.get("built"))
         version, instant = base.version, base.instant
         published_otherwise = layout.config.publishing.stored() != config_of(base).publishing.stored()
         wanted = self.wanted.batch is not None or self.wanted.commit_empty
@@ -286,7 +295,7 @@ class RowChange(ABC, Generic[Planned]):
                     adds=files,
                     removes=removes,
                     schema_json=layout.schema_json if schema.changes else None,
-                    layout=settings if settings != base.layout else None,
+                    layout=self._stored_layout(opened, schema),
                     properties=partial(_properties_after, self.wanted, schema.dropped, counted),
                     summary={**figures, "seconds": dict(written.phases), **origin_summary(self.wanted.made_from)},
                     key_conflict=outcome.key_conflict,

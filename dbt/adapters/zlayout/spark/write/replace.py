@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
-from dbt.adapters.zlayout.config.table_config import PartitioningConfig
+from dbt.adapters.zlayout.config.table_config import PartitioningConfig, PublishingConfig
 from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
@@ -53,7 +53,7 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
-from dbt.adapters.zlayout.timeline.transactions.row_changes import origin_summary
+from dbt.adapters.zlayout.timeline.transactions.row_changes import REPARTITIONED, origin_summary
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import yield_to_writers
 
@@ -81,6 +81,7 @@ class Replacement:
         gives_way: Whether the write gives way, at the end, to a change of rows that is under way.
         made_from: What the rows were made from, for the history.
         changes_taken: The tables whose rows the query reads as changes. The version stores the positions.
+        repartitions: Whether the frame has the rows of `of_version` as they are, for other folders.
     """
 
     name: TableName
@@ -95,6 +96,7 @@ class Replacement:
     gives_way: bool = False
     made_from: Mapping[str, Any] | None = None
     changes_taken: Sequence[ChangesTaken] = ()
+    repartitions: bool = False
 
 
 def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[TableSnapshot, CommitSummary]:
@@ -137,9 +139,7 @@ class _Replacing:
         recover(timeline)
         before = timeline.newest()
         if before is not None:
-            usable = filterable_columns(layout.schema_json, layout.partition_by)
-            config = layout.config.after(config_of(before), usable)
-            layout = self.layout = TableLayout.of(config, layout.schema_json, str(name))
+            layout = self.layout = self._layout_after(before)
         check_expressions(self.spark, layout.config.indexes.stats_expressions, layout, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
@@ -160,7 +160,7 @@ class _Replacing:
                 adds=new.files,
                 schema_json=layout.schema_json,
                 partition_by=layout.partition_by,
-                layout=layout.to_dict(
+                layout=lambda head: self._layout_after(head).to_dict(
                     drift_of(written.files, layout.config.file_sizing.target_file_bytes),
                     layout.build_of(transaction.instant),
                 ),
@@ -204,6 +204,14 @@ class _Replacing:
             phases={**written.phases, **self.phases},
             unfinished=after.unfinished,
         )
+
+    def _layout_after(self, before: Snapshot | None) -> TableLayout:
+        """Returns the layout, with what the settings leave open as a version has it."""
+        if before is None:
+            return self.layout
+        usable = filterable_columns(self.layout.schema_json, self.layout.partition_by)
+        config = self.wanted.config.after(config_of(before), usable)
+        return TableLayout.of(config, self.layout.schema_json, str(self.wanted.name))
 
     def _tell_of_another_place(self, entry: Entry | None, place: Place) -> None:
         """Says so if the table is rebuilt in another folder than its present one."""
@@ -311,6 +319,7 @@ class _Replacing:
             "data_passes": written.data_passes,
             "overlap_depth": round(depth, 4),
             "seconds": dict(written.phases),
+            **({REPARTITIONED: True} if self.wanted.repartitions else {}),
             **origin_summary(self.wanted.made_from),
         }
 
@@ -322,6 +331,10 @@ class _Replacing:
         else:
             kept = with_positions(kept, {each.source: each.until for each in self.wanted.changes_taken})
         return kept if rows is None else with_more_rows(kept, rows, 0)
+
+
+def _columns(schema_json: str) -> dict[str, Any]:
+    return {each["name"]: each for each in json.loads(schema_json)["fields"]}
 
 
 def rewrite_table(
@@ -364,11 +377,15 @@ def rewrite_table(
         name=name,
         frame=cast_to(rows_of(Catalog(spark), opened), schema_json),
         config=replace(
-            config_of(opened.snapshot), partitioning=PartitioningConfig(partition_by), indexes=OptionalIndexes()
+            config_of(opened.snapshot),
+            partitioning=PartitioningConfig(partition_by),
+            publishing=PublishingConfig(),
+            indexes=OptionalIndexes(),
         ),
         description=Description.of(entry),
         progress=progress,
         of_version=opened.version,
         gives_way=gives_way,
+        repartitions=_columns(schema_json) == _columns(opened.row_schema_json),
     )
     return replace_table(spark, wanted)

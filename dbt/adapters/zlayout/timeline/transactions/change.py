@@ -20,6 +20,7 @@ _WHOLE_PARTITION_SLICES = "partition_stats"
 
 IndexPlan = IndexSlices | Callable[[Snapshot | None], IndexSlices]
 KeyConflictCheck = Callable[[DataFiles], str | None]
+LayoutPlan = Mapping[str, Any] | Callable[[Snapshot | None], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Change:
         removes: Paths to remove.
         schema_json: The new schema.
         partition_by: The new partition columns.
-        layout: The new layout.
+        layout: The new layout, or a function of the version that the change follows.
         curve: The new curve model.
         properties: The new properties, or a function of those of the previous version.
         summary: Rows, files, bytes and seconds of the operation, for the history.
@@ -46,7 +47,7 @@ class Change:
     removes: tuple[str, ...] = ()
     schema_json: str | None = None
     partition_by: tuple[str, ...] | None = None
-    layout: Mapping[str, Any] | None = None
+    layout: LayoutPlan | None = None
     curve: str | None = None
     properties: Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
@@ -85,6 +86,8 @@ def entry_after(
     if schema_json is None:
         raise ValueError(f"{signature.operation}: the change must give the table's schema")
     adds, removes = _files(head, change, whole)
+    partition_by = _pick(change.partition_by, kept.partition_by if kept else ())
+    layout = change.layout(head) if callable(change.layout) else change.layout
     last_instant = max(signature.instant, head.last_instant) if head else signature.instant
     return Commit(
         version=head.version + 1 if head else 0,
@@ -94,11 +97,12 @@ def entry_after(
         # A clock that is behind must not date a version before its predecessor.
         committed_ms=max(signature.committed_ms, head.committed_ms) if head else signature.committed_ms,
         last_instant=last_instant,
-        adds=adds,
+        # Another writer may have changed the partition columns since the change was planned.
+        adds=adds if len(adds) else DataFiles.empty(partition_by),
         removes=removes,
         schema_json=schema_json,
-        partition_by=_pick(change.partition_by, kept.partition_by if kept else ()),
-        layout=_pick(change.layout, kept.layout if kept else {}),
+        partition_by=partition_by,
+        layout=_pick(layout, kept.layout if kept else {}),
         curve=_pick(change.curve, kept.curve if kept else None),
         index=_index(index, head, base, whole, adds_files=len(adds) > 0),
         summary=change.summary,

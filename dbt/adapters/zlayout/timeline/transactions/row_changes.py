@@ -15,6 +15,8 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 # In the summary of a version that took a table's files as they were.
 ADOPTED = "adopted"
+# In the summary of a version that wrote all rows anew and changed none, to put them into other folders.
+REPARTITIONED = "repartitioned"
 _ORIGIN = "made_from"
 _SAME_ROWS = MOVES_ROWS | {Operation.INDEXING.value, Operation.RECOVERY.value}
 
@@ -44,7 +46,9 @@ def last_origin(headers: Iterable[CommitHeader]) -> tuple[CommitHeader, Mapping[
 
 def changes_rows(header: CommitHeader) -> bool:
     """Returns whether a version has other rows than the version before it."""
-    return header.operation not in _SAME_ROWS and bool(header.files_added or header.files_removed)
+    if header.operation in _SAME_ROWS or header.summary.get(REPARTITIONED):
+        return False
+    return bool(header.files_added or header.files_removed)
 
 
 def row_change_after(headers: Iterable[CommitHeader], version: int) -> CommitHeader | None:
