@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice
+from dbt.adapters.zlayout.advice.workload import parse_workload
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
@@ -51,6 +53,7 @@ from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
 from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
+from dbt.adapters.zlayout.table.advice import advice_for_table
 from dbt.adapters.zlayout.table.explanation import (
     Explanation,
     commit_history,
@@ -397,6 +400,38 @@ class ZTable:
             predicate_sql: A condition, as in a WHERE clause.
         """
         return explanation_of_table(scans_of(self._spark, self._table, self._opened, predicate_sql))
+
+    def advise(
+        self,
+        predicates: Sequence[str | tuple[str, float]] | str | None = None,
+        *,
+        workload: Sequence[str | tuple[str, float]] | str | None = None,
+        min_gain: float = MIN_GAIN,
+        progress: Callable[[str], None] | None = None,
+    ) -> Advice:
+        """Advises keys, partition columns and indexes for the conditions that queries put on the table.
+
+        It reads a sample of the columns that the conditions name, and the index. It writes nothing.
+
+        Args:
+            predicates: Conditions, as in a WHERE clause, or pairs of a condition and its weight: how often queries have
+                it in relation to the others.
+            workload: The same as ``predicates``; give one of them.
+            min_gain: A change is advised if it saves at least this share of the rows that queries open now, for every
+                seed: with rows and constants that the search has not seen.
+            progress: Receives a line now and then.
+
+        Returns:
+            ``zorder``, ``partition_by``, ``lookup``, ``bloom``, ``opened_now`` and ``opened_then`` (shares of rows),
+            ``predicates`` with both shares for each condition, ``rewrite_bytes``, ``payback_queries``, ``why`` …
+
+        Raises:
+            ConfigError: A condition does not fit the table, a weight is not above 0, or the table has no rows.
+        """
+        if (predicates is None) == (workload is None):
+            raise ConfigError(["predicates: give either predicates or workload"], self.name)
+        given = parse_workload(predicates if workload is None else workload, self.name)
+        return advice_for_table(self._spark, self._opened, given, self.name, min_gain, progress)
 
     def count(self, predicate_sql: str = "true") -> int:
         """Returns the number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.

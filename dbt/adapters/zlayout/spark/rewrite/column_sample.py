@@ -1,0 +1,94 @@
+"""A sample of some columns of a table, from as many of its files as a few seconds allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
+from dbt.adapters.zlayout.spark.schema.table_schema import type_at
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MOST_ROWS = 1 << 16
+_MOST_FILES, _FEWEST_FILES = 256, 16
+_MOST_ROWS_READ = 16_000_000
+
+
+def column_sample(
+    catalog: Catalog, opened: TableSnapshot, paths: Sequence[ColumnPath], progress: Progress | None = None
+) -> pa.Table:
+    """Samples the rows in the files of a version.
+
+    Args:
+        catalog: The session's catalog.
+        opened: The version. Of a merge-on-read table, the rows of logs and deleted rows count too.
+        paths: Columns and fields of structs, at least one.
+        progress: Called with a line of text now and then.
+
+    Returns:
+        A column for each path, named '0', '1', …, with at most 65,536 rows. The rows of a table with many files come
+        from files that are spread evenly over it.
+    """
+    return sampled(frame_of(catalog, opened, _spread(opened)), opened.schema_json, paths, progress)
+
+
+def sampled(
+    frame: DataFrame, schema_json: str, paths: Sequence[ColumnPath], progress: Progress | None = None
+) -> pa.Table:
+    """Samples the rows of a query. Runs it for these columns only.
+
+    Args:
+        frame: The query.
+        schema_json: Spark's JSON of its columns.
+        paths: Columns and fields of structs, at least one.
+        progress: Called with a line of text now and then.
+
+    Returns:
+        As `column_sample`.
+    """
+    spark, known = frame.sparkSession, arrow_schema(schema_json)
+    use_driver_python(spark)
+    names = [f"s{number}" for number in range(len(paths))]
+    narrow = frame.select(
+        *(functions.col(".".join(map(backquoted, path))).alias(name) for name, path in zip(names, paths, strict=True))
+    )
+    schema = pa.schema([(name, canonical_type(type_at(known, path))) for name, path in zip(names, paths, strict=True)])
+    settings = ParquetSettings("zstd", schema_json, str(spark.version))
+    staged = key_sample(narrow, schema, tuple((name,) for name in names), (), settings, progress)
+    if not staged.samples:
+        return pa.table({str(number): pa.array([], field.type) for number, field in enumerate(schema)})
+    found = staged.uniform_sample()
+    if found.num_rows > _MOST_ROWS:
+        chosen = np.random.default_rng(0).choice(found.num_rows, _MOST_ROWS, replace=False)
+        found = found.take(pa.array(np.sort(chosen)))
+    return found
+
+
+def _spread(opened: TableSnapshot) -> npt.NDArray[np.bool_] | None:
+    """Returns a mask of files that are spread evenly over the table; None for all files."""
+    count = len(opened.files)
+    rows = max(1, int(pc.sum(opened.files.column("row_count")).as_py() or 0))
+    most = max(_FEWEST_FILES, min(_MOST_FILES, int(_MOST_ROWS_READ * count / rows)))
+    if count <= most:
+        return None
+    mask = np.zeros(count, bool)
+    mask[((np.arange(most) + 0.5) * count / most).astype(np.int64)] = True
+    return mask
