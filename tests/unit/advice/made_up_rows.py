@@ -5,7 +5,8 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
-from dbt.adapters.zlayout.advice.workload import Query, WeightedCondition
+from dbt.adapters.zlayout.advice.workload import Query
+from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op
 from dbt.adapters.zlayout.pruning.evaluation import verdicts
 

@@ -161,7 +161,13 @@ class Advice:
 
 
 def advise(
-    sample: Sample, queries: Sequence[Query], size: TableSize, present: Present, min_gain: float = MIN_GAIN
+    sample: Sample,
+    queries: Sequence[Query],
+    size: TableSize,
+    present: Present,
+    min_gain: float = MIN_GAIN,
+    *,
+    may_partition: bool = True,
 ) -> Advice:
     """Judges the layout of a table and searches a better one.
 
@@ -171,8 +177,9 @@ def advise(
         size: Of the table.
         present: The layout now.
         min_gain: The gain that a change must have for every seed, 0 … 1.
+        may_partition: Whether other partition columns may be advised.
     """
-    return _Advising(sample, queries, size, present, min_gain).run()
+    return _Advising(sample, queries, size, present, min_gain, may_partition).run()
 
 
 @dataclass(frozen=True)
@@ -189,8 +196,15 @@ class _Judged:
 
 class _Advising:
     def __init__(
-        self, sample: Sample, queries: Sequence[Query], size: TableSize, present: Present, min_gain: float
+        self,
+        sample: Sample,
+        queries: Sequence[Query],
+        size: TableSize,
+        present: Present,
+        min_gain: float,
+        may_partition: bool,
     ) -> None:
+        self.may_partition = may_partition
         self.sample = sample
         self.queries = queries
         self.size = size
@@ -229,7 +243,7 @@ class _Advising:
         train = range(len(self.predicates))
         if len(self.predicates) >= _HELD_OUT_FROM:
             train = range(0, len(self.predicates), 2)
-        return Problem(self.sample, self._blended(train, 0), self.files, self.present.layout, found)
+        return Problem(self.sample, self._blended(train, 0), self.files, self.present.layout, found, self.may_partition)
 
     def _blended(self, chosen: Sequence[int], seed: int) -> Weighted:
         predicates = [self.predicates[each] for each in chosen]
@@ -302,8 +316,10 @@ class _Advising:
                 )
                 for each, share in zip(self.predicates, now.tolist(), strict=True)
             ]
-            return np.minimum(now, np.asarray(limits))
-        shares: Shares = sum(self._shares(layout, queries, found, seed) for seed in _SEEDS) / len(_SEEDS)
+            limited: Shares = np.minimum(now, np.asarray(limits))
+            return limited
+        every = np.asarray([self._shares(layout, queries, found, seed) for seed in _SEEDS])
+        shares: Shares = every.mean(axis=0)
         return shares
 
     def _opened(self, predicate: Expr) -> float:

@@ -1,32 +1,46 @@
-"""Advises a layout for a table: reads the workload, samples the rows, and asks the index what is read now."""
+"""Advises a layout for a table: reads the workload, samples the rows, and asks the index what is read now.
+
+With ``zorder: auto``, the advice gives a table its keys when all of it is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
+from pyspark import StorageLevel
 
-from dbt.adapters.zlayout.advice.advice import Advice, Present, TableSize, advise
+from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableSize, advise
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
-from dbt.adapters.zlayout.advice.workload import Query, WeightedCondition
+from dbt.adapters.zlayout.advice.workload import Query
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.column_names import parse_column_path
+from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.curve.keys import is_orderable
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.conditions import predicates_of
-from dbt.adapters.zlayout.spark.rewrite.column_sample import column_sample
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.rewrite.column_sample import bytes_of_a_row, column_sample, sampled
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
-from dbt.adapters.zlayout.spark.schema.types import arrow_schema
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
+from dbt.adapters.zlayout.spark.schema.types import arrow_carries, arrow_schema
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+_FEWEST_FILES = 16
+"""A new table is judged as if it had this many files, because it will grow."""
 
 
 def advice_for_table(
@@ -34,7 +48,9 @@ def advice_for_table(
     opened: TableSnapshot,
     workload: Sequence[WeightedCondition],
     subject: str,
-    min_gain: float,
+    min_gain: float = MIN_GAIN,
+    *,
+    may_partition: bool = True,
     progress: Progress | None = None,
 ) -> Advice:
     """Advises a layout for a version of a table. Writes nothing.
@@ -45,6 +61,7 @@ def advice_for_table(
         workload: Conditions on its rows.
         subject: Name of the table, for error messages.
         min_gain: As for `advise`.
+        may_partition: As for `advise`.
         progress: Receives a line now and then.
 
     Raises:
@@ -59,9 +76,7 @@ def advice_for_table(
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
     if not paths:
-        raise ConfigError(
-            ["workload: no condition compares a column that has an order; zlayout_explain says why for each"], subject
-        )
+        raise ConfigError([_NOTHING_COMPARED], subject)
     sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths)
     known = set(paths)
     layout = Layout(
@@ -71,7 +86,122 @@ def advice_for_table(
     )
     size = TableSize(rows, len(opened.files), opened.files.total_bytes, config.file_sizing.target_file_bytes)
     present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows))
-    return advise(sample, queries, size, present, min_gain)
+    return advise(sample, queries, size, present, min_gain, may_partition=may_partition)
+
+
+@contextmanager
+def with_chosen_keys(
+    spark: SparkSession, name: TableName, frame: DataFrame, config: TableConfig, progress: Progress | None
+) -> Iterator[tuple[DataFrame, TableConfig]]:
+    """Lets the workload choose the keys of a table that is about to be written as a whole, if its settings want that.
+
+    The keys of an existing table change only if the present files show that others are better by `MIN_GAIN`. For a new
+    table the query runs once: its rows are kept on disk until the context ends.
+
+    Args:
+        spark: The session.
+        name: The table.
+        frame: The rows to write. Their query has not run yet.
+        config: The settings.
+        progress: Receives a line that says what was chosen, and why.
+
+    Yields:
+        The rows and the settings to write. The settings are the given ones without ``zorder: auto``.
+
+    Raises:
+        ConfigError: A condition of the workload does not fit the columns.
+        WriteError: The query failed.
+    """
+    workload = config.auto_keys.workload
+    if not config.auto_keys.wanted:
+        yield frame, config
+        return
+    if not workload:
+        _tell(progress, "zorder: auto keeps the keys as they are, because no workload is known yet")
+        yield frame, config
+        return
+    layout = TableLayout.of(config, str(frame.schema.json()), str(name))
+    queries = _queries(spark, layout.schema_json, workload, str(name))
+    paths = _sampled_paths(layout.schema_json, queries, ())
+    if not paths:
+        raise ConfigError([_NOTHING_COMPARED], str(name))
+    opened = _present_version(spark, name, paths)
+    if opened is not None:
+        found = advice_for_table(spark, opened, workload, str(name), may_partition=False, progress=progress)
+        changes = found.change == "layout" or (bool(found.zorder) and not found.zorder_now)
+        if not changes:
+            _tell(progress, f"zorder: auto keeps {', '.join(found.zorder_now) or 'no keys'}: {found.why}")
+        yield frame, _with_keys(config, found, progress) if changes else config
+        return
+    kept_already = frame.storageLevel != StorageLevel.NONE
+    # Another frame, since the given one may have been planned before its rows were kept.
+    rows = (frame if kept_already else frame.persist(StorageLevel.DISK_ONLY)).select("*")
+    try:
+        with failing_as_write_error(str(name)):
+            advice = _advice_for_rows(rows, layout, queries, paths, progress)
+        yield rows, config if advice is None else _with_keys(config, advice, progress)
+    finally:
+        if not kept_already:
+            frame.unpersist()
+
+
+def _with_keys(config: TableConfig, advice: Advice, progress: Progress | None) -> TableConfig:
+    if not advice.zorder:
+        _tell(progress, f"zorder: auto chooses no keys: {advice.why}")
+        return config
+    _tell(progress, f"zorder: auto chooses {', '.join(advice.zorder)}: {advice.why}")
+    keys = tuple(map(parse_column_path, advice.zorder))
+    return replace(
+        config,
+        clustering=replace(config.clustering, columns=keys),
+        auto_keys=replace(config.auto_keys, why=advice.why),
+    )
+
+
+def _tell(progress: Progress | None, line: str) -> None:
+    if progress is not None:
+        progress(line)
+
+
+def _present_version(spark: SparkSession, name: TableName, paths: Sequence[ColumnPath]) -> TableSnapshot | None:
+    """Returns the newest version of a table if its rows say how the workload reads it."""
+    try:
+        opened = open_managed(spark, name)[1]
+    except TableNotFoundError:
+        return None
+    columns = arrow_schema(opened.row_schema_json).names
+    if not opened.files.total_rows or not all(path[0] in columns for path in paths):
+        return None
+    return opened
+
+
+def _advice_for_rows(
+    rows: DataFrame,
+    layout: TableLayout,
+    queries: Sequence[Query],
+    paths: tuple[ColumnPath, ...],
+    progress: Progress | None,
+) -> Advice | None:
+    """Advises keys for rows that are not yet written; None if there are none."""
+    folders: tuple[ColumnPath, ...] = tuple((name,) for name in layout.partition_by)
+    paths = tuple(dict.fromkeys([*folders, *paths]))
+    table, count = sampled(rows, layout.schema_json, paths, progress)
+    if not count:
+        return None
+    spark, target = rows.sparkSession, layout.config.file_sizing.target_file_bytes
+    if arrow_carries(layout.schema_json, str(spark.version)):
+        ordered = str(rows.schema.json())
+        settings = ParquetSettings(layout.config.writing.compression, ordered, str(spark.version))
+        size_bytes = round(count * bytes_of_a_row(rows, ordered, settings, target))
+    else:
+        size_bytes = int(str(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    # With the real size, a small table would have one file, for which all keys are alike.
+    size = TableSize(count, 0, max(size_bytes, _FEWEST_FILES * target), target)
+    present = Present(Layout((), folders), tuple(layout.config.indexes.bloom or ()))
+    return advise(Sample.of(table, paths), queries, size, present, may_partition=False)
+
+
+_NOTHING_COMPARED = "workload: no condition compares a column that has an order; zlayout_explain says why for each"
 
 
 def _queries(spark: SparkSession, schema_json: str, workload: Sequence[WeightedCondition], subject: str) -> list[Query]:

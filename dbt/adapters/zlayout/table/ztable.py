@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice
-from dbt.adapters.zlayout.advice.workload import parse_workload
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
@@ -21,6 +20,7 @@ from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.scalars import parse_size
 from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
+from dbt.adapters.zlayout.config.workload import parse_workload
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableRef, named
@@ -53,7 +53,7 @@ from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
 from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
-from dbt.adapters.zlayout.table.advice import advice_for_table
+from dbt.adapters.zlayout.table.advice import advice_for_table, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
     Explanation,
     commit_history,
@@ -87,6 +87,9 @@ if TYPE_CHECKING:
 # Source: org.apache.spark.sql.execution.streaming.StreamExecution.QUERY_ID_KEY.
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_TRIES = 4
+
+Workload: TypeAlias = "Sequence[str | tuple[str, float]] | str"
+"""Conditions, as in a WHERE clause, or pairs of a condition and its weight. One text is one condition."""
 
 
 class ZTable:
@@ -196,6 +199,7 @@ class ZTable:
         dataframe: DataFrame,
         *,
         zorder: Sequence[str] | str = (),
+        workload: Workload | None = None,
         curve: str = "zorder",
         partition_by: Sequence[str] | str = (),
         target_file_size: str | int = "128mb",
@@ -228,7 +232,8 @@ class ZTable:
             name: ``schema.table``; the schema must exist.
             dataframe: The query.
             zorder: The clustering keys, most important first. ``a.b`` is a struct field; backquotes quote a dot in a
-                name.
+                name. ``'auto'`` lets the workload choose: see `advise`.
+            workload: Conditions that queries put on the table, or pairs of a condition and its weight.
             curve: 'zorder', 'hilbert' or 'linear'.
             partition_by: The partition columns. Each value gets a folder.
             target_file_size: The size of a file, such as '128mb', or a number of bytes.
@@ -271,6 +276,7 @@ class ZTable:
         """
         settings: dict[str, object] = {
             "zorder": zorder,
+            "workload": workload,
             "curve": curve,
             "partition_by": partition_by,
             "target_file_size": target_file_size,
@@ -292,17 +298,20 @@ class ZTable:
         found = Catalog(spark).name(name)
         if problems := unknown_settings(merging, TABLE_TYPE_KEYS):
             raise ConfigError(problems, str(found))
-        wanted = Replacement(
-            name=found,
-            frame=dataframe,
-            config=parse_table_config(_given(settings), subject=str(found)),
-            description=Description(comment, dict(properties or {})),
-            column_comments=dict(column_comments or {}),
-            not_null=tuple(not_null),
-            feed=_change_feed(deleted_when, unique_key, stored_columns, str(found)),
-            progress=progress,
-        )
-        opened, done = replace_table(spark, wanted)
+        given = parse_table_config(_given(settings), subject=str(found))
+        feed = _change_feed(deleted_when, unique_key, stored_columns, str(found))
+        with with_chosen_keys(spark, found, dataframe, given, progress) as (rows, config):
+            wanted = Replacement(
+                name=found,
+                frame=rows,
+                config=config,
+                description=Description(comment, dict(properties or {})),
+                column_comments=dict(column_comments or {}),
+                not_null=tuple(not_null),
+                feed=feed,
+                progress=progress,
+            )
+            opened, done = replace_table(spark, wanted)
         return cls(spark, found, opened, done)
 
     @classmethod
@@ -403,9 +412,9 @@ class ZTable:
 
     def advise(
         self,
-        predicates: Sequence[str | tuple[str, float]] | str | None = None,
+        predicates: Workload | None = None,
         *,
-        workload: Sequence[str | tuple[str, float]] | str | None = None,
+        workload: Workload | None = None,
         min_gain: float = MIN_GAIN,
         progress: Callable[[str], None] | None = None,
     ) -> Advice:
@@ -431,7 +440,7 @@ class ZTable:
         if (predicates is None) == (workload is None):
             raise ConfigError(["predicates: give either predicates or workload"], self.name)
         given = parse_workload(predicates if workload is None else workload, self.name)
-        return advice_for_table(self._spark, self._opened, given, self.name, min_gain, progress)
+        return advice_for_table(self._spark, self._opened, given, self.name, min_gain, progress=progress)
 
     def count(self, predicate_sql: str = "true") -> int:
         """Returns the number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +16,12 @@ from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings, encoded_bytes_per_row
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
+from dbt.adapters.zlayout.spark.schema.arrow_columns import typed
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 1 << 16
 _MOST_FILES, _FEWEST_FILES = 256, 16
 _MOST_ROWS_READ = 16_000_000
+_MEASURED_ROWS = 20_000
 
 
 def column_sample(
@@ -47,12 +50,12 @@ def column_sample(
         A column for each path, named '0', '1', …, with at most 65,536 rows. The rows of a table with many files come
         from files that are spread evenly over it.
     """
-    return sampled(frame_of(catalog, opened, _spread(opened)), opened.schema_json, paths, progress)
+    return sampled(frame_of(catalog, opened, _spread(opened)), opened.schema_json, paths, progress)[0]
 
 
 def sampled(
     frame: DataFrame, schema_json: str, paths: Sequence[ColumnPath], progress: Progress | None = None
-) -> pa.Table:
+) -> tuple[pa.Table, int]:
     """Samples the rows of a query. Runs it for these columns only.
 
     Args:
@@ -62,7 +65,7 @@ def sampled(
         progress: Called with a line of text now and then.
 
     Returns:
-        As `column_sample`.
+        A table as `column_sample`, and the number of rows of the query.
     """
     spark, known = frame.sparkSession, arrow_schema(schema_json)
     use_driver_python(spark)
@@ -74,12 +77,12 @@ def sampled(
     settings = ParquetSettings("zstd", schema_json, str(spark.version))
     staged = key_sample(narrow, schema, tuple((name,) for name in names), (), settings, progress)
     if not staged.samples:
-        return pa.table({str(number): pa.array([], field.type) for number, field in enumerate(schema)})
+        return pa.table({str(number): pa.array([], field.type) for number, field in enumerate(schema)}), 0
     found = staged.uniform_sample()
     if found.num_rows > _MOST_ROWS:
         chosen = np.random.default_rng(0).choice(found.num_rows, _MOST_ROWS, replace=False)
         found = found.take(pa.array(np.sort(chosen)))
-    return found
+    return found, sum(rows for rows, _ in staged.samples)
 
 
 def _spread(opened: TableSnapshot) -> npt.NDArray[np.bool_] | None:
@@ -92,3 +95,34 @@ def _spread(opened: TableSnapshot) -> npt.NDArray[np.bool_] | None:
     mask = np.zeros(count, bool)
     mask[((np.arange(most) + 0.5) * count / most).astype(np.int64)] = True
     return mask
+
+
+def bytes_of_a_row(frame: DataFrame, schema_json: str, settings: ParquetSettings, target_file_bytes: int) -> float:
+    """Returns the bytes that a row takes in a file, measured on the first rows of a query.
+
+    Args:
+        frame: The query, with at least one row. Only its first rows are computed.
+        schema_json: Spark's JSON of its columns, all of which Arrow carries.
+        settings: How files are written.
+        target_file_bytes: Target size of a file.
+    """
+    use_driver_python(frame.sparkSession)
+    some = frame.limit(_MEASURED_ROWS).coalesce(1)
+    plain = some.selectExpr(*(f"{backquoted(name)} as c{number}" for number, name in enumerate(frame.columns)))
+    measure = _Measure(arrow_schema(schema_json), settings, target_file_bytes)
+    rows = plain.mapInArrow(measure.__call__, "bytes_per_row double").collect()
+    return max((float(row[0]) for row in rows), default=1.0)
+
+
+@dataclass(frozen=True)
+class _Measure:
+    schema: pa.Schema
+    settings: ParquetSettings
+    target_file_bytes: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = [typed(batch, self.schema) for batch in batches if batch.num_rows]
+        if held:
+            rows = pa.Table.from_batches(held, self.schema)
+            size = encoded_bytes_per_row(rows, self.settings, self.target_file_bytes)
+            yield pa.RecordBatch.from_pydict({"bytes_per_row": pa.array([size], pa.float64())})

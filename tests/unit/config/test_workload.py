@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.zlayout.advice.workload import parse_workload
+from dbt.adapters.zlayout.config.workload import parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
 
 
