@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enf
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
 from dbt.adapters.zlayout.adapter.operations import (
+    advising,
     catalog_metadata,
     changes,
     diagnostics,
@@ -40,6 +41,7 @@ from dbt.adapters.zlayout.adapter.operations import (
     time_travel,
 )
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_folder
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
@@ -49,6 +51,7 @@ from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
+from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place
@@ -86,6 +89,13 @@ class ZlayoutAdapter(SparkAdapter):
             CapabilitySupport(Support.Full),
         )
     )
+
+    @as_dbt_errors()
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        self._target = target_folder(config)
+        parameters = getattr(config.credentials, "server_side_parameters", None) or {}
+        start_for_session(parameters, None if self._target is None else self._target / SCANS_FOLDER)
 
     def session(self) -> SparkSession:
         """Returns the session of the thread's connection. The first call opens it."""
@@ -426,6 +436,14 @@ class ZlayoutAdapter(SparkAdapter):
     def verify_report(self, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool) -> str:
         """Verifies one index, or all in the project. Returns the text that zlayout_verify prints."""
         return indexes.verify_report(self.session(), model, nodes, sources, data, as_json)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def advise_report(
+        self, model: str | None, nodes: Nodes, predicates: object, min_gain: object, as_json: bool
+    ) -> str:
+        """The text that the run-operation zlayout_advise prints."""
+        return advising.advise_report(self.session(), model, nodes, self._target, predicates, min_gain, as_json)
 
     @available.parse_none
     @as_dbt_errors()

@@ -51,6 +51,34 @@ def explain(context: Context, table: str, predicate: str, verbose: bool, as_json
 
 @command(zlayout)
 @_TABLE
+@click.option("--where", multiple=True, help="A condition of the workload, or WEIGHT:CONDITION. Can be repeated.")
+@click.option("--scan-log", type=click.Path(file_okay=False, path_type=Path), help="A folder with a scan log.")
+@click.option("--min-gain", type=click.FloatRange(0, 1), help="The share of opened rows that a change must save.")
+@_JSON
+def advise(
+    context: Context,
+    table: str,
+    where: tuple[str, ...],
+    scan_log: Path | None,
+    min_gain: float | None,
+    as_json: bool,
+) -> None:
+    """Advise keys, partition columns and indexes for the conditions that queries have.
+
+    Without --where, they come from the scan log and from the compiled SQL of the project of --manifest.
+    """
+    from dbt.adapters.zlayout.adapter.operations.advising import advise_report  # noqa: PLC0415
+
+    name = context.table(table)
+    wanted = [_weighted(each) for each in where]
+    session = context.session(name)
+    click.echo(
+        advise_report(session, name, context.every_node, context.target_folder, wanted, min_gain, as_json, scan_log)
+    )
+
+
+@command(zlayout)
+@_TABLE
 @click.option("--limit", type=click.IntRange(min=1), help="The most versions to list.")
 @_JSON
 def history(context: Context, table: str, limit: int | None, as_json: bool) -> None:
@@ -214,6 +242,14 @@ def register(context: Context, name: str, path: str, as_json: bool) -> None:
 
     session = context.session(path, needs_catalog=True)
     click.echo(register_report(session, context.table(name), path, as_json))
+
+
+def _weighted(text: str) -> str | tuple[str, float]:
+    weight, colon, condition = text.partition(":")
+    try:
+        return (condition.strip(), float(weight)) if colon else text
+    except ValueError:
+        return text
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from dbt.adapters.zlayout.config.scalars import as_number
 from dbt.adapters.zlayout.errors import ConfigError
 
 KEY = "workload"
+GIVEN = "given"
 _EXAMPLE = '"day >= \'2024-01-01\'" or ("customer_id = 7", 10)'
 
 
@@ -25,7 +26,7 @@ class WeightedCondition:
 
     sql: str
     weight: float = 1.0
-    source: str = "given"
+    source: str = GIVEN
 
 
 def parse_workload(given: object, subject: str = "", key: str = KEY) -> tuple[WeightedCondition, ...]:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
-from pyspark import StorageLevel
 
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableSize, advise
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import parse_column_path
-from dbt.adapters.zlayout.config.workload import WeightedCondition
+from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, merged
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
@@ -28,9 +27,11 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
-from dbt.adapters.zlayout.spark.read.conditions import predicates_of
+from dbt.adapters.zlayout.spark.read.conditions import predicates_of, predicates_that_fit
+from dbt.adapters.zlayout.spark.read.record_tables import files_name
+from dbt.adapters.zlayout.spark.read.scan_log import active_log, logged_workload, read_scans
 from dbt.adapters.zlayout.spark.read.session import open_managed
-from dbt.adapters.zlayout.spark.rewrite.column_sample import bytes_of_a_row, column_sample, sampled
+from dbt.adapters.zlayout.spark.rewrite.column_sample import bytes_of_a_row, column_sample, kept_on_disk, sampled
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import arrow_carries, arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
@@ -75,7 +76,7 @@ def advice_for_table(
     rows = int(pc.sum(opened.files.column("row_count")).as_py() or 0)
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
-    if not paths:
+    if not paths or not queries:
         raise ConfigError([_NOTHING_COMPARED], subject)
     sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths)
     known = set(paths)
@@ -87,6 +88,11 @@ def advice_for_table(
     size = TableSize(rows, len(opened.files), opened.files.total_bytes, config.file_sizing.target_file_bytes)
     present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows))
     return advise(sample, queries, size, present, min_gain, may_partition=may_partition)
+
+
+def names_of(name: TableName) -> tuple[str, str]:
+    """Returns the names under which the scan log may have a table: its own, and that of its files."""
+    return str(name), str(files_name(name))
 
 
 @contextmanager
@@ -113,6 +119,8 @@ def with_chosen_keys(
         WriteError: The query failed.
     """
     workload = config.auto_keys.workload
+    if config.auto_keys.wanted and (log := active_log()) is not None:
+        workload = merged([*workload, *logged_workload(read_scans(log.folder), names_of(name))])
     if not config.auto_keys.wanted:
         yield frame, config
         return
@@ -124,7 +132,10 @@ def with_chosen_keys(
     queries = _queries(spark, layout.schema_json, workload, str(name))
     paths = _sampled_paths(layout.schema_json, queries, ())
     if not paths:
-        raise ConfigError([_NOTHING_COMPARED], str(name))
+        if any(each.source == GIVEN for each in workload):
+            raise ConfigError([_NOTHING_COMPARED], str(name))
+        yield frame, config
+        return
     opened = _present_version(spark, name, paths)
     if opened is not None:
         found = advice_for_table(spark, opened, workload, str(name), may_partition=False, progress=progress)
@@ -133,16 +144,10 @@ def with_chosen_keys(
             _tell(progress, f"zorder: auto keeps {', '.join(found.zorder_now) or 'no keys'}: {found.why}")
         yield frame, _with_keys(config, found, progress) if changes else config
         return
-    kept_already = frame.storageLevel != StorageLevel.NONE
-    # Another frame, since the given one may have been planned before its rows were kept.
-    rows = (frame if kept_already else frame.persist(StorageLevel.DISK_ONLY)).select("*")
-    try:
+    with kept_on_disk(frame) as rows:
         with failing_as_write_error(str(name)):
             advice = _advice_for_rows(rows, layout, queries, paths, progress)
         yield rows, config if advice is None else _with_keys(config, advice, progress)
-    finally:
-        if not kept_already:
-            frame.unpersist()
 
 
 def _with_keys(config: TableConfig, advice: Advice, progress: Progress | None) -> TableConfig:
@@ -205,8 +210,13 @@ _NOTHING_COMPARED = "workload: no condition compares a column that has an order;
 
 
 def _queries(spark: SparkSession, schema_json: str, workload: Sequence[WeightedCondition], subject: str) -> list[Query]:
-    predicates = predicates_of(spark, schema_json, [each.sql for each in workload], subject)
-    return [Query(condition, predicate) for condition, predicate in zip(workload, predicates, strict=True)]
+    given = [each for each in workload if each.source == GIVEN]
+    # Of what was observed, some may be about columns that the table no longer has.
+    observed = [each for each in workload if each.source != GIVEN]
+    read = predicates_of(spark, schema_json, [each.sql for each in given], subject)
+    some = predicates_that_fit(spark, schema_json, [each.sql for each in observed])
+    pairs = [*zip(given, read, strict=True), *zip(observed, some, strict=True)]
+    return [Query(condition, predicate) for condition, predicate in pairs if predicate is not None]
 
 
 def _sampled_paths(schema_json: str, queries: Sequence[Query], further: Sequence[ColumnPath]) -> tuple[ColumnPath, ...]:

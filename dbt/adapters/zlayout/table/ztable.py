@@ -20,10 +20,10 @@ from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.scalars import parse_size
 from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
-from dbt.adapters.zlayout.config.workload import parse_workload
+from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableRef, named
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.publish import Description
@@ -53,7 +53,7 @@ from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
 from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
-from dbt.adapters.zlayout.table.advice import advice_for_table, with_chosen_keys
+from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
     Explanation,
     commit_history,
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_TRIES = 4
 
-Workload: TypeAlias = "Sequence[str | tuple[str, float]] | str"
+Workload: TypeAlias = "Sequence[str | tuple[str, float] | WeightedCondition] | str"
 """Conditions, as in a WHERE clause, or pairs of a condition and its weight. One text is one condition."""
 
 
@@ -362,6 +362,11 @@ class ZTable:
         config = parse_table_config(_given(settings), subject=str(found))
         opened, done = adopt_table(spark, found, config, managed=managed)
         return cls(spark, found, opened, done)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which a scan log has the table: its own, and that of the files of a merge-on-read table."""
+        return (self.name,) if isinstance(self._table, TablePath) else names_of(self._table)
 
     @property
     def version(self) -> int:

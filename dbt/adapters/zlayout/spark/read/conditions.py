@@ -38,25 +38,39 @@ def predicates_of(
     Raises:
         ConfigError: Conditions do not fit the columns. The message names each of them.
     """
+    read = list(_read(spark, schema_json, conditions))
+    problems = [
+        f"{key}: {sql!r} does not fit the table: {why_failed(found)}"
+        for sql, found in zip(conditions, read, strict=True)
+        if isinstance(found, Exception)
+    ]
+    if problems:
+        raise ConfigError(problems, subject)
+    return [each for each in read if not isinstance(each, Exception)]
+
+
+def predicates_that_fit(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> list[Expr | None]:
+    """Reads conditions as `predicates_of` does; gives None for those that do not fit the columns."""
+    return [None if isinstance(each, Exception) else each for each in _read(spark, schema_json, conditions)]
+
+
+def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> Iterator[Expr | Exception]:
+    if not conditions:
+        return
     schema = StructType.fromJson(json.loads(schema_json))
     # Not a frame of no rows: the optimizer would drop the conditions on it.
     rows = spark.createDataFrame(spark.sparkContext.emptyRDD(), schema)
     jvm = Catalog(spark).jvm
-    found: list[Expr] = []
-    problems: list[str] = []
     for sql in conditions:
         try:
             plan: Any = rows.where(sql)._jdf.queryExecution().optimizedPlan()
-        except (AnalysisException, ParseException) as error:  # each condition is planned by itself
-            problems.append(f"{key}: {sql!r} does not fit the table: {why_failed(error)}")
+        except (AnalysisException, ParseException) as error:
+            yield error
             continue
         if str(plan.getClass().getSimpleName()) == "LocalRelation":
-            found.append(Constant(False))
-            continue
-        found.append(to_predicate(jvm, list(_conditions(plan)), schema_json, 1))
-    if problems:
-        raise ConfigError(problems, subject)
-    return found
+            yield Constant(False)
+        else:
+            yield to_predicate(jvm, list(_conditions(plan)), schema_json, 1)
 
 
 def _conditions(plan: Any) -> Iterator[Any]:

@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.read.scan_log import LoggedScan, active_log, condition_text, shape_of
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -64,11 +65,13 @@ class ZlayoutFileIndex(ABC):
 
     Attributes:
         last_scan: Number of files that the last planned scan kept, and the number of all files.
+        logged_as: The table's name in the scan log; None if its scans are not logged.
     """
 
     def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str) -> None:
         self.opened = opened
         self.last_scan: tuple[int, int] | None = None
+        self.logged_as: str | None = None
         self._jvm = jvm
         self._schema_json = schema_json
 
@@ -86,6 +89,32 @@ class ZlayoutFileIndex(ABC):
             others: Conditions of the query that Spark does not pass to a file index. Rows must meet them, but they do
                 not choose files.
         """
+
+    def _log(self, start: float, kept: npt.NDArray[np.bool_], *filters: Any) -> None:
+        """Adds a scan to the scan log, if there is one. Never raises."""
+        log = active_log()
+        if log is None or self.logged_as is None:
+            return
+        try:
+            seconds, files = time.perf_counter() - start, self.opened.files
+            predicate = self.predicate(*filters)
+            sizes = np.asarray(files.column("size_bytes").to_numpy())
+            log.add(
+                LoggedScan(
+                    at_ms=int(time.time() * 1000),
+                    table=self.logged_as,
+                    version=self.opened.version,
+                    shape=shape_of(predicate),
+                    where=condition_text(predicate) if log.constants else None,
+                    files_total=len(files),
+                    files_read=int(kept.sum()),
+                    bytes_total=int(sizes.sum()),
+                    bytes_read=int(sizes[kept].sum()),
+                    seconds=round(seconds, 6),
+                )
+            )
+        except Exception:  # a log never stops a query
+            _LOG.debug("a scan of %s is not logged", self.opened.location, exc_info=True)
 
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
         """Spark's metric for the time spent on listing. It is not measured."""
@@ -137,6 +166,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         kept = self._in_kept_partitions(partition_filters)
         candidates = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
         self.last_scan = (int(candidates.sum()), len(self.opened.files))
+        self._log(start, candidates, partition_filters, data_filters)
         return self._directories(candidates)
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
@@ -275,7 +305,13 @@ class IndexedFileIndex(ZlayoutFileIndex):
             return directories
         try:
             stages = session_stages(self._jvm)
-            return self._pruned(directories, self.predicate(data_filters), stages) if stages else directories
+            if not stages:
+                return directories
+            start = time.perf_counter()
+            candidates = self.opened.scan(self.predicate(data_filters), stages_wanted=stages).candidates
+            kept = self._pruned(directories, candidates)
+            self._log(start, candidates, partition_filters, data_filters)
+            return kept
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
             return directories
@@ -326,8 +362,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
             same = pc.and_(same, pc.fill_null(pc.equal(listed.column(name).combine_chunks(), stored), False))
         return pc.if_else(same, position, pa.scalar(None, position.type))
 
-    def _pruned(self, directories: Any, predicate: Expr, stages: Collection[str]) -> Any:
-        candidates = self.opened.scan(predicate, stages_wanted=stages).candidates
+    def _pruned(self, directories: Any, candidates: npt.NDArray[np.bool_]) -> Any:
         make = self._jvm.datasources.PartitionDirectory
         kept = []
         left = total = 0

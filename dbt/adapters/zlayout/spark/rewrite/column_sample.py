@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import StorageLevel
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
@@ -95,6 +97,23 @@ def _spread(opened: TableSnapshot) -> npt.NDArray[np.bool_] | None:
     mask = np.zeros(count, bool)
     mask[((np.arange(most) + 0.5) * count / most).astype(np.int64)] = True
     return mask
+
+
+@contextmanager
+def kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keeps the rows of a query on the executors' disks, so that it runs once although its rows are read twice.
+
+    Yields:
+        The same rows. A query whose rows the user keeps already stays as it is.
+    """
+    own = frame.storageLevel == StorageLevel.NONE
+    # Another frame, since the given one may have been planned before its rows were kept.
+    rows = (frame.persist(StorageLevel.DISK_ONLY) if own else frame).select("*")
+    try:
+        yield rows
+    finally:
+        if own:
+            frame.unpersist()
 
 
 def bytes_of_a_row(frame: DataFrame, schema_json: str, settings: ParquetSettings, target_file_bytes: int) -> float:
