@@ -77,6 +77,16 @@ class Context:
 
         return config_of_table(table, self.nodes)
 
+    def project_session(self) -> SparkSession:
+        """Returns the session for a command on a whole project.
+
+        Raises:
+            UsageError: No manifest is given.
+        """
+        if self.manifest is None:
+            raise click.UsageError("give --manifest, the target/manifest.json of a dbt project")
+        return self.session("")
+
     def session(self, table: str, *, needs_catalog: bool = False) -> SparkSession:
         """Returns the session in which a command runs.
 

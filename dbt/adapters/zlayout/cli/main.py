@@ -244,6 +244,57 @@ def register(context: Context, name: str, path: str, as_json: bool) -> None:
     click.echo(register_report(session, context.table(name), path, as_json))
 
 
+@command(zlayout)
+@click.argument("table", required=False)
+@click.option("--sarif", is_flag=True, help="Print SARIF, for code hosts.")
+@_JSON
+def lint(context: Context, table: str | None, sarif: bool, as_json: bool) -> None:
+    """Find conditions in compiled models and tests that cannot skip files. The exit code is 1 if there is one.
+
+    Needs --manifest. Without TABLE, all tables of the project count.
+    """
+    from dbt.adapters.zlayout.adapter.operations.linting import lint_findings, lint_text  # noqa: PLC0415
+
+    name = context.table(table) if table else None
+    session = context.project_session()
+    findings = lint_findings(session, name, context.every_node, context.target_folder)
+    click.echo(lint_text(findings, "sarif" if sarif else "json" if as_json else "text"))
+    if findings:
+        raise click.exceptions.Exit(1)
+
+
+@command(zlayout)
+@click.argument("table", required=False)
+@click.option("--check", is_flag=True, help="Compare with the file instead of writing it; the exit code is 1 if worse.")
+@click.option(
+    "--file", "path", type=click.Path(dir_okay=False, path_type=Path), default="layout.lock.json", show_default=True
+)
+@click.option("--tolerance", type=click.FloatRange(min=0), help="By which share a condition may read more.")
+@_JSON
+def lock(context: Context, table: str | None, check: bool, path: Path, tolerance: float | None, as_json: bool) -> None:
+    """Write what important conditions read into a file for git, or check that none reads more.
+
+    Needs --manifest. Without TABLE, all tables of the project count.
+    """
+    from dbt.adapters.zlayout.adapter.operations.locking import lock_report  # noqa: PLC0415
+
+    name = context.table(table) if table else None
+    session = context.project_session()
+    text, passes = lock_report(
+        session,
+        name,
+        context.every_node,
+        context.target_folder,
+        path,
+        check=check,
+        tolerance=tolerance,
+        as_json=as_json,
+    )
+    click.echo(text)
+    if not passes:
+        raise click.exceptions.Exit(1)
+
+
 def _weighted(text: str) -> str | tuple[str, float]:
     weight, colon, condition = text.partition(":")
     try:

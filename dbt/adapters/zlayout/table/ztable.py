@@ -76,6 +76,7 @@ from dbt.adapters.zlayout.table.measures import (
     information,
     rows_changed_at,
 )
+from dbt.adapters.zlayout.table.reads import ConditionReads, reads_of_conditions
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
@@ -446,6 +447,19 @@ class ZTable:
             raise ConfigError(["predicates: give either predicates or workload"], self.name)
         given = parse_workload(predicates if workload is None else workload, self.name)
         return advice_for_table(self._spark, self._opened, given, self.name, min_gain, progress=progress)
+
+    def reads(self, predicates: Sequence[str]) -> list[ConditionReads | None]:
+        """Returns what conditions read, by the index alone; faster than `explain` for many of them.
+
+        Args:
+            predicates: Conditions, as in a WHERE clause.
+
+        Returns:
+            For each condition ``opened`` (the share of rows in the files that it reads), ``files_read``,
+            ``bytes_read`` …, and ``parts``, which tell what each part does by itself; None for a condition that does
+            not fit the table's columns.
+        """
+        return reads_of_conditions(self._spark, self._opened, predicates)
 
     def count(self, predicate_sql: str = "true") -> int:
         """Returns the number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.
