@@ -86,6 +86,11 @@ def merged(conditions: Iterable[WeightedCondition]) -> tuple[WeightedCondition, 
     return tuple(found.values())
 
 
+def heaviest(conditions: Iterable[WeightedCondition], most: int) -> list[WeightedCondition]:
+    """Returns the conditions of the greatest weights, at most ``most``."""
+    return sorted(conditions, key=lambda each: (-each.weight, each.sql))[:most]
+
+
 def _condition(entry: object, key: str, problems: list[str]) -> WeightedCondition | None:
     if isinstance(entry, WeightedCondition):
         return entry

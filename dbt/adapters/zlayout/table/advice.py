@@ -18,8 +18,8 @@ from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableS
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.column_names import parse_column_path
-from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, merged
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
+from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, heaviest, merged
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
@@ -40,6 +40,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MOST_OBSERVED = 200
 _FEWEST_FILES = 16
 """A new table is judged as if it had this many files, because it will grow."""
 
@@ -142,20 +143,22 @@ def with_chosen_keys(
         changes = found.change == "layout" or (bool(found.zorder) and not found.zorder_now)
         if not changes:
             _tell(progress, f"zorder: auto keeps {', '.join(found.zorder_now) or 'no keys'}: {found.why}")
-        yield frame, _with_keys(config, found, progress) if changes else config
+        yield frame, _with_keys(layout, found, progress) if changes else config
         return
     with kept_on_disk(frame) as rows:
         with failing_as_write_error(str(name)):
             advice = _advice_for_rows(rows, layout, queries, paths, progress)
-        yield rows, config if advice is None else _with_keys(config, advice, progress)
+        yield rows, config if advice is None else _with_keys(layout, advice, progress)
 
 
-def _with_keys(config: TableConfig, advice: Advice, progress: Progress | None) -> TableConfig:
-    if not advice.zorder:
+def _with_keys(layout: TableLayout, advice: Advice, progress: Progress | None) -> TableConfig:
+    config, names = layout.config, layout.data_schema.names
+    # The rows may lack a column of the present files, or have it as a partition column.
+    keys = tuple(path for path in map(parse_column_path, advice.zorder) if path[0] in names)
+    if not keys:
         _tell(progress, f"zorder: auto chooses no keys: {advice.why}")
         return config
-    _tell(progress, f"zorder: auto chooses {', '.join(advice.zorder)}: {advice.why}")
-    keys = tuple(map(parse_column_path, advice.zorder))
+    _tell(progress, f"zorder: auto chooses {', '.join(map(format_column_path, keys))}: {advice.why}")
     return replace(
         config,
         clustering=replace(config.clustering, columns=keys),
@@ -212,7 +215,7 @@ _NOTHING_COMPARED = "workload: no condition compares a column that has an order;
 def _queries(spark: SparkSession, schema_json: str, workload: Sequence[WeightedCondition], subject: str) -> list[Query]:
     given = [each for each in workload if each.source == GIVEN]
     # Of what was observed, some may be about columns that the table no longer has.
-    observed = [each for each in workload if each.source != GIVEN]
+    observed = heaviest((each for each in workload if each.source != GIVEN), _MOST_OBSERVED)
     read = predicates_of(spark, schema_json, [each.sql for each in given], subject)
     some = predicates_that_fit(spark, schema_json, [each.sql for each in observed])
     pairs = [*zip(given, read, strict=True), *zip(observed, some, strict=True)]

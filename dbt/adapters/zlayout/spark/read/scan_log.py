@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -219,20 +219,24 @@ def condition_text(predicate: Expr) -> str:
     Parts that pruning does not understand are left out, and so are tests for null beside other conditions on the
     column. A long list becomes a range.
     """
-    parts = [part for part in conjuncts(normal_form(predicate)) if not _has_unknown(part)]
+    kept = _telling([part for part in conjuncts(normal_form(predicate)) if not _has_unknown(part)])
+    return And(tuple(map(_short, kept))).sql() if kept else ""
+
+
+def _telling(parts: Sequence[Expr]) -> list[Expr]:
+    """Returns the parts without tests for null on columns that other parts compare."""
     compared = {
         leaf.operand.sql()
         for part in parts
         for leaf in leaves(part)
         if not isinstance(leaf, Constant | Unknown | IsNotNull)
     }
-    kept = [part for part in parts if not (isinstance(part, IsNotNull) and part.operand.sql() in compared)]
-    return And(tuple(map(_short, kept))).sql() if kept else ""
+    return [part for part in parts if not (isinstance(part, IsNotNull) and part.operand.sql() in compared)]
 
 
 def shape_of(predicate: Expr) -> str:
     """Returns the conditions of a predicate with ``?`` for each constant; ``''`` if there are none."""
-    parts = conjuncts(normal_form(predicate))
+    parts = _telling(conjuncts(normal_form(predicate)))
     return " AND ".join(dict.fromkeys(map(_shape, parts)))
 
 
