@@ -25,7 +25,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.predicate.expr import Expr
+from dbt.adapters.zlayout.predicate.expr import And, Expr
+from dbt.adapters.zlayout.predicate.normal_form import TRUE
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
@@ -90,14 +91,21 @@ class ZlayoutFileIndex(ABC):
                 not choose files.
         """
 
-    def _log(self, start: float, kept: npt.NDArray[np.bool_], *filters: Any) -> None:
-        """Adds a scan to the scan log, if there is one. Never raises."""
+    def _log(self, start: float, kept: npt.NDArray[np.bool_], partition_filters: Any, rest: Expr | None) -> None:
+        """Adds a scan to the scan log, if there is one. Never raises.
+
+        Args:
+            start: When planning began.
+            kept: The files that are read.
+            partition_filters: As for ``listFiles``.
+            rest: The other filters; None if they were not read, and then the scan is not logged.
+        """
         log = active_log()
-        if log is None or self.logged_as is None:
+        if log is None or self.logged_as is None or rest is None:
             return
         try:
             seconds, files = time.perf_counter() - start, self.opened.files
-            predicate = self.predicate(*filters)
+            predicate = rest if partition_filters.isEmpty() else And((self.predicate(partition_filters), rest))
             sizes = np.asarray(files.column("size_bytes").to_numpy())
             log.add(
                 LoggedScan(
@@ -164,9 +172,9 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
         start = time.perf_counter()
         kept = self._in_kept_partitions(partition_filters)
-        candidates = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
+        candidates, predicate = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
         self.last_scan = (int(candidates.sum()), len(self.opened.files))
-        self._log(start, candidates, partition_filters, data_filters)
+        self._log(start, candidates, partition_filters, predicate)
         return self._directories(candidates)
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
@@ -214,14 +222,18 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         report = self.opened.report(plan, rest, conditions)
         return ExplainedFilters(self.predicate(partition_filters, data_filters, others=others), plan, report)
 
-    def _may_match(self, data_filters: Any, before: Preselection) -> npt.NDArray[np.bool_]:
+    def _may_match(self, data_filters: Any, before: Preselection) -> tuple[npt.NDArray[np.bool_], Expr | None]:
+        """Returns the candidates, and the filters as a predicate; None if they were not read."""
         try:
-            if data_filters.isEmpty() or not (stages := session_stages(self._jvm)):
-                return before.kept
-            return self.opened.scan(self.predicate(data_filters), before, stages).candidates
+            if data_filters.isEmpty():
+                return before.kept, TRUE
+            if not (stages := session_stages(self._jvm)):
+                return before.kept, None
+            predicate = self.predicate(data_filters)
+            return self.opened.scan(predicate, before, stages).candidates, predicate
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
-            return before.kept
+            return before.kept, None
 
     def _in_kept_partitions(self, filters: Any) -> npt.NDArray[np.bool_]:
         """Returns a mask of files: True where the partition's values make every filter TRUE in Spark's evaluation."""
@@ -308,9 +320,10 @@ class IndexedFileIndex(ZlayoutFileIndex):
             if not stages:
                 return directories
             start = time.perf_counter()
-            candidates = self.opened.scan(self.predicate(data_filters), stages_wanted=stages).candidates
+            predicate = self.predicate(data_filters)
+            candidates = self.opened.scan(predicate, stages_wanted=stages).candidates
             kept = self._pruned(directories, candidates)
-            self._log(start, candidates, partition_filters, data_filters)
+            self._log(start, candidates, partition_filters, predicate)
             return kept
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
