@@ -137,7 +137,7 @@ def main() -> None:
     for files in map(int, sys.argv[1:] or ["32", "100"]):
         print(f"\n{files} files\n")
         print(
-            "| rows | workload | hand-picked | best order | advised | unbiased mix: hand-picked | advised | keys | seconds |"
+            "| rows | workload | hand-picked | best order | advised | mix: hand-picked | mix: advised | keys | s |"
         )
         print("|---|---|---|---|---|---|---|---|---|")
         for skewed in (True, False):
