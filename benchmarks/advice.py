@@ -136,9 +136,7 @@ def main() -> None:
     """Prints a table for each number of files."""
     for files in map(int, sys.argv[1:] or ["32", "100"]):
         print(f"\n{files} files\n")
-        print(
-            "| rows | workload | hand-picked | best order | advised | mix: hand-picked | mix: advised | keys | s |"
-        )
+        print("| rows | workload | hand-picked | best order | advised | mix: hand-picked | mix: advised | keys | s |")
         print("|---|---|---|---|---|---|---|---|---|")
         for skewed in (True, False):
             found = [list(measured(seed, files, skewed=skewed)) for seed in SEEDS]
