@@ -202,7 +202,8 @@ def _tested(table: ZTable, nodes: Nodes) -> Iterator[str]:
         if not isinstance(metadata, Mapping) or metadata.get("name") != _PRUNES:
             continue
         attached = nodes.get(str(node.get("attached_node")), {})
-        predicate = (metadata.get("kwargs") or {}).get("predicate")
+        given = metadata.get("kwargs") or {}
+        predicate = {**given, **(given.get("arguments") or {})}.get("predicate")
         of_table = attached and _plain(f"{attached.get('schema')}.{attached.get('alias')}") == _plain(table.name)
         if isinstance(predicate, str) and of_table:
             yield predicate
