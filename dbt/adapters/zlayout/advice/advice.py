@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -33,8 +34,8 @@ MIN_GAIN = 0.1
 """A change is advised if it saves at least this share of the rows that are opened now."""
 BLEND = 0.4
 """The share of other queries among those that a layout is judged by: most are the workload's with other constants."""
-_RANGES = 0.25
-"""The share of ranges on single columns among the other queries: on columns of the workload and present keys."""
+_RANGES = 0.5
+"""The share of ranges on single present keys among the other queries: someone chose these keys."""
 _RANGE = 0.02
 
 _SEEDS = (1, 2, 3)
@@ -212,7 +213,6 @@ class _Advising:
         self.min_gain = min_gain
         self.weights = [each.weight for each in queries]
         self.predicates = [normal_form(each.predicate) for each in queries]
-        self._columns = {path for each in self.predicates for path in columns_of(each)}
         self.files = size.files_then
         self.judged_files = sampled_files(self.files, sample.row_count // 2)
         self._now: dict[int, tuple[Expr, float]] = {}
@@ -251,8 +251,7 @@ class _Advising:
         other = [
             redrawn(predicate, self.sample, seed * 1_000_003 + number) for number, predicate in enumerate(predicates)
         ]
-        paths = sorted({*self.present.layout.zorder, *self._columns} & set(self.sample.columns))
-        ranges = ranges_of(self.sample, paths, _RANGE, seed)
+        ranges = ranges_of(self.sample, self.present.layout.zorder, _RANGE, seed)
         others = Weighted.of(other, weights)
         if ranges:
             others = others.mixed(Weighted.of(ranges, [1.0] * len(ranges)), _RANGES)
@@ -328,11 +327,14 @@ class _Advising:
             if self.present.opened is not None:
                 share = self.present.opened(predicate)
             else:
-                files = FilesOfSample(self.sample, self.present.layout, self.judged_files)
-                share = float(shares_read(Weighted.of([predicate], [1.0]), files)[0])
+                share = float(shares_read(Weighted.of([predicate], [1.0]), self._unwritten_files)[0])
             # Keeps the predicate, so that its id is not used again.
             known = self._now[id(predicate)] = (predicate, share)
         return known[1]
+
+    @cached_property
+    def _unwritten_files(self) -> FilesOfSample:
+        return FilesOfSample(self.sample, self.present.layout, self.judged_files)
 
     def _found_by_value(self, columns: Sequence[ColumnPath]) -> dict[ColumnPath, float]:
         return {
