@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.errors import ConfigError
@@ -64,7 +64,7 @@ def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> I
     for sql in conditions:
         try:
             plan: Any = rows.where(sql)._jdf.queryExecution().optimizedPlan()
-        except (AnalysisException, ParseException) as error:
+        except PySparkException as error:
             yield error
             continue
         if str(plan.getClass().getSimpleName()) == "LocalRelation":
