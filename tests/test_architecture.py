@@ -17,7 +17,7 @@ CORE, ENGINE, TABLE, ADAPTER, CLI = range(5)
 LAYER_NAMES = ("core", "engine", "table", "adapter", "cli")
 LAYER_OF_FOLDER = {
     **dict.fromkeys(
-        ("config", "curve", "predicate", "pruning", "layout", "timeline", "index", "publish", "store"), CORE
+        ("config", "curve", "predicate", "pruning", "layout", "advice", "timeline", "index", "publish", "store"), CORE
     ),
     "spark": ENGINE,
     "table": TABLE,

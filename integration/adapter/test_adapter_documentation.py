@@ -174,6 +174,7 @@ def _run_zlayout(documented: Any, arguments: list[str]) -> None:
         "/lake/analytics/events": folder,
         ".": str(documented.folder),
         "target/manifest.json": str(documented.folder / "target" / "manifest.json"),
+        "layout.lock.json": str(documented.folder / "layout.lock.json"),
         "files.parquet": str(documented.folder / "files.parquet"),
     }
     done = CliRunner().invoke(zlayout, [there.get(each, each) for each in arguments])

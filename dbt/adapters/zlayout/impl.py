@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote
 
@@ -21,7 +22,7 @@ from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
@@ -32,16 +33,20 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enf
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
 from dbt.adapters.zlayout.adapter.operations import (
+    advising,
     catalog_metadata,
     changes,
     diagnostics,
     indexes,
+    linting,
     maintenance,
     publishing,
     time_travel,
 )
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_folder
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
+from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_table, lock_report, read_lock
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
@@ -50,6 +55,7 @@ from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
+from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place
@@ -88,6 +94,13 @@ class ZlayoutAdapter(SparkAdapter):
             CapabilitySupport(Support.Full),
         )
     )
+
+    @as_dbt_errors()
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        self._target = target_folder(config)
+        parameters = getattr(config.credentials, "server_side_parameters", None) or {}
+        start_for_session(parameters, None if self._target is None else self._target / SCANS_FOLDER)
 
     def session(self) -> SparkSession:
         """Returns the session of the thread's connection. The first call opens it."""
@@ -450,6 +463,54 @@ class ZlayoutAdapter(SparkAdapter):
     def verify_report(self, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool) -> str:
         """Verifies one index, or all in the project. Returns the text that zlayout_verify prints."""
         return indexes.verify_report(self.session(), model, nodes, sources, data, as_json)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def advise_report(
+        self, model: str | None, nodes: Nodes, predicates: object, min_gain: object, as_json: bool
+    ) -> str:
+        """The text that the run-operation zlayout_advise prints."""
+        return advising.advise_report(self.session(), model, nodes, self._target, predicates, min_gain, as_json)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool) -> str:
+        """The text that the run-operation zlayout_lint prints; fails after it if ``fail`` and there is a finding."""
+        findings = linting.lint_findings(self.session(), model, nodes, self._target)
+        text = linting.lint_text(findings, kind)
+        if fail and findings:
+            raise CompilationError(text)
+        return text
+
+    @available.parse_none
+    @as_dbt_errors()
+    def lock_report(
+        self, model: str | None, nodes: Nodes, check: bool, path: str | None, tolerance: object, as_json: bool
+    ) -> str:
+        """The text that the run-operation zlayout_lock prints; fails with it if a check does not pass."""
+        file = Path(str(self.config.project_root)) / (path or LOCK_FILE)
+        text, passes = lock_report(
+            self.session(),
+            model,
+            nodes,
+            self._target,
+            file,
+            check=check,
+            tolerance=tolerance,
+            as_json=as_json,
+        )
+        if not passes:
+            raise CompilationError(text)
+        return text
+
+    @available.parse_list
+    @as_dbt_errors()
+    def lock_problems(self, relation: ZlayoutRelation | str, path: str | None) -> Rows:
+        """The rows of the test zlayout_reads_as_locked: a row for each condition that reads more than locked."""
+        lock = read_lock(Path(str(self.config.project_root)) / (path or LOCK_FILE))
+        table = opened_table(self.session(), whole_table(relation, "zlayout_reads_as_locked"))
+        names = ("table", "condition", "sentence", "cause")
+        return [{name: each.to_dict()[name] for name in names} for each in check_table(table, lock)]
 
     @available.parse_none
     @as_dbt_errors()

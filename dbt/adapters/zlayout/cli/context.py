@@ -44,6 +44,18 @@ class Context:
 
         return {} if self.manifest is None else read_manifest(self.manifest)
 
+    @functools.cached_property
+    def every_node(self) -> dict[str, dict[str, Any]]:
+        """All nodes of the manifest, tests and analyses too; none without a manifest."""
+        from dbt.adapters.zlayout.cli.manifest import read_nodes  # noqa: PLC0415
+
+        return {} if self.manifest is None else {**read_nodes(self.manifest), **self.nodes}
+
+    @property
+    def target_folder(self) -> Path | None:
+        """The target folder of the project of the manifest."""
+        return None if self.manifest is None else self.manifest.resolve().parent
+
     def table(self, text: str) -> str:
         """Returns the table that a user names: a folder, ``schema.table``, or a model of the manifest.
 
@@ -64,6 +76,16 @@ class Context:
         from dbt.adapters.zlayout.adapter.node_lookup import config_of_table  # noqa: PLC0415
 
         return config_of_table(table, self.nodes)
+
+    def project_session(self) -> SparkSession:
+        """Returns the session for a command on a whole project.
+
+        Raises:
+            UsageError: No manifest is given.
+        """
+        if self.manifest is None:
+            raise click.UsageError("give --manifest, the target/manifest.json of a dbt project")
+        return self.session("")
 
     def session(self, table: str, *, needs_catalog: bool = False) -> SparkSession:
         """Returns the session in which a command runs.

@@ -51,6 +51,34 @@ def explain(context: Context, table: str, predicate: str, verbose: bool, as_json
 
 @command(zlayout)
 @_TABLE
+@click.option("--where", multiple=True, help="A condition of the workload, or WEIGHT:CONDITION. Can be repeated.")
+@click.option("--scan-log", type=click.Path(file_okay=False, path_type=Path), help="A folder with a scan log.")
+@click.option("--min-gain", type=click.FloatRange(0, 1), help="The share of opened rows that a change must save.")
+@_JSON
+def advise(
+    context: Context,
+    table: str,
+    where: tuple[str, ...],
+    scan_log: Path | None,
+    min_gain: float | None,
+    as_json: bool,
+) -> None:
+    """Advise keys, partition columns and indexes for the conditions that queries have.
+
+    Without --where, they come from the scan log and from the compiled SQL of the project of --manifest.
+    """
+    from dbt.adapters.zlayout.adapter.operations.advising import advise_report  # noqa: PLC0415
+
+    name = context.table(table)
+    wanted = [_weighted(each) for each in where]
+    session = context.session(name)
+    click.echo(
+        advise_report(session, name, context.every_node, context.target_folder, wanted, min_gain, as_json, scan_log)
+    )
+
+
+@command(zlayout)
+@_TABLE
 @click.option("--limit", type=click.IntRange(min=1), help="The most versions to list.")
 @_JSON
 def history(context: Context, table: str, limit: int | None, as_json: bool) -> None:
@@ -227,6 +255,66 @@ def register(context: Context, name: str, path: str, as_json: bool) -> None:
 
     session = context.session(path, needs_catalog=True)
     click.echo(register_report(session, context.table(name), path, as_json))
+
+
+@command(zlayout)
+@click.argument("table", required=False)
+@click.option("--sarif", is_flag=True, help="Print SARIF, for code hosts.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@_JSON
+def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_json: bool) -> None:
+    """Find conditions in compiled models and tests that cannot skip files. The exit code is 1 if there is one.
+
+    Needs --manifest. Without TABLE, all tables of the project count.
+    """
+    from dbt.adapters.zlayout.adapter.operations.linting import lint_findings, lint_text  # noqa: PLC0415
+
+    name = context.table(table) if table else None
+    session = context.project_session()
+    findings = lint_findings(session, name, context.every_node, context.target_folder)
+    click.echo(lint_text(findings, "sarif" if sarif else "json" if as_json else "text"))
+    if findings and not exit_zero:
+        raise click.exceptions.Exit(1)
+
+
+@command(zlayout)
+@click.argument("table", required=False)
+@click.option("--check", is_flag=True, help="Compare with the file instead of writing it; the exit code is 1 if worse.")
+@click.option(
+    "--file", "path", type=click.Path(dir_okay=False, path_type=Path), default="layout.lock.json", show_default=True
+)
+@click.option("--tolerance", type=click.FloatRange(min=0), help="By which share a condition may read more.")
+@_JSON
+def lock(context: Context, table: str | None, check: bool, path: Path, tolerance: float | None, as_json: bool) -> None:
+    """Write what important conditions read into a file for git, or check that none reads more.
+
+    Needs --manifest. Without TABLE, all tables of the project count.
+    """
+    from dbt.adapters.zlayout.adapter.operations.locking import lock_report  # noqa: PLC0415
+
+    name = context.table(table) if table else None
+    session = context.project_session()
+    text, passes = lock_report(
+        session,
+        name,
+        context.every_node,
+        context.target_folder,
+        path,
+        check=check,
+        tolerance=tolerance,
+        as_json=as_json,
+    )
+    click.echo(text)
+    if not passes:
+        raise click.exceptions.Exit(1)
+
+
+def _weighted(text: str) -> str | tuple[str, float]:
+    weight, colon, condition = text.partition(":")
+    try:
+        return (condition.strip(), float(weight)) if colon else text
+    except ValueError:
+        return text
 
 
 def main() -> None:

@@ -14,6 +14,15 @@ _NEEDED = ("resource_type", "name", "unique_id", "schema", "alias")
 _TABLES = ("model", "seed", "snapshot")
 
 
+def read_nodes(path: Path) -> dict[str, dict[str, Any]]:
+    """Returns all nodes of a manifest by their unique id, as dbt wrote them.
+
+    Raises:
+        ConfigError: The file is not a manifest.
+    """
+    return {name: node for name, node in _nodes(path).items() if isinstance(node, dict) and "name" in node}
+
+
 def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     """Returns the models, seeds and snapshots of a manifest by their unique id.
 
@@ -23,15 +32,7 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     Raises:
         ConfigError: The file is not a manifest.
     """
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            [f"cannot be read: {error}; give the target/manifest.json of a dbt project"], str(path)
-        ) from error
-    nodes = content.get("nodes") if isinstance(content, dict) else None
-    if not isinstance(nodes, dict):
-        raise ConfigError(["is not a manifest: it has no nodes; give the target/manifest.json of a project"], str(path))
+    nodes = _nodes(path)
     found = {
         name: node for name, node in nodes.items() if isinstance(node, dict) and node.get("resource_type") in _TABLES
     }
@@ -44,6 +45,19 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     if problems:
         raise ConfigError(problems, str(path))
     return {name: {**node, "config": _config(node)} for name, node in found.items()}
+
+
+def _nodes(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            [f"cannot be read: {error}; give the target/manifest.json of a dbt project"], str(path)
+        ) from error
+    nodes = content.get("nodes") if isinstance(content, dict) else None
+    if not isinstance(nodes, dict):
+        raise ConfigError(["is not a manifest: it has no nodes; give the target/manifest.json of a project"], str(path))
+    return nodes
 
 
 def _config(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from dbt.adapters.zlayout.config import settings
+from dbt.adapters.zlayout.config.auto_keys import is_auto
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.scalars import Parser, one_of
 from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName
@@ -104,7 +105,7 @@ class ReclusteringConfig:
 
 def parse_clustering(raw: Mapping[str, object], problems: list[str]) -> ClusteringConfig:
     """Reads ``zorder`` and ``curve``; ``zorder`` is required for ``materialized='zordered_table'``."""
-    columns = settings.ZORDER.read(raw, problems)
+    columns = () if is_auto(raw.get("zorder")) else settings.ZORDER.read(raw, problems)
     if not raw.get("zorder") and raw.get("materialized") == "zordered_table":
         problems.append("zorder: missing; a zordered_table needs the columns to cluster by, such as zorder=['a', 'b']")
     if len(columns) > MAX_ZORDER_COLUMNS:

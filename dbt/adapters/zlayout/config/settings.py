@@ -35,6 +35,7 @@ from dbt.adapters.zlayout.config.scalars import (
     parse_size,
     whole,
 )
+from dbt.adapters.zlayout.config.workload import WeightedCondition, read_workload
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 CurveName = Literal["zorder", "hilbert", "linear"]
@@ -151,7 +152,13 @@ ZORDER = Setting(
     "zorder", Scope.TABLE, parse_column_list, (),
     "1 to 8 columns to cluster by, most important first. The first two share the cuts equally, further ones count "
     "less and less. A list, or text with commas. `a.b` is field `b` of struct `a`; put a name with a dot, space or "
-    "comma into backquotes: `` `a.b` ``. A `zordered_table` requires it; other tables are clustered only with it.")
+    "comma into backquotes: `` `a.b` ``. A `zordered_table` requires it; other tables are clustered only with it. "
+    "`auto` lets the workload choose, see [Advice](advice.md); a column of that name is written `[auto]`.")
+WORKLOAD = Setting[tuple[WeightedCondition, ...] | None](
+    "workload", Scope.TABLE, read_workload, None,
+    "Conditions that queries put on the table, as in a `WHERE` clause; with a weight as a pair: "
+    "`[\"day = '2024-05-01'\", [\"customer_id = 7\", 10]]`. `zorder: auto`, `zlayout_advise` "
+    "and `zlayout_lock` use it. See [Advice](advice.md).")
 CURVE = Setting[CurveName](
     "curve", Scope.TABLE, _words(CurveName), "zorder",
     "`zorder`, `hilbert`, or `linear` (sorted by the first key, then the second …).")
@@ -385,10 +392,10 @@ _PROFILE = (
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (
-    ZORDER, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, LOOKUP, STATS_EXPRESSIONS,
-    RETAIN_VERSIONS, RETAIN_HOURS, LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG, PARTITION_OVERWRITE,
-    MATCHED_CONDITION, NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP, DELETED_WHEN, SOURCE_ALIAS,
-    TARGET_ALIAS,
+    ZORDER, WORKLOAD, CURVE, PARTITION_BY, TARGET_FILE_SIZE, ROW_GROUP_ROWS, STATS_COLUMNS, BLOOM, LOOKUP,
+    STATS_EXPRESSIONS, RETAIN_VERSIONS, RETAIN_HOURS, LOCATION_ROOT, WRITER, COMPRESSION, PUBLISH, PUBLISH_CATALOG,
+    PARTITION_OVERWRITE, MATCHED_CONDITION, NOT_MATCHED_CONDITION, SKIP_MATCHED_STEP, SKIP_NOT_MATCHED_STEP,
+    DELETED_WHEN, SOURCE_ALIAS, TARGET_ALIAS,
     SKIP_UNCHANGED, CLUSTERING, CLUSTER_EVERY, CLUSTER_MIN_GAIN, CLUSTER_MAX_BYTES, MIN_FILE_SIZE, MAX_FILE_SIZE,
     MAX_GROUP_SIZE, MIN_INPUT_FILES, MAX_CONCURRENT_GROUPS, PARTIAL_PROGRESS, MAX_COMMITS, REWRITE_ALL, VERIFY,
     TABLE_TYPE, ORDERING, PAYLOAD, UPDATE_PARTITION_PATH, SMALL_FILE_LIMIT, LOG_MAX_SIZE, BUCKET_BUFFER_SIZE,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt.adapters.zlayout.config import settings
+from dbt.adapters.zlayout.config.auto_keys import AutoKeys, parse_auto_keys
 from dbt.adapters.zlayout.config.clustering import (
     ClusteringConfig,
     ReclusteringConfig,
@@ -150,16 +151,23 @@ class TableConfig:
     table_type: TableTypeConfig = field(default_factory=TableTypeConfig)
     publishing: PublishingConfig = field(default_factory=PublishingConfig)
     indexes: OptionalIndexes = field(default_factory=OptionalIndexes)
+    auto_keys: AutoKeys = field(default_factory=AutoKeys)
 
     def after(self, before: TableConfig, usable: Collection[ColumnPath]) -> TableConfig:
         """Returns these settings, with what they leave open as earlier settings have it.
 
         Args:
             before: The earlier settings.
-            usable: The columns of the table that can have Bloom filters and lookup indexes.
+            usable: The columns of the table that can be keys, and have Bloom filters and lookup indexes.
         """
+        clustering = self.clustering
+        if self.auto_keys.wanted and not clustering.columns:
+            kept = tuple(path for path in before.clustering.columns if path in usable)
+            clustering = replace(clustering, columns=kept)
         return replace(
             self,
+            clustering=clustering,
+            auto_keys=self.auto_keys.after(before.auto_keys),
             publishing=self.publishing.after(before.publishing),
             indexes=self.indexes.after(before.indexes, usable),
         )
@@ -228,6 +236,7 @@ def read_table_config(
             settings.LOOKUP.read(raw, problems),
             settings.STATS_EXPRESSIONS.read(raw, problems),
         ),
+        auto_keys=parse_auto_keys(raw, problems),
     )
     problems += config.indexes.partition_problems(config.partitioning.columns)
     problems += partition_keys_in_zorder(config.clustering, config.partitioning)
@@ -252,6 +261,7 @@ def stored_settings(config: TableConfig) -> dict[str, Any]:
         **({"table_type": table_type.stored()} if table_type.merges_on_read else {}),
         **config.publishing.stored(),
         **config.indexes.stored(),
+        **config.auto_keys.stored(),
         "zorder": [list(path) for path in config.clustering.columns],
         "curve": config.clustering.curve,
         "sizing": dict(vars(config.file_sizing)),
@@ -287,6 +297,7 @@ def read_stored(layout: Mapping[str, Any], partition_by: tuple[str, ...]) -> Tab
         table_type=TableTypeConfig(**table_type),
         publishing=PublishingConfig.of_stored(layout),
         indexes=OptionalIndexes.of_stored(layout),
+        auto_keys=AutoKeys.of_stored(layout),
     )
 
 

@@ -129,6 +129,7 @@ def clustering_information(
 def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
     """Returns the state of a table as a dictionary. See ``ZTable.information``."""
     snapshot = opened.snapshot
+    auto = config_of(snapshot).auto_keys
     layout, summary = snapshot.layout, opened.timeline.read(snapshot.version).summary
     merging = merging_information(opened) if opened.merges_on_read else {}
     stale = stale_files(opened)
@@ -155,6 +156,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "table_type": table_type_of(opened).kind,
         "unfinished": unfinished_work(opened),
         "published": _published(opened),
+        **({} if auto.why is None else {"auto_keys": auto.why}),
         "bloom": [format_column_path(path) for path in config_of(snapshot).indexes.bloom or ()],
         "lookup": [format_column_set(columns) for columns in config_of(snapshot).indexes.lookup or ()],
         "stats_expressions": list(config_of(snapshot).indexes.stats_expressions or ()),

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice
 from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
@@ -19,9 +20,10 @@ from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.scalars import parse_size
 from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
+from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, VersionNotFoundError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableRef, named
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.publish import Description
@@ -52,6 +54,7 @@ from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
 from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
+from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
     Explanation,
     commit_history,
@@ -74,6 +77,7 @@ from dbt.adapters.zlayout.table.measures import (
     information,
     rows_changed_at,
 )
+from dbt.adapters.zlayout.table.reads import ConditionReads, reads_of_conditions
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.positions import Position
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
@@ -86,6 +90,9 @@ if TYPE_CHECKING:
 # Source: org.apache.spark.sql.execution.streaming.StreamExecution.QUERY_ID_KEY.
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_TRIES = 4
+
+Workload: TypeAlias = "Sequence[str | tuple[str, float] | WeightedCondition] | str"
+"""Conditions, as in a WHERE clause, or pairs of a condition and its weight. One text is one condition."""
 
 
 class ZTable:
@@ -196,6 +203,7 @@ class ZTable:
         dataframe: DataFrame,
         *,
         zorder: Sequence[str] | str = (),
+        workload: Workload | None = None,
         curve: str = "zorder",
         partition_by: Sequence[str] | str = (),
         target_file_size: str | int = "128mb",
@@ -230,7 +238,8 @@ class ZTable:
             name: ``schema.table``; the schema must exist.
             dataframe: The query.
             zorder: The clustering keys, most important first. ``a.b`` is a struct field; backquotes quote a dot in a
-                name.
+                name. ``'auto'`` lets the workload choose: see `advise`.
+            workload: Conditions that queries put on the table, or pairs of a condition and its weight.
             curve: 'zorder', 'hilbert' or 'linear'.
             partition_by: The partition columns. Each value gets a folder.
             target_file_size: The size of a file, such as '128mb', or a number of bytes.
@@ -276,6 +285,7 @@ class ZTable:
         """
         settings: dict[str, object] = {
             "zorder": zorder,
+            "workload": workload,
             "curve": curve,
             "partition_by": partition_by,
             "target_file_size": target_file_size,
@@ -299,17 +309,20 @@ class ZTable:
         found = Catalog(spark).name(name)
         if problems := unknown_settings(merging, TABLE_TYPE_KEYS):
             raise ConfigError(problems, str(found))
-        wanted = Replacement(
-            name=found,
-            frame=dataframe,
-            config=parse_table_config(_given(settings), subject=str(found)),
-            description=Description(comment, dict(properties or {})),
-            column_comments=dict(column_comments or {}),
-            not_null=tuple(not_null),
-            feed=_change_feed(deleted_when, unique_key, stored_columns, str(found)),
-            progress=progress,
-        )
-        opened, done = replace_table(spark, wanted)
+        given = parse_table_config(_given(settings), subject=str(found))
+        feed = _change_feed(deleted_when, unique_key, stored_columns, str(found))
+        with with_chosen_keys(spark, found, dataframe, given, progress) as (rows, config):
+            wanted = Replacement(
+                name=found,
+                frame=rows,
+                config=config,
+                description=Description(comment, dict(properties or {})),
+                column_comments=dict(column_comments or {}),
+                not_null=tuple(not_null),
+                feed=feed,
+                progress=progress,
+            )
+            opened, done = replace_table(spark, wanted)
         return cls(spark, found, opened, done)
 
     @classmethod
@@ -365,6 +378,11 @@ class ZTable:
         return cls(spark, found, opened, done)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which a scan log has the table: its own, and that of the files of a merge-on-read table."""
+        return (self.name,) if isinstance(self._table, TablePath) else names_of(self._table)
+
+    @property
     def version(self) -> int:
         """The table version that this object sees. Open the table again to see a newer one."""
         return self._opened.version
@@ -410,6 +428,51 @@ class ZTable:
             predicate_sql: A condition, as in a WHERE clause.
         """
         return explanation_of_table(scans_of(self._spark, self._table, self._opened, predicate_sql))
+
+    def advise(
+        self,
+        predicates: Workload | None = None,
+        *,
+        workload: Workload | None = None,
+        min_gain: float = MIN_GAIN,
+        progress: Callable[[str], None] | None = None,
+    ) -> Advice:
+        """Advises keys, partition columns and indexes for the conditions that queries put on the table.
+
+        It reads a sample of the columns that the conditions name, and the index. It writes nothing.
+
+        Args:
+            predicates: Conditions, as in a WHERE clause, or pairs of a condition and its weight: how often queries have
+                it in relation to the others.
+            workload: The same as ``predicates``; give one of them.
+            min_gain: A change is advised if it saves at least this share of the rows that queries open now, for every
+                seed: with rows and constants that the search has not seen.
+            progress: Receives a line now and then.
+
+        Returns:
+            ``zorder``, ``partition_by``, ``lookup``, ``bloom``, ``opened_now`` and ``opened_then`` (shares of rows),
+            ``predicates`` with both shares for each condition, ``rewrite_bytes``, ``payback_queries``, ``why`` …
+
+        Raises:
+            ConfigError: A condition does not fit the table, a weight is not above 0, or the table has no rows.
+        """
+        if (predicates is None) == (workload is None):
+            raise ConfigError(["predicates: give either predicates or workload"], self.name)
+        given = parse_workload(predicates if workload is None else workload, self.name)
+        return advice_for_table(self._spark, self._opened, given, self.name, min_gain, progress=progress)
+
+    def reads(self, predicates: Sequence[str]) -> list[ConditionReads | None]:
+        """Returns what conditions read, by the index alone; faster than `explain` for many of them.
+
+        Args:
+            predicates: Conditions, as in a WHERE clause.
+
+        Returns:
+            For each condition ``opened`` (the share of rows in the files that it reads), ``files_read``,
+            ``bytes_read`` …, and ``parts``, which tell what each part does by itself; None for a condition that does
+            not fit the table's columns.
+        """
+        return reads_of_conditions(self._spark, self._opened, predicates)
 
     def count(self, predicate_sql: str = "true") -> int:
         """Returns the number of rows that meet a condition. Files that match as a whole, or not at all, are not opened.

@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
+from dbt.adapters.zlayout.table.advice import with_chosen_keys
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken
 
 if TYPE_CHECKING:
@@ -151,19 +152,22 @@ def write_model(
     """
     spark, how = dataframe.sparkSession, wanted.incremental
     feed = None if how.deleted_when is None else ChangeFeed(how.deleted_when, how.unique_key, wanted.column_names)
-    replacement = Replacement(
-        name=Catalog(spark).name(name),
-        frame=dataframe,
-        config=wanted.table_config,
-        description=Description(wanted.comment, wanted.properties),
-        column_comments=_in_case_of(dataframe.columns, wanted, name, warn),
-        not_null=wanted.not_null,
-        feed=feed,
-        progress=progress,
-        made_from=made_from,
-        changes_taken=changes_taken,
-    )
-    _, done = replace_table(spark, replacement)
+    table = Catalog(spark).name(name)
+    comments = _in_case_of(dataframe.columns, wanted, name, warn)
+    with with_chosen_keys(spark, table, dataframe, wanted.table_config, progress) as (rows, config):
+        replacement = Replacement(
+            name=table,
+            frame=rows,
+            config=config,
+            description=Description(wanted.comment, wanted.properties),
+            column_comments=comments,
+            not_null=wanted.not_null,
+            feed=feed,
+            progress=progress,
+            made_from=made_from,
+            changes_taken=changes_taken,
+        )
+        _, done = replace_table(spark, replacement)
     return done
 
 

@@ -95,8 +95,8 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
         name, index = _index_of(catalog, scan, unnamed)
         if index is None:
             continue
-        others = _without(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
-        filters = index.explained(_static(catalog, scan.partitionFilters()), scan.dataFilters(), others)
+        others = unpassed(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
+        filters = index.explained(static_filters(catalog, scan.partitionFilters()), scan.dataFilters(), others)
         joins = tuple(_joins(catalog, scan, index, filters, sides))
         found.append(ExplainedScan(str(name), index.opened, filters, joins))
     return found
@@ -277,7 +277,7 @@ def _scans(catalog: Catalog, logical: Any) -> Iterator[tuple[Any, Any]]:
     """
     session: Any = catalog.spark._jsparkSession
     for plan in _plans(logical):
-        yield from _scans_below(_execution(session, plan).sparkPlan(), None)
+        yield from scans_below(_execution(session, plan).sparkPlan(), None)
 
 
 def _execution(session: Any, logical: Any) -> Any:
@@ -286,20 +286,21 @@ def _execution(session: Any, logical: Any) -> Any:
     return state.executePlan(logical, getattr(state, "executePlan$default$2")())
 
 
-def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
+def scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields every file scan of a physical plan, with the condition on its rows or None."""
     kind = str(node.getClass().getName())
     if kind == _SCAN:
         yield node, condition
     for child in members(node.children()):
-        yield from _scans_below(child, node.condition() if kind == _FILTER else None)
+        yield from scans_below(child, node.condition() if kind == _FILTER else None)
 
 
-def _without(condition: Any, known: Sequence[Any]) -> list[Any]:
+def unpassed(condition: Any, known: Sequence[Any]) -> list[Any]:
     """Returns the conjuncts that are not among the known ones."""
     if condition is None:
         return []
     if str(condition.getClass().getSimpleName()) == "And":
-        return [each for side in (condition.left(), condition.right()) for each in _without(side, known)]
+        return [each for side in (condition.left(), condition.right()) for each in unpassed(side, known)]
     return [] if any(condition.semanticEquals(each) for each in known) else [condition]
 
 
@@ -319,6 +320,6 @@ def _index_of(
     return name, installed(catalog, name)
 
 
-def _static(catalog: Catalog, filters: Any) -> Any:
+def static_filters(catalog: Catalog, filters: Any) -> Any:
     """Returns the filters without those that a join fills in while the query runs."""
     return catalog.jvm.seq([each for each in members(filters) if not _is_dynamic(each)])

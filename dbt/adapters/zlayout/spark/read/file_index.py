@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,12 +26,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
-from dbt.adapters.zlayout.predicate.expr import Expr
+from dbt.adapters.zlayout.predicate.expr import And, Expr
+from dbt.adapters.zlayout.predicate.normal_form import TRUE
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.expressions import ExpressionForms, KnownExpressions, session_of_thread
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.read.scan_log import LoggedScan, active_log, condition_text, shape_of
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -67,11 +69,13 @@ class ZlayoutFileIndex(ABC):
 
     Attributes:
         last_scan: Number of files that the last planned scan kept, and the number of all files.
+        logged_as: The table's name in the scan log; None if its scans are not logged.
     """
 
     def __init__(self, jvm: Jvm, opened: TableSnapshot, schema_json: str) -> None:
         self.opened = opened
         self.last_scan: tuple[int, int] | None = None
+        self.logged_as: str | None = None
         self._jvm = jvm
         self._schema_json = schema_json
         self._expressions: dict[tuple[bool, str], KnownExpressions] = {}
@@ -90,6 +94,39 @@ class ZlayoutFileIndex(ABC):
             others: Conditions of the query that Spark does not pass to a file index. Rows must meet them, but they do
                 not choose files.
         """
+
+    def _log(self, start: float, kept: npt.NDArray[np.bool_], partition_filters: Any, rest: Expr | None) -> None:
+        """Adds a scan to the scan log, if there is one. Never raises.
+
+        Args:
+            start: When planning began.
+            kept: The files that are read.
+            partition_filters: As for ``listFiles``.
+            rest: The other filters; None if they were not read, and then the scan is not logged.
+        """
+        log = active_log()
+        if log is None or self.logged_as is None or rest is None:
+            return
+        try:
+            seconds, files = time.perf_counter() - start, self.opened.files
+            predicate = rest if partition_filters.isEmpty() else And((self.predicate(partition_filters), rest))
+            sizes = np.asarray(files.column("size_bytes").to_numpy())
+            log.add(
+                LoggedScan(
+                    at_ms=int(time.time() * 1000),
+                    table=self.logged_as,
+                    version=self.opened.version,
+                    shape=shape_of(predicate),
+                    where=condition_text(predicate) if log.constants else None,
+                    files_total=len(files),
+                    files_read=int(kept.sum()),
+                    bytes_total=int(sizes.sum()),
+                    bytes_read=int(sizes[kept].sum()),
+                    seconds=round(seconds, 6),
+                )
+            )
+        except Exception:  # a log never stops a query
+            _LOG.debug("a scan of %s is not logged", self.opened.location, exc_info=True)
 
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802 - Spark's name
         """Spark's metric for the time spent on listing. It is not measured."""
@@ -157,8 +194,9 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         """Returns a ``Seq[PartitionDirectory]`` of the files that may hold a matching row."""
         start = time.perf_counter()
         kept = self._in_kept_partitions(partition_filters)
-        candidates = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
+        candidates, predicate = self._may_match(data_filters, Preselection(kept, time.perf_counter() - start))
         self.last_scan = (int(candidates.sum()), len(self.opened.files))
+        self._log(start, candidates, partition_filters, predicate)
         return self._directories(candidates)
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name
@@ -206,14 +244,18 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         report = self.opened.report(plan, rest, conditions)
         return ExplainedFilters(self.predicate(partition_filters, data_filters, others=others), plan, report)
 
-    def _may_match(self, data_filters: Any, before: Preselection) -> npt.NDArray[np.bool_]:
+    def _may_match(self, data_filters: Any, before: Preselection) -> tuple[npt.NDArray[np.bool_], Expr | None]:
+        """Returns the candidates, and the filters as a predicate; None if they were not read."""
         try:
-            if data_filters.isEmpty() or not (stages := session_stages(self._jvm)):
-                return before.kept
-            return self.opened.scan(self.predicate(data_filters), before, stages).candidates
+            if data_filters.isEmpty():
+                return before.kept, TRUE
+            if not (stages := session_stages(self._jvm)):
+                return before.kept, None
+            predicate = self.predicate(data_filters)
+            return self.opened.scan(predicate, before, stages).candidates, predicate
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
-            return before.kept
+            return before.kept, None
 
     def _in_kept_partitions(self, filters: Any) -> npt.NDArray[np.bool_]:
         """Returns a mask of files: True where the partition's values make every filter TRUE in Spark's evaluation."""
@@ -297,7 +339,14 @@ class IndexedFileIndex(ZlayoutFileIndex):
             return directories
         try:
             stages = session_stages(self._jvm)
-            return self._pruned(directories, self.predicate(data_filters), stages) if stages else directories
+            if not stages:
+                return directories
+            start = time.perf_counter()
+            predicate = self.predicate(data_filters)
+            candidates = self.opened.scan(predicate, stages_wanted=stages).candidates
+            kept = self._pruned(directories, candidates)
+            self._log(start, candidates, partition_filters, predicate)
+            return kept
         except Exception:  # a broken index costs speed, never a result
             _LOG.warning("skipping is off for one scan of %s", self.opened.location, exc_info=True)
             return directories
@@ -348,8 +397,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
             same = pc.and_(same, pc.fill_null(pc.equal(listed.column(name).combine_chunks(), stored), False))
         return pc.if_else(same, position, pa.scalar(None, position.type))
 
-    def _pruned(self, directories: Any, predicate: Expr, stages: Collection[str]) -> Any:
-        candidates = self.opened.scan(predicate, stages_wanted=stages).candidates
+    def _pruned(self, directories: Any, candidates: npt.NDArray[np.bool_]) -> Any:
         make = self._jvm.datasources.PartitionDirectory
         kept = []
         left = total = 0

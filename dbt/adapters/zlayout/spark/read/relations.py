@@ -39,6 +39,7 @@ def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFil
     """
     data_json, _ = split_partition_columns(opened.schema_json, opened.partition_columns)
     index = index_of(catalog, opened)
+    index.logged_as = str(entry.name)
     _cache(catalog, entry, index, index.partitionSchema(), catalog.data_type(data_json))
     return index
 
@@ -54,6 +55,7 @@ def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> Zl
     catalog.forget_relation(entry.name)
     relation = spark_relation(catalog, entry.name)
     index = IndexedFileIndex(catalog.jvm, opened, entry.schema_json, relation.location())
+    index.logged_as = str(entry.name)
     _cache(catalog, entry, index, relation.partitionSchema(), relation.dataSchema())
     return index
 

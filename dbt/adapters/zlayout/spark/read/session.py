@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, install_indexed, installed
+from dbt.adapters.zlayout.spark.read.scan_log import CONSTANTS, SCAN_LOG, start_for_session
 from dbt.adapters.zlayout.spark.read.skipping_stages import ALL, KEY, parse_stages
 from dbt.adapters.zlayout.spark.snapshot.table_folder import managed_in_folder
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -38,13 +40,15 @@ _ENABLED = "_zlayout_enabled"
 _DEEPEST_VIEW = 32
 
 
-def enable(spark: SparkSession) -> None:
+def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = None) -> None:
     """Makes ``spark.sql``, ``spark.table`` and ``spark.read.table`` of a session skip files.
 
-    Results are the same as in plain Spark. A second call has no effect.
+    Results are the same as in plain Spark. A second call has no effect, except for the scan log.
 
     Args:
         spark: A session with its own JVM (not Spark Connect).
+        scan_log: A local folder in which each scan of a table leaves a line, for `ZTable.advise`; 'off' ends the log.
+            None takes the folder from ``spark.zlayout.scanLog``, if the session has that setting.
 
     Raises:
         UnsupportedError: The session cannot skip; the message says why.
@@ -58,6 +62,13 @@ def enable(spark: SparkSession) -> None:
     _wrap(type(spark), "table", lambda session: session, prepare_table)
     _wrap(DataFrameReader, "table", lambda reader: reader._spark, prepare_table)
     setattr(spark, _ENABLED, True)
+    configured = {
+        key: str(spark.conf.get(key)) for key in (SCAN_LOG, CONSTANTS) if spark.conf.get(key, None) is not None
+    }
+    if scan_log is not None:
+        configured[SCAN_LOG] = os.fspath(scan_log)
+    if SCAN_LOG in configured:
+        start_for_session(configured, None)
 
 
 def prepare(spark: SparkSession, sql: str) -> None:

@@ -1,0 +1,78 @@
+"""The queries of a dbt project: the compiled SQL of its models, tests, snapshots and analyses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Nodes = Mapping[str, Mapping[str, Any]]
+
+_KINDS = ("model", "test", "snapshot", "analysis")
+_MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class CompiledQuery:
+    """The SQL of one node.
+
+    Attributes:
+        name: The name of the node.
+        kind: 'model', 'test', 'snapshot' or 'analysis'.
+        sql: Its compiled SQL.
+        path: The file that defines it, relative to the project.
+        raw: Its code before compiling; the arguments of a generic test.
+    """
+
+    name: str
+    kind: str
+    sql: str
+    path: str
+    raw: str
+
+
+def compiled_queries(nodes: Nodes, target: Path | None) -> list[CompiledQuery]:
+    """Returns the queries that dbt has compiled: by ``dbt compile``, ``run``, ``test`` or ``build``.
+
+    Args:
+        nodes: ``graph.nodes``, or the nodes of a manifest.
+        target: The target folder of the project, where dbt keeps compiled SQL; None without one.
+    """
+    return list(_queries(nodes, target))
+
+
+def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
+    for _, node in sorted(nodes.items()):
+        kind = str(node.get("resource_type"))
+        if kind not in _KINDS or node.get("language", "sql") != "sql":
+            continue
+        sql = node.get("compiled_code") or _compiled_text(node, target)
+        if isinstance(sql, str) and sql.strip():
+            raw = str(node.get("raw_code") or "")
+            metadata = node.get("test_metadata")
+            if isinstance(metadata, Mapping):
+                raw = str(metadata.get("kwargs") or "")
+            yield CompiledQuery(str(node["name"]), kind, sql, str(node.get("original_file_path") or ""), raw)
+
+
+def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:
+    """Returns what dbt wrote to ``target/compiled`` for a node."""
+    original, path = str(node.get("original_file_path") or ""), str(node.get("path") or "")
+    if target is None or not original or not path:
+        return None
+    # A generic test lies under the name of the file that declares it.
+    below = Path(original) if Path(path).name == Path(original).name else Path(original) / path
+    file = target / "compiled" / str(node.get("package_name") or "") / below
+    try:
+        return file.read_text("utf-8") if file.stat().st_size <= _MOST_BYTES else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def target_folder(config: Any) -> Path | None:
+    """Returns the target folder of a dbt project, from dbt's configuration; None if it names no project."""
+    root, target = getattr(config, "project_root", None), getattr(config, "target_path", None)
+    if not isinstance(root, str) or not isinstance(target, str):
+        return None
+    return Path(root) / target

@@ -1,0 +1,150 @@
+"""Finds conditions in the queries of a project that cannot skip files, and says what each costs and what would help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, compiled_queries
+from dbt.adapters.zlayout.adapter.reports.linting import Finding, lint_report
+from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for
+from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
+from dbt.adapters.zlayout.table.reads import reads_of, reads_of_conditions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG = AdapterLogger("Zlayout")
+# The rest of a pattern after its beginning, which does skip.
+_HARMLESS = "a pattern says nothing about files beyond its beginning"
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|'[^']*'|\d+")
+_NOISE = frozenset("and or not is null in as spark_catalog cast true false select from where".split())  # noqa: SIM905
+_QUALIFIED = re.compile(r"\b(?:spark_catalog\.)?[A-Za-z_]\w*\.[A-Za-z_]\w*\.([A-Za-z_]\w*)\b")
+_CAST = re.compile(
+    r"\(?CAST\((?P<column>[\w.`]+) AS (?P<type>\w+)(?:\([\d, ]+\))?\) = (?P<value>-?[\d.]+|DATE '[^']+')L?\)?"
+)
+_LISTED_TYPES = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
+
+
+def find_conditions(
+    session: SparkSession, nodes: Nodes, target: Path | None, table: str | None = None
+) -> list[Finding]:
+    """Returns the conditions that cannot skip files, those that cost most first.
+
+    Args:
+        session: The session.
+        nodes: ``graph.nodes``, or the nodes of a manifest.
+        target: The target folder of the project, with compiled SQL; None without one.
+        table: Only conditions on this table count; None for all tables.
+    """
+    found: list[Finding] = []
+    for query in compiled_queries(nodes, target):
+        try:
+            scans = scans_of_query(session, query.sql)
+        except Exception as error:  # of one node; the others are still looked at
+            _LOG.debug(f"the compiled SQL of {query.name} cannot be analysed: {error}")
+            continue
+        wanted = [scan for scan in scans if table is None or _folded(scan.table) == _folded(table)]
+        found += [
+            finding
+            for scan in wanted
+            for finding in _findings(session, query, scan, None if target is None else target.parent)
+        ]
+    unique = {(each.node, each.table, each.condition): each for each in found}
+    return sorted(unique.values(), key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
+
+
+def lint_findings(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None) -> list[Finding]:
+    """Returns the findings for the table of a model, or for all tables of the project."""
+    return find_conditions(session, nodes, target, None if not model else table_of(model, nodes))
+
+
+def lint_text(findings: Sequence[Finding], kind: str) -> str:
+    """Returns the findings as ``text``, ``json`` or ``sarif``."""
+    return lint_report(findings, kind)
+
+
+def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:
+    reads = reads_of(scan.opened, scan.predicate, query.name)
+    useless = [part for part in reads.parts if part.why_not is not None and _HARMLESS not in part.why_not]
+    for part in useless:
+        condition = _QUALIFIED.sub(r"\1", part.sql)
+        rewritten = rewritten_condition(condition)
+        others = " AND ".join(f"({each.sql})" for each in reads.parts if each.why_not is None)
+        after = None
+        if rewritten is not None:
+            text = f"({rewritten})" + (f" AND {others}" if others else "")
+            (judged,) = reads_of_conditions(session, scan.opened, [text])
+            after = None if judged is None else judged.bytes_read
+        yield Finding(
+            node=query.name,
+            kind=query.kind,
+            path=query.path,
+            line=line_of(_code_of(root, query), condition),
+            table=scan.table,
+            condition=condition,
+            why=_why(part),
+            advice=_advice(part, condition),
+            rewritten=rewritten if after is not None else None,
+            files_read=reads.files_read,
+            files_total=reads.files_total,
+            bytes_read=reads.bytes_read,
+            bytes_rewritten=after,
+        )
+
+
+def _code_of(root: Path | None, query: CompiledQuery) -> str:
+    """Returns the text in which a condition is looked for: for a generic test, the file that declares it."""
+    if root is not None and not query.path.endswith(".sql"):
+        with suppress(OSError, UnicodeDecodeError):
+            return (root / query.path).read_text("utf-8")
+    return query.raw
+
+
+def _why(part: ConjunctReport) -> str:
+    return _QUALIFIED.sub(r"\1", str(part.why_not))
+
+
+def _advice(part: ConjunctReport, condition: str) -> str:
+    advice = advice_for(part.why_not) or "store the expression's value as a column and filter on that"
+    if " OR " in condition:
+        return f"one side of OR skips nothing, so the whole condition skips nothing: union two queries, or {advice}"
+    return advice
+
+
+def rewritten_condition(condition: str) -> str | None:
+    """Returns a condition that skips files and finds the same rows, if values are in their usual spelling; else None.
+
+    >>> rewritten_condition("(CAST(code AS INT) = 5)")
+    "code = '5'"
+    >>> rewritten_condition("CAST(day AS DATE) = DATE '2024-01-31'")
+    "day LIKE '2024-01-31%'"
+    >>> rewritten_condition("(lower(code) = 'x')")
+    """
+    found = _CAST.fullmatch(condition)
+    if found is None:
+        return None
+    column, kind, value = found["column"], found["type"].upper(), found["value"]
+    if kind in _LISTED_TYPES and re.fullmatch(r"-?\d+", value):
+        return f"{column} = '{value}'"
+    if kind == "DATE" and value.startswith("DATE "):
+        return f"{column} LIKE {value.removeprefix('DATE ')[:-1]}%'"
+    return None
+
+
+def line_of(raw: str, condition: str) -> int:
+    """Returns the line of a code that shares most words with a condition; 1 if none does."""
+    wanted = {word.lower() for word in _WORD.findall(condition)} - _NOISE
+    scores = [len(wanted & {word.lower() for word in _WORD.findall(line)}) for line in raw.splitlines()]
+    best = max(scores, default=0)
+    return scores.index(best) + 1 if best else 1
+
+
+def _folded(name: str) -> str:
+    return name.replace("`", "").lower()

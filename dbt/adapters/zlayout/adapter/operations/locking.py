@@ -1,0 +1,263 @@
+"""The lock: what important conditions read, in a file for git, and which of them read more now, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
+from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
+from dbt.adapters.zlayout.adapter.operations.arguments import number_between
+from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.table.reads import ConditionReads
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCK_FILE = "layout.lock.json"
+TOLERANCE = 0.25
+
+_FORMAT = 1
+_MOST_CONDITIONS = 20
+_PRUNES = "zlayout_prunes_at_least"
+_MOST_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The content of a lock file.
+
+    Attributes:
+        tables: Each locked table, by ``schema.table``.
+        tolerance: By which share a condition may read more before the check fails.
+    """
+
+    tables: Mapping[str, LockedTable]
+    tolerance: float = TOLERANCE
+
+    def to_text(self) -> str:
+        """Returns the file's text: sorted, one value a line, so that git shows what changes."""
+        tables = {name: table.to_dict() for name, table in sorted(self.tables.items())}
+        content = {"format_version": _FORMAT, "tolerance": self.tolerance, "tables": tables}
+        return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
+
+    @classmethod
+    def of_text(cls, text: str, subject: str) -> Lock:
+        """Reads the text of a lock file.
+
+        Raises:
+            ConfigError: It is no lock file, or one of a later release.
+        """
+        try:
+            content = json.loads(text)
+            version = content["format_version"]
+            if version != _FORMAT:
+                raise ConfigError([f"format_version is {version!r}; this release reads {_FORMAT}"], subject)
+            tables = {str(name): LockedTable.of_dict(table) for name, table in content["tables"].items()}
+            return cls(tables, float(content["tolerance"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigError([f"is not a lock file ({error}); write it again with zlayout_lock"], subject) from error
+
+
+def read_lock(path: Path) -> Lock:
+    """Reads a lock file.
+
+    Raises:
+        ConfigError: It does not exist, or is no lock file.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ConfigError([f"is larger than {_MOST_BYTES >> 20} MB, so it is no lock file"], str(path))
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([f"cannot be read ({error}); write it with zlayout_lock"], str(path)) from error
+    return Lock.of_text(text, str(path))
+
+
+def made_lock(
+    session: SparkSession, model: str | None, nodes: Nodes, target: Path | None, tolerance: object = None
+) -> Lock:
+    """Measures what the conditions of a project read now.
+
+    Args:
+        session: The session.
+        model: The only model to lock; None for all.
+        nodes: ``graph.nodes``, or the nodes of a manifest.
+        target: As for `ProjectWorkload`.
+        tolerance: By which share a condition may read more; None for a quarter.
+    """
+    allowed = TOLERANCE if tolerance is None else number_between(tolerance, 0.0, 10.0, "zlayout_lock: tolerance")
+    workload = ProjectWorkload(session, nodes, target)
+    tables = {}
+    for table in chosen_tables(session, model, nodes, lambda _: True):
+        conditions = _conditions(table, workload, nodes)
+        found = [reads for reads in table.reads(conditions) if reads is not None]
+        if found:
+            tables[_plain(table.name)] = _locked(table, found)
+    return Lock(tables, allowed)
+
+
+def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> list[Worse]:
+    """Returns the conditions that read more than the lock allows, and tables that are gone.
+
+    Shares are compared, not counts: a condition may open one file more than locked, since small data has few files.
+
+    Args:
+        session: The session.
+        lock: The lock.
+        model: The only model to check; None for all tables of the lock.
+        nodes: ``graph.nodes``, or the nodes of a manifest.
+    """
+    tables = {_plain(table.name): table for table in chosen_tables(session, model, nodes, lambda _: True)}
+    found: list[Worse] = []
+    for name, locked in sorted(lock.tables.items()):
+        table = tables.get(name)
+        if table is not None:
+            found += _worse(table, name, locked, lock.tolerance)
+        elif model is None:
+            found.append(
+                Worse(name, None, None, None, None, "the table does not exist, or is no table of this project")
+            )
+    return found
+
+
+def check_table(table: ZTable, lock: Lock) -> list[Worse]:
+    """Returns the conditions on one table that read more than a lock allows.
+
+    Raises:
+        ConfigError: The lock does not have the table.
+    """
+    name = _plain(table.name)
+    if name not in lock.tables:
+        raise ConfigError([f"the lock has no table {name}; write it again with zlayout_lock"], LOCK_FILE)
+    return list(_worse(table, name, lock.tables[name], lock.tolerance))
+
+
+def _worse(table: ZTable, name: str, locked: LockedTable, tolerance: float) -> Iterator[Worse]:
+    for condition, reads in zip(
+        locked.conditions, table.reads([each.condition for each in locked.conditions]), strict=True
+    ):
+        if reads is None:
+            why = "the condition does not fit the table's columns any more"
+            yield Worse(name, condition.condition, condition, None, None, why)
+        elif reads.rows_total and not _within(condition, reads, tolerance):
+            yield Worse(
+                name, condition.condition, condition, reads.files_read, reads.files_total, _cause(table, locked, reads)
+            )
+
+
+def _within(locked: LockedCondition, reads: ConditionReads, tolerance: float) -> bool:
+    one_file = 1 / max(1, reads.files_total)
+    return reads.opened <= max(locked.opened * (1 + tolerance), locked.opened + 1.5 * one_file) + 1e-9
+
+
+def _cause(table: ZTable, locked: LockedTable, reads: ConditionReads) -> str:
+    information = table.information()
+    zorder, partition_by = tuple(information["zorder"]), tuple(information["partition_by"])
+    gone = [each for each in locked.zorder if each not in zorder and each not in partition_by]
+    if gone:
+        return f"the model no longer clusters by {', '.join(gone)}"
+    if lost := [each for each in locked.partition_by if each not in partition_by]:
+        return f"the model is no longer partitioned by {', '.join(lost)}"
+    if filters := [each for each in locked.bloom if each not in information["bloom"]]:
+        return f"the table no longer has Bloom filters on {', '.join(filters)}"
+    useless = [each for each in reads.parts if each.why_not is not None]
+    if useless:
+        return f"{useless[0].sql} cannot skip files: {useless[0].why_not}"
+    if zorder != locked.zorder:
+        return f"the model clusters by {', '.join(zorder)} instead of {', '.join(locked.zorder)}"
+    return "files overlap more than when the lock was written; cluster the table: dbt run-operation zlayout_cluster"
+
+
+def _locked(table: ZTable, found: Sequence[ConditionReads]) -> LockedTable:
+    information = table.information()
+    return LockedTable(
+        tuple(information["zorder"]),
+        tuple(information["partition_by"]),
+        tuple(information["bloom"]),
+        tuple(
+            LockedCondition(each.condition, round(each.opened, 4), each.files_read, each.files_total)
+            for each in sorted(found, key=lambda each: each.condition)
+        ),
+    )
+
+
+def _conditions(table: ZTable, workload: ProjectWorkload, nodes: Nodes) -> list[str]:
+    """Returns the conditions that matter: those of tests first, then the heaviest of the workload."""
+    tested = list(_tested(table, nodes))
+    heaviest = sorted(workload.of(table), key=lambda each: (-each.weight, each.sql))
+    wanted = [*tested, *(each.sql for each in heaviest if each.sql.strip().lower() != "true")]
+    return list(dict.fromkeys(wanted))[: max(_MOST_CONDITIONS, len(tested))]
+
+
+def _tested(table: ZTable, nodes: Nodes) -> Iterator[str]:
+    for node in nodes.values():
+        metadata: Any = node.get("test_metadata")
+        if not isinstance(metadata, Mapping) or metadata.get("name") != _PRUNES:
+            continue
+        attached = nodes.get(str(node.get("attached_node")), {})
+        given = metadata.get("kwargs") or {}
+        predicate = {**given, **(given.get("arguments") or {})}.get("predicate")
+        of_table = attached and _plain(f"{attached.get('schema')}.{attached.get('alias')}") == _plain(table.name)
+        if isinstance(predicate, str) and of_table:
+            yield predicate
+
+
+def _plain(name: str) -> str:
+    return name.replace("`", "")
+
+
+def lock_report(
+    session: SparkSession,
+    model: str | None,
+    nodes: Nodes,
+    target: Path | None,
+    path: Path,
+    *,
+    check: bool = False,
+    tolerance: object = None,
+    as_json: bool = False,
+) -> tuple[str, bool]:
+    """Writes a lock file, or checks the tables against one.
+
+    Args:
+        session: The session.
+        model: The only model; None for all. A lock of one model keeps what the file has of other tables.
+        nodes: ``graph.nodes``, or the nodes of a manifest.
+        target: As for `ProjectWorkload`.
+        path: The lock file.
+        check: Whether to check instead of writing.
+        tolerance: As for `made_lock`.
+        as_json: Whether the report is JSON.
+
+    Returns:
+        The report, and whether the check passes.
+
+    Raises:
+        ConfigError: The file is missing or damaged, or no condition is known.
+    """
+    if check:
+        lock = read_lock(path)
+        found = check_lock(session, lock, model, nodes)
+        checked = sum(len(each.conditions) for each in lock.tables.values())
+        return check_report(found, checked, as_json=as_json), not found
+    lock = made_lock(session, model, nodes, target, tolerance)
+    if not lock.tables:
+        raise ConfigError(
+            ["no condition is known: run or compile the project, or give its models a workload"], "zlayout_lock"
+        )
+    if model is not None and path.exists():
+        lock = Lock({**read_lock(path).tables, **lock.tables}, lock.tolerance)
+    text = lock.to_text()
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.write_text(text, "utf-8")
+    scratch.replace(path)
+    conditions = sum(len(each.conditions) for each in lock.tables.values())
+    line = f"{path}: {counted(conditions, 'condition')} on {counted(len(lock.tables), 'table')}"
+    return (text.rstrip() if as_json else line), True

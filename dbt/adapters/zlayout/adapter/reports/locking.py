@@ -1,0 +1,114 @@
+"""The content of a lock file, and the output of zlayout_lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.quantities import counted
+
+
+@dataclass(frozen=True)
+class LockedCondition:
+    """What a condition read when the lock was written.
+
+    Attributes:
+        condition: The condition.
+        opened: Share of the rows in the files that it read, 0 … 1. A check compares only this.
+        files_read: Files that it read, for people.
+        files_total: Files of the table then.
+    """
+
+    condition: str
+    opened: float
+    files_read: int
+    files_total: int
+
+
+@dataclass(frozen=True)
+class LockedTable:
+    """One table of a lock.
+
+    Attributes:
+        zorder: Its keys.
+        partition_by: Its partition columns.
+        bloom: Its columns with Bloom filters.
+        conditions: What its conditions read.
+    """
+
+    zorder: tuple[str, ...]
+    partition_by: tuple[str, ...]
+    bloom: tuple[str, ...]
+    conditions: tuple[LockedCondition, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the table as a lock file has it."""
+        conditions = {
+            each.condition: {"opened": each.opened, "files": f"{each.files_read} of {each.files_total}"}
+            for each in self.conditions
+        }
+        layout = {"zorder": list(self.zorder), "partition_by": list(self.partition_by), "bloom": list(self.bloom)}
+        return {**layout, "conditions": conditions}
+
+    @classmethod
+    def of_dict(cls, values: Mapping[str, Any]) -> LockedTable:
+        """Reads a table of a lock file.
+
+        Raises:
+            AttributeError, KeyError, TypeError, ValueError: It is damaged.
+        """
+        conditions = []
+        for condition, reads in values["conditions"].items():
+            read, _, total = str(reads["files"]).partition(" of ")
+            conditions.append(LockedCondition(str(condition), float(reads["opened"]), int(read), int(total)))
+        zorder, partition_by, bloom = (tuple(map(str, values[key])) for key in ("zorder", "partition_by", "bloom"))
+        return cls(zorder, partition_by, bloom, tuple(conditions))
+
+
+@dataclass(frozen=True)
+class Worse:
+    """A condition that reads more than the lock allows.
+
+    Attributes:
+        table: ``schema.table``.
+        condition: The condition; None if the whole table is gone.
+        locked: What it read when the lock was written; None if the whole table is gone.
+        files_read: Files that it reads now; None if that is unknown.
+        files_total: Files of the table now; None if that is unknown.
+        cause: Why.
+    """
+
+    table: str
+    condition: str | None
+    locked: LockedCondition | None
+    files_read: int | None
+    files_total: int | None
+    cause: str
+
+    def sentence(self) -> str:
+        """Returns what is worse, and the cause."""
+        if self.condition is None or self.locked is None:
+            return f"{self.table}: {self.cause}"
+        if self.files_read is None or self.files_total is None:
+            return f"{self.table}: `{self.condition}`: {self.cause}"
+        was = f"{self.locked.files_read:,}"
+        if self.locked.files_total != self.files_total:
+            was += f" of {self.locked.files_total:,}"
+        now = f"now reads {self.files_read:,} of {counted(self.files_total, 'file')}, was {was}"
+        return f"{self.table}: `{self.condition}` {now}; cause: {self.cause}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns it as plain values for JSON."""
+        locked = None if self.locked is None else vars(self.locked)
+        return {**vars(self), "locked": locked, "sentence": self.sentence()}
+
+
+def check_report(found: Sequence[Worse], checked: int, *, as_json: bool) -> str:
+    """Returns what reads more than the lock allows, of a number of conditions."""
+    if as_json:
+        return json_text([each.to_dict() for each in found])
+    if not found:
+        return f"{counted(checked, 'condition')} read no more than the lock allows."
+    return "\n".join(each.sentence() for each in found)

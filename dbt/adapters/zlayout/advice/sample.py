@@ -1,0 +1,214 @@
+"""A sample of rows, and the statistics that files of these rows would have in any layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.curve.cuts import build_tree
+from dbt.adapters.zlayout.curve.keys import Comparable
+from dbt.adapters.zlayout.curve.quantiles import Boundaries
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+
+Rows = npt.NDArray[np.intp]
+
+_BUCKETS_PER_FILE = 16
+_FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 10, 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class SampledColumn:
+    """One column of a sample, as ranks among its values.
+
+    Attributes:
+        values: The distinct values without null and NaN, in ascending order.
+        rank: int64[n], the position of each row's value in ``values``; ``len(values)`` for NaN, -1 for null.
+    """
+
+    values: pa.Array
+    rank: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray | pa.Array) -> SampledColumn:
+        """Ranks the values of a column of an orderable type."""
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if pa.types.is_dictionary(whole.type):
+            whole = whole.cast(whole.type.value_type)
+        distinct = pc.unique(whole).drop_null()
+        is_nan = np.zeros(len(whole), bool)
+        if pa.types.is_floating(whole.type):
+            distinct = distinct.filter(pc.invert(pc.is_nan(distinct)))
+            is_nan = pc.fill_null(pc.is_nan(whole), False).to_numpy(zero_copy_only=False)
+        values = distinct.take(pc.sort_indices(distinct))
+        found = pc.index_in(whole, value_set=values)
+        rank = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        rank[is_nan] = len(values)
+        return cls(values, rank)
+
+    def of_rows(self, rows: Rows) -> SampledColumn:
+        """Returns the same column for some rows."""
+        return SampledColumn(self.values, self.rank[rows])
+
+    @property
+    def distinct_count(self) -> int:
+        """The number of distinct values, without null and NaN."""
+        return len(np.unique(self.rank[(self.rank >= 0) & (self.rank < len(self.values))]))
+
+    @property
+    def is_null(self) -> npt.NDArray[np.bool_]:
+        """bool[n], true where the column is null."""
+        found: npt.NDArray[np.bool_] = self.rank < 0
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of one table, of the columns that matter to a workload.
+
+    Attributes:
+        columns: By path; all have n rows.
+        row_count: n.
+    """
+
+    columns: Mapping[ColumnPath, SampledColumn]
+    row_count: int
+
+    @classmethod
+    def of(cls, rows: pa.Table, paths: Sequence[ColumnPath]) -> Sample:
+        """Takes a table with one column for each path, in order."""
+        columns = {path: SampledColumn.of(column) for path, column in zip(paths, rows.columns, strict=True)}
+        return cls(columns, rows.num_rows)
+
+    def of_rows(self, rows: Rows) -> Sample:
+        """Returns the same columns for some rows."""
+        return Sample({path: each.of_rows(rows) for path, each in self.columns.items()}, len(rows))
+
+    def halves(self, seed: int) -> tuple[Sample, Sample]:
+        """Returns two samples without a common row."""
+        order = np.random.default_rng(seed).permutation(self.row_count)
+        middle = len(order) // 2
+        return self.of_rows(order[:middle]), self.of_rows(order[middle:])
+
+    def at_most(self, rows: int, seed: int = 0) -> Sample:
+        """Returns a random part of the sample, or all of it."""
+        if rows >= self.row_count:
+            return self
+        return self.of_rows(np.sort(np.random.default_rng(seed).choice(self.row_count, rows, replace=False)))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a table are laid out.
+
+    Attributes:
+        zorder: The clustering keys, most important first.
+        partition_by: The partition columns.
+        linear: Whether rows are sorted by the first key, then the second, and so on.
+    """
+
+    zorder: tuple[ColumnPath, ...] = ()
+    partition_by: tuple[ColumnPath, ...] = ()
+    linear: bool = False
+
+
+class FilesOfSample:
+    """The files that a layout makes of a sample, with the statistics that pruning reads.
+
+    Args:
+        sample: The rows.
+        layout: Its columns are in the sample.
+        files: Target number of files of the whole table.
+        made_from: The rows that the cuts are made from, with the same columns; None for the sample itself.
+    """
+
+    def __init__(self, sample: Sample, layout: Layout, files: int, made_from: Sample | None = None) -> None:
+        self._sample = sample
+        number = _file_of_row(sample, made_from or sample, layout, files)
+        self._order = np.argsort(number, kind="stable")
+        ordered = number[self._order]
+        self._starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, int)
+        self.rows = np.diff(np.r_[self._starts, len(ordered)]).astype(np.int64)
+        self._known: dict[ColumnPath, ColumnBounds] = {}
+
+    @cached_property
+    def row_count(self) -> pa.Array:
+        """int64, sampled rows of each file."""
+        return pa.array(self.rows, pa.int64())
+
+    def column(self, path: ColumnPath) -> ColumnBounds | None:
+        """Returns the statistics of a column; None if the sample does not have it."""
+        column = self._sample.columns.get(path)
+        if column is None:
+            return None
+        if path not in self._known:
+            self._known[path] = self._bounds(column)
+        return self._known[path]
+
+    def _bounds(self, column: SampledColumn) -> ColumnBounds:
+        rank, count = column.rank[self._order], len(column.values)
+        is_value = (rank >= 0) & (rank < count)
+        low = np.minimum.reduceat(np.where(is_value, rank, count), self._starts)
+        high = np.maximum.reduceat(np.where(is_value, rank, -1), self._starts)
+        empty = high < 0
+        exact = pa.repeat(True, len(self._starts))
+        return ColumnBounds(
+            type=column.values.type,
+            minimum=column.values.take(pa.array(np.minimum(low, max(0, count - 1)), mask=empty)),
+            maximum=column.values.take(pa.array(high, mask=empty)),
+            minimum_exact=exact,
+            maximum_exact=exact,
+            null_count=pa.array(np.add.reduceat((rank < 0).astype(np.int64), self._starts)),
+            nan_count=pa.array(np.add.reduceat((rank == count).astype(np.int64), self._starts)),
+        )
+
+
+def _file_of_row(sample: Sample, made_from: Sample, layout: Layout, files: int) -> npt.NDArray[np.int64]:
+    buckets = min(_MOST_BUCKETS, max(_FEWEST_BUCKETS, _BUCKETS_PER_FILE * files))
+    keys = [_keys(sample, made_from, path, buckets) for path in layout.zorder]
+    part, part_made_from, parts = _partitions(sample, made_from, layout.partition_by)
+    found = np.zeros(sample.row_count, np.int64)
+    first = 0
+    for number in range(parts):
+        rows, source = np.flatnonzero(part == number), np.flatnonzero(part_made_from == number)
+        wanted = max(1, round(files * len(source) / max(1, made_from.row_count)))
+        if not keys or wanted == 1:
+            # Without keys, rows come in no order that a condition could use.
+            found[rows] = first + np.arange(len(rows)) % wanted
+            first += wanted
+            continue
+        tree = build_tree([key[1][source] for key in keys], wanted, 1, linear=layout.linear)
+        found[rows] = first + tree.file_of_leaf[tree.leaf_of([key[0][rows] for key in keys])]
+        first += tree.file_count
+    return found
+
+
+def _keys(
+    sample: Sample, made_from: Sample, path: ColumnPath, buckets: int
+) -> tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]:
+    """Returns the ranks of both samples, by the boundaries of the one that cuts are made from."""
+    source, column = made_from.columns[path], sample.columns[path]
+    known = Comparable(np.maximum(source.rank, 0), source.is_null)
+    boundaries = Boundaries.of_sample(known, buckets)
+    if sample is made_from:
+        ranks = boundaries.ranks(known)
+        return ranks, ranks
+    return boundaries.ranks(Comparable(np.maximum(column.rank, 0), column.is_null)), boundaries.ranks(known)
+
+
+def _partitions(
+    sample: Sample, made_from: Sample, columns: Sequence[ColumnPath]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+    """Returns the partition of each row of both samples, and how many partitions there are."""
+    if not columns:
+        return np.zeros(sample.row_count, np.int64), np.zeros(made_from.row_count, np.int64), 1
+    both = [np.concatenate([each.columns[path].rank for each in (sample, made_from)]) for path in columns]
+    _, number = np.unique(np.stack(both, axis=1), axis=0, return_inverse=True)
+    number = number.reshape(-1).astype(np.int64)
+    return number[: sample.row_count], number[sample.row_count :], int(number.max(initial=-1)) + 1

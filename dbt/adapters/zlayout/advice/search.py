@@ -1,0 +1,168 @@
+"""Searches the layout with which a workload reads least: keys by greedy insertion, and partition columns.
+
+What is found on one half of a sample is judged on the other half, with queries that the search has not seen.
+Source of the idea: qd-tree (Z. Yang et al., SIGMOD 2020) and MTO (J. Ding et al., SIGMOD 2021), which cut by queries;
+here queries choose the keys, and the cuts stay those of a table that knows no query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from dbt.adapters.zlayout.advice.reading import Weighted, shares_read
+from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
+from dbt.adapters.zlayout.predicate.expr import ColumnPath, columns_of
+
+Found = Mapping[ColumnPath, float]
+
+_MOST_KEYS = 4
+_MOST_CANDIDATES = 8
+_SEARCHED_ROWS = 1 << 14
+_SEARCHED_FILES = 128
+_SEARCHED_QUERIES = 48
+_WORTH_A_KEY = 0.02
+_ROWS_OF_A_FILE = 24
+_PARTITION_SHARE = 0.75
+"""Partitions must have at least this share of a target-size file on average."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the search is about.
+
+    Attributes:
+        sample: Rows of the table.
+        queries: The workload, blended with queries of the same shapes and other constants.
+        files: Files of the target size that the table makes.
+        now: The present layout.
+        found_by_value: As for `shares_read`.
+        may_partition: Whether other partition columns may be chosen.
+    """
+
+    sample: Sample
+    queries: Weighted
+    files: int
+    now: Layout
+    found_by_value: Found
+    may_partition: bool = True
+
+
+def sampled_files(files: int, rows: int) -> int:
+    """Returns how many files a sample of some rows can stand for: fewer if each would have too few rows."""
+    return max(1, min(files, rows // _ROWS_OF_A_FILE))
+
+
+def best_layout(problem: Problem) -> Layout:
+    """Returns the layout with which the queries read least; the present one if none reads less."""
+    sample = problem.sample.at_most(_SEARCHED_ROWS)
+    files = min(_SEARCHED_FILES, sampled_files(problem.files, sample.row_count))
+    search = _Search(replace(problem, sample=sample, files=files, queries=_fewer(problem.queries)))
+    return search.run()
+
+
+class _Search:
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._known: dict[Layout, float] = {}
+        self._candidates = _candidates(problem)
+
+    def run(self) -> Layout:
+        now = self._problem.now
+        best, keys = now, self._keys(now.partition_by)
+        choices = [replace(now, zorder=keys, linear=False)]
+        if self._problem.may_partition:
+            choices += [Layout(self._keys(partition), partition) for partition in self._partitions()]
+        for layout in choices:
+            if self._cost(layout) < self._cost(best) * (1 - _WORTH_A_KEY):
+                best = layout
+        return best
+
+    def _keys(self, partition: tuple[ColumnPath, ...]) -> tuple[ColumnPath, ...]:
+        """Returns the best keys: each column is tried at each place, as long as one more pays."""
+        kept = tuple(path for path in self._problem.now.zorder if path not in partition)
+        starts = [(), kept] if kept and not self._problem.now.linear else [()]
+        grown = [self._grown(start, partition) for start in starts]
+        return min(grown, key=lambda keys: self._cost(Layout(keys, partition)))
+
+    def _grown(self, keys: tuple[ColumnPath, ...], partition: tuple[ColumnPath, ...]) -> tuple[ColumnPath, ...]:
+        cost = self._cost(Layout(keys, partition))
+        while True:
+            tried = [(self._cost(Layout(each, partition)), each) for each in self._neighbours(keys, partition)]
+            least = min(tried, default=(cost, keys))
+            # A key less is welcome unless it costs something, a key more has to pay.
+            needed = cost * (1 - _WORTH_A_KEY) if len(least[1]) >= len(keys) else cost
+            if least[0] >= needed:
+                return keys
+            cost, keys = least
+
+    def _neighbours(
+        self, keys: tuple[ColumnPath, ...], partition: tuple[ColumnPath, ...]
+    ) -> Iterator[tuple[ColumnPath, ...]]:
+        for number in range(len(keys)):
+            rest = keys[:number] + keys[number + 1 :]
+            yield rest
+            if len(keys) > 1:
+                yield (keys[number], *rest)
+        if len(keys) < _MOST_KEYS:
+            for path in self._candidates:
+                if path not in keys and path not in partition:
+                    yield from ((*keys[:place], path, *keys[place:]) for place in range(len(keys) + 1))
+
+    def _partitions(self) -> Iterable[tuple[ColumnPath, ...]]:
+        """Yields other partition columns: none, and each column with few enough values."""
+        if self._problem.now.partition_by:
+            yield ()
+        for path in self._candidates:
+            column = self._problem.sample.columns[path]
+            kind = column.values.type
+            if (
+                len(path) > 1
+                or pa.types.is_floating(kind)
+                or pa.types.is_binary(kind)
+                or (path,) == self._problem.now.partition_by
+            ):
+                continue
+            count = column.distinct_count + bool(column.is_null.any())
+            if 1 < count <= self._problem.files / _PARTITION_SHARE:
+                yield (path,)
+
+    def _cost(self, layout: Layout) -> float:
+        if layout not in self._known:
+            self._known[layout] = mean_share(self._problem, layout)
+        return self._known[layout]
+
+
+def mean_share(problem: Problem, layout: Layout, made_from: Sample | None = None) -> float:
+    """Returns the share of rows that the queries open on average in a layout.
+
+    Args:
+        problem: The sample, the queries and the number of files.
+        layout: The layout.
+        made_from: As for `FilesOfSample`.
+    """
+    files = FilesOfSample(problem.sample, layout, problem.files, made_from)
+    return problem.queries.mean(shares_read(problem.queries, files, problem.found_by_value))
+
+
+def _candidates(problem: Problem) -> list[ColumnPath]:
+    """Returns the columns that may become keys, those of the heaviest queries first."""
+    weight: dict[ColumnPath, float] = {}
+    for predicate, share in zip(problem.queries.predicates, problem.queries.weights.tolist(), strict=True):
+        for path in columns_of(predicate):
+            if path in problem.sample.columns:
+                weight[path] = weight.get(path, 0.0) + share
+    ordered = sorted(weight, key=lambda path: (-weight[path], path))
+    return [path for path in ordered if problem.sample.columns[path].distinct_count > 1][:_MOST_CANDIDATES]
+
+
+def _fewer(queries: Weighted) -> Weighted:
+    """Returns at most as many queries as the search has time for, chosen by weight."""
+    if len(queries.predicates) <= _SEARCHED_QUERIES:
+        return queries
+    times = np.random.default_rng(0).multinomial(_SEARCHED_QUERIES, queries.weights)
+    chosen = np.flatnonzero(times)
+    return Weighted.of([queries.predicates[each] for each in chosen], times[chosen].tolist())

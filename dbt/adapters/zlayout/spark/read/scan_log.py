@@ -1,0 +1,277 @@
+"""The scan log: one line for each scan that a file index has planned, so that advice knows what queries ask.
+
+It is a folder of text files with one JSON object a line. Nothing here may stop or slow a query: a line that cannot be
+written is left out, and the folder never takes more than a few megabytes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.workload import WeightedCondition, merged
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNotNull,
+    IsNotTrue,
+    IsTrue,
+    Not,
+    NotIn,
+    NotStartsWith,
+    Op,
+    Or,
+    StartsWith,
+    Unknown,
+    leaves,
+)
+from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
+
+SCAN_LOG = "spark.zlayout.scanLog"
+CONSTANTS = "spark.zlayout.scanLogConstants"
+OFF = "off"
+SCANS_FOLDER = "zlayout/scans"
+"""Where a dbt project has its scan log, below its target folder."""
+SOURCE = "scan log"
+
+_LOG = logging.getLogger(__name__)
+_MOST_LINE_BYTES = 4 << 10
+_MOST_FILE_BYTES = 1 << 20
+_MOST_FILES = 16
+_MOST_LISTED = 12
+_SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True)
+class LoggedScan:
+    """One line of the log.
+
+    Attributes:
+        at_ms: When the scan was planned, in milliseconds since 1970.
+        table: ``schema.table``.
+        version: The version that was read.
+        shape: The conditions with ``?`` for each constant; ``''`` without conditions.
+        where: The conditions with their constants, as SQL; None if the log leaves constants out.
+        files_total: Files of the table.
+        files_read: Files that the scan reads.
+        bytes_total: Size of the table.
+        bytes_read: Size of the files that the scan reads.
+        seconds: How long planning took.
+    """
+
+    at_ms: int
+    table: str
+    version: int
+    shape: str
+    where: str | None
+    files_total: int
+    files_read: int
+    bytes_total: int
+    bytes_read: int
+    seconds: float
+
+
+class ScanLog:
+    """Appends lines to a folder, from any thread. Several processes can write to one folder.
+
+    Args:
+        folder: The folder. It is created with the first line.
+        constants: Whether lines have the constants of conditions.
+    """
+
+    def __init__(self, folder: Path, *, constants: bool = True) -> None:
+        self.folder = folder
+        self.constants = constants
+        self._lock = threading.Lock()
+        self._file: Path | None = None
+        self._bytes = 0
+
+    def add(self, scan: LoggedScan) -> None:
+        """Appends a line. Never raises."""
+        try:
+            line = (json.dumps(vars(scan), ensure_ascii=False) + "\n").encode()
+            if len(line) > _MOST_LINE_BYTES:
+                line = (json.dumps(vars(replace(scan, where=None, shape="…")), ensure_ascii=False) + "\n").encode()
+            with self._lock:
+                self._append(line)
+        except Exception:
+            _LOG.debug("a scan is not logged", exc_info=True)
+
+    def _append(self, line: bytes) -> None:
+        if self._file is None or self._bytes + len(line) > _MOST_FILE_BYTES:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for old in sorted(self.folder.glob(f"*{_SUFFIX}"))[: -(_MOST_FILES - 1)]:
+                old.unlink(missing_ok=True)
+            self._file = self.folder / f"{time.time_ns():020}-{os.getpid()}{_SUFFIX}"
+            self._bytes = 0
+        with self._file.open("ab") as file:
+            file.write(line)
+        self._bytes += len(line)
+
+
+_ACTIVE: dict[str, ScanLog | None] = {"log": None}
+
+
+def active_log() -> ScanLog | None:
+    """Returns the log of this process; None if scans are not logged."""
+    return _ACTIVE["log"]
+
+
+def start_scan_log(folder: str | os.PathLike[str] | None, *, constants: bool = True) -> None:
+    """Logs the scans of this process from now on.
+
+    Args:
+        folder: The folder. None or 'off' ends the log.
+        constants: Whether lines have the constants of conditions.
+    """
+    if folder is None or str(folder).strip().lower() in ("", OFF):
+        _ACTIVE["log"] = None
+        return
+    path, now = Path(folder), active_log()
+    if now is None or (now.folder, now.constants) != (path, constants):
+        _ACTIVE["log"] = ScanLog(path, constants=constants)
+
+
+def start_for_session(parameters: Mapping[str, str], default: Path | None) -> None:
+    """Logs scans as the Spark configuration of a session asks.
+
+    Args:
+        parameters: The configuration.
+        default: The folder if the configuration names none; None for no log.
+
+    Raises:
+        ConfigError: A value is not allowed.
+    """
+    word = str(parameters.get(CONSTANTS, "true")).strip().lower()
+    if word not in ("true", "false"):
+        raise ConfigError([f"{CONSTANTS}: {word!r} is not true or false"])
+    start_scan_log(parameters.get(SCAN_LOG) or default, constants=word == "true")
+
+
+def read_scans(folder: str | os.PathLike[str]) -> list[LoggedScan]:
+    """Returns the lines of a log, oldest first. Lines that cannot be read are left out.
+
+    Args:
+        folder: The folder; one that does not exist has no lines.
+    """
+    found = [scan for path in sorted(Path(folder).glob(f"*{_SUFFIX}")) for scan in _lines_of(path)]
+    return sorted(found, key=lambda each: each.at_ms)
+
+
+def logged_workload(scans: Iterable[LoggedScan], tables: Collection[str]) -> tuple[WeightedCondition, ...]:
+    """Returns the conditions that scans of a table had, with how often they had them as weights.
+
+    Args:
+        scans: From `read_scans`. Those without constants are left out.
+        tables: Names that the table has, ``schema.table`` with or without backquotes: a merge-on-read table has one for
+            its files too.
+    """
+    plain = {table.replace("`", "").lower() for table in tables}
+    return merged(
+        WeightedCondition(scan.where or "true", 1.0, SOURCE)
+        for scan in scans
+        if scan.table.replace("`", "").lower() in plain and scan.where is not None
+    )
+
+
+def _lines_of(path: Path) -> Iterator[LoggedScan]:
+    try:
+        text = path.read_text("utf-8", errors="replace") if path.stat().st_size <= 2 * _MOST_FILE_BYTES else ""
+    except OSError:
+        return
+    for line in text.splitlines():
+        try:
+            yield _scan_of(json.loads(line))
+        except (ValueError, TypeError, KeyError, RecursionError):  # noqa: PERF203 # a damaged line is left out
+            continue
+
+
+def _scan_of(values: Any) -> LoggedScan:
+    where = values["where"]
+    numbers = ("files_total", "files_read", "bytes_total", "bytes_read")
+    return LoggedScan(
+        at_ms=int(values["at_ms"]),
+        table=str(values["table"]),
+        version=int(values["version"]),
+        shape=str(values["shape"]),
+        where=None if where is None else str(where),
+        seconds=float(values["seconds"]),
+        **{name: int(values[name]) for name in numbers},
+    )
+
+
+def condition_text(predicate: Expr) -> str:
+    """Returns the conditions of a predicate that a log can hold, as SQL that Spark reads; ``''`` if there are none.
+
+    Parts that pruning does not understand are left out, and so are tests for null beside other conditions on the
+    column. A long list becomes a range.
+    """
+    kept = _telling([part for part in conjuncts(normal_form(predicate)) if not _has_unknown(part)])
+    return And(tuple(map(_short, kept))).sql() if kept else ""
+
+
+def _telling(parts: Sequence[Expr]) -> list[Expr]:
+    """Returns the parts without tests for null on columns that other parts compare."""
+    compared = {
+        leaf.operand.sql()
+        for part in parts
+        for leaf in leaves(part)
+        if not isinstance(leaf, Constant | Unknown | IsNotNull)
+    }
+    return [part for part in parts if not (isinstance(part, IsNotNull) and part.operand.sql() in compared)]
+
+
+def shape_of(predicate: Expr) -> str:
+    """Returns the conditions of a predicate with ``?`` for each constant; ``''`` if there are none."""
+    parts = _telling(conjuncts(normal_form(predicate)))
+    return " AND ".join(dict.fromkeys(map(_shape, parts)))
+
+
+def _has_unknown(part: Expr) -> bool:
+    return any(isinstance(leaf, Unknown) for leaf in leaves(part))
+
+
+def _short(expr: Expr) -> Expr:
+    match expr:
+        case And(children) | Or(children):
+            return type(expr)(tuple(map(_short, children)))
+        case Not(child) | IsTrue(child) | IsNotTrue(child):
+            return replace(expr, child=_short(child))
+        case In(operand, values) if len(values) > _MOST_LISTED:
+            ends = pc.min_max(values)
+            return And((Compare(Op.GE, operand, ends["min"]), Compare(Op.LE, operand, ends["max"])))
+        case NotIn(_, values) if len(values) > _MOST_LISTED:
+            return Constant(True)
+    return expr
+
+
+def _shape(expr: Expr) -> str:  # noqa: PLR0911 - one return per kind of node
+    match expr:
+        case And(children):
+            return " AND ".join(f"({_shape(child)})" if isinstance(child, Or) else _shape(child) for child in children)
+        case Or(children):
+            return f"({' OR '.join(dict.fromkeys(map(_shape, children)))})"
+        case IsTrue(child) | IsNotTrue(child) | Not(child):
+            return f"({_shape(child)}) {type(expr).__name__}"
+        case Compare(op, operand):
+            return f"{operand.sql()} {op.value} ?"
+        case In(operand) | NotIn(operand):
+            return f"{operand.sql()} {'IN' if isinstance(expr, In) else 'NOT IN'} (?)"
+        case StartsWith(operand) | NotStartsWith(operand):
+            return f"{operand.sql()} {'LIKE' if isinstance(expr, StartsWith) else 'NOT LIKE'} ?"
+        case Unknown():
+            return "…"
+    return expr.sql()

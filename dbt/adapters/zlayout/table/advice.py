@@ -1,0 +1,238 @@
+"""Advises a layout for a table: reads the workload, samples the rows, and asks the index what is read now.
+
+With ``zorder: auto``, the advice gives a table its keys when all of it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableSize, advise
+from dbt.adapters.zlayout.advice.sample import Layout, Sample
+from dbt.adapters.zlayout.advice.workload import Query
+from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
+from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, heaviest, merged
+from dbt.adapters.zlayout.curve.keys import is_orderable
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
+from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
+from dbt.adapters.zlayout.spark.read.conditions import predicates_of, predicates_that_fit
+from dbt.adapters.zlayout.spark.read.record_tables import files_name
+from dbt.adapters.zlayout.spark.read.scan_log import active_log, logged_workload, read_scans
+from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.rewrite.column_sample import bytes_of_a_row, column_sample, kept_on_disk, sampled
+from dbt.adapters.zlayout.spark.schema.table_schema import type_at
+from dbt.adapters.zlayout.spark.schema.types import arrow_carries, arrow_schema
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MOST_OBSERVED = 200
+_FEWEST_FILES = 16
+"""A new table is judged as if it had this many files, because it will grow."""
+
+
+def advice_for_table(
+    spark: SparkSession,
+    opened: TableSnapshot,
+    workload: Sequence[WeightedCondition],
+    subject: str,
+    min_gain: float = MIN_GAIN,
+    *,
+    may_partition: bool = True,
+    progress: Progress | None = None,
+) -> Advice:
+    """Advises a layout for a version of a table. Writes nothing.
+
+    Args:
+        spark: The session.
+        opened: The version.
+        workload: Conditions on its rows.
+        subject: Name of the table, for error messages.
+        min_gain: As for `advise`.
+        may_partition: As for `advise`.
+        progress: Receives a line now and then.
+
+    Raises:
+        ConfigError: A condition does not fit the table, or there is nothing to judge.
+    """
+    queries = _queries(spark, opened.row_schema_json, workload, subject)
+    config = config_of(opened.snapshot)
+    keys = config.clustering.columns
+    folders: tuple[ColumnPath, ...] = tuple((name,) for name in opened.partition_columns)
+    paths = _sampled_paths(opened.row_schema_json, queries, (*keys, *folders))
+    rows = int(pc.sum(opened.files.column("row_count")).as_py() or 0)
+    if not rows:
+        raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
+    if not paths or not queries:
+        raise ConfigError([_NOTHING_COMPARED], subject)
+    sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths)
+    known = set(paths)
+    layout = Layout(
+        tuple(path for path in keys if path in known),
+        tuple(path for path in folders if path in known),
+        config.clustering.curve == "linear",
+    )
+    size = TableSize(rows, len(opened.files), opened.files.total_bytes, config.file_sizing.target_file_bytes)
+    present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows))
+    return advise(sample, queries, size, present, min_gain, may_partition=may_partition)
+
+
+def names_of(name: TableName) -> tuple[str, str]:
+    """Returns the names under which the scan log may have a table: its own, and that of its files."""
+    return str(name), str(files_name(name))
+
+
+@contextmanager
+def with_chosen_keys(
+    spark: SparkSession, name: TableName, frame: DataFrame, config: TableConfig, progress: Progress | None
+) -> Iterator[tuple[DataFrame, TableConfig]]:
+    """Lets the workload choose the keys of a table that is about to be written as a whole, if its settings want that.
+
+    The keys of an existing table change only if the present files show that others are better by `MIN_GAIN`. For a new
+    table the query runs once: its rows are kept on disk until the context ends.
+
+    Args:
+        spark: The session.
+        name: The table.
+        frame: The rows to write. Their query has not run yet.
+        config: The settings.
+        progress: Receives a line that says what was chosen, and why.
+
+    Yields:
+        The rows and the settings to write. The settings are the given ones without ``zorder: auto``.
+
+    Raises:
+        ConfigError: A condition of the workload does not fit the columns.
+        WriteError: The query failed.
+    """
+    workload = config.auto_keys.workload
+    if config.auto_keys.wanted and (log := active_log()) is not None:
+        workload = merged([*workload, *logged_workload(read_scans(log.folder), names_of(name))])
+    if not config.auto_keys.wanted:
+        yield frame, config
+        return
+    if not workload:
+        _tell(progress, "zorder: auto keeps the keys as they are, because no workload is known yet")
+        yield frame, config
+        return
+    layout = TableLayout.of(config, str(frame.schema.json()), str(name))
+    queries = _queries(spark, layout.schema_json, workload, str(name))
+    paths = _sampled_paths(layout.schema_json, queries, ())
+    if not paths:
+        if any(each.source == GIVEN for each in workload):
+            raise ConfigError([_NOTHING_COMPARED], str(name))
+        yield frame, config
+        return
+    opened = _present_version(spark, name, paths)
+    if opened is not None:
+        found = advice_for_table(spark, opened, workload, str(name), may_partition=False, progress=progress)
+        changes = found.change == "layout" or (bool(found.zorder) and not found.zorder_now)
+        if not changes:
+            _tell(progress, f"zorder: auto keeps {', '.join(found.zorder_now) or 'no keys'}: {found.why}")
+        yield frame, _with_keys(layout, found, progress) if changes else config
+        return
+    with kept_on_disk(frame) as rows:
+        with failing_as_write_error(str(name)):
+            advice = _advice_for_rows(rows, layout, queries, paths, progress)
+        yield rows, config if advice is None else _with_keys(layout, advice, progress)
+
+
+def _with_keys(layout: TableLayout, advice: Advice, progress: Progress | None) -> TableConfig:
+    config, names = layout.config, layout.data_schema.names
+    # The rows may lack a column of the present files, or have it as a partition column.
+    keys = tuple(path for path in map(parse_column_path, advice.zorder) if path[0] in names)
+    if not keys:
+        _tell(progress, f"zorder: auto chooses no keys: {advice.why}")
+        return config
+    _tell(progress, f"zorder: auto chooses {', '.join(map(format_column_path, keys))}: {advice.why}")
+    return replace(
+        config,
+        clustering=replace(config.clustering, columns=keys),
+        auto_keys=replace(config.auto_keys, why=advice.why),
+    )
+
+
+def _tell(progress: Progress | None, line: str) -> None:
+    if progress is not None:
+        progress(line)
+
+
+def _present_version(spark: SparkSession, name: TableName, paths: Sequence[ColumnPath]) -> TableSnapshot | None:
+    """Returns the newest version of a table if its rows say how the workload reads it."""
+    try:
+        opened = open_managed(spark, name)[1]
+    except TableNotFoundError:
+        return None
+    columns = arrow_schema(opened.row_schema_json).names
+    if not opened.files.total_rows or not all(path[0] in columns for path in paths):
+        return None
+    return opened
+
+
+def _advice_for_rows(
+    rows: DataFrame,
+    layout: TableLayout,
+    queries: Sequence[Query],
+    paths: tuple[ColumnPath, ...],
+    progress: Progress | None,
+) -> Advice | None:
+    """Advises keys for rows that are not yet written; None if there are none."""
+    folders: tuple[ColumnPath, ...] = tuple((name,) for name in layout.partition_by)
+    paths = tuple(dict.fromkeys([*folders, *paths]))
+    table, count = sampled(rows, layout.schema_json, paths, progress)
+    if not count:
+        return None
+    spark, target = rows.sparkSession, layout.config.file_sizing.target_file_bytes
+    if arrow_carries(layout.schema_json, str(spark.version)):
+        ordered = str(rows.schema.json())
+        settings = ParquetSettings(layout.config.writing.compression, ordered, str(spark.version))
+        size_bytes = round(count * bytes_of_a_row(rows, ordered, settings, target))
+    else:
+        size_bytes = int(str(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    # With the real size, a small table would have one file, for which all keys are alike.
+    size = TableSize(count, 0, max(size_bytes, _FEWEST_FILES * target), target)
+    present = Present(Layout((), folders), tuple(layout.config.indexes.bloom or ()))
+    return advise(Sample.of(table, paths), queries, size, present, may_partition=False)
+
+
+_NOTHING_COMPARED = "workload: no condition compares a column that has an order; zlayout_explain says why for each"
+
+
+def _queries(spark: SparkSession, schema_json: str, workload: Sequence[WeightedCondition], subject: str) -> list[Query]:
+    given = [each for each in workload if each.source == GIVEN]
+    # Of what was observed, some may be about columns that the table no longer has.
+    observed = heaviest((each for each in workload if each.source != GIVEN), _MOST_OBSERVED)
+    read = predicates_of(spark, schema_json, [each.sql for each in given], subject)
+    some = predicates_that_fit(spark, schema_json, [each.sql for each in observed])
+    pairs = [*zip(given, read, strict=True), *zip(observed, some, strict=True)]
+    return [Query(condition, predicate) for condition, predicate in pairs if predicate is not None]
+
+
+def _sampled_paths(schema_json: str, queries: Sequence[Query], further: Sequence[ColumnPath]) -> tuple[ColumnPath, ...]:
+    """Returns the columns to sample: those that conditions compare, and further ones."""
+    schema = arrow_schema(schema_json)
+    named = sorted({path for each in queries for path in columns_of(each.predicate)})
+    wanted = dict.fromkeys([*further, *named])
+    return tuple(
+        path for path in wanted if path[0] in schema.names and is_orderable(canonical_type(type_at(schema, path)))
+    )
+
+
+def _opened(opened: TableSnapshot, rows: int, predicate: Expr) -> float:
+    """Returns the share of rows in the files that a predicate reads, by the index."""
+    kept = opened.scan(predicate).candidates
+    return float(np.asarray(opened.files.column("row_count").to_numpy())[kept].sum()) / rows

@@ -1,0 +1,129 @@
+"""Advice, lint and lock in a dbt project: from what its queries ask to keys, findings and a file for git."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from conftest import DbtProject
+
+from dbt.adapters.zlayout.cli.main import zlayout
+
+ROWS = 30_000
+FACTS = f"""
+select id, date_add(date'2024-01-01', cast(id / 1000 as int)) as day, cast(pmod(hash(id), 300) as int) as customer,
+  concat('w', pmod(hash(id, 2), 50)) as word, cast(cast(id / 60 as int) as string) as code,
+  sha1(cast(id as string)) as token
+from range({ROWS})
+"""
+FILES = {
+    "dbt_project.yml": "name: advised\nversion: '1'\nprofile: advised\nmodel-paths: [models]\ntest-paths: [tests]\n",
+    "models/facts.sql": "{{ config(materialized='zordered_table', zorder=var('keys', ['day']), "
+    "target_file_size='40kb') }}" + FACTS,
+    "models/buyers.sql": "{{ config(materialized='table') }}\nselect id, day from {{ ref('facts') }}\nwhere customer = 17",
+    "models/words.sql": "{{ config(materialized='table') }}\nselect day\nfrom {{ ref('facts') }}\nwhere upper(word) = 'W7'\n"
+    "  and cast(code as int) = 5",
+    "models/chosen.sql": "{{ config(materialized='zordered_table', zorder='auto', "
+    "workload=[['customer = 17', 9], \"day = '2024-01-03'\"], target_file_size='40kb') }}" + FACTS,
+    "models/schema.yml": "models:\n  - name: facts\n    data_tests:\n"
+    "      - zlayout_prunes_at_least: {predicate: \"day = '2024-01-05'\", percent: 50}\n",
+    "tests/no_odd_words.sql": "select * from {{ ref('facts') }}\nwhere day > '2024-01-20'\n  and word like '%x%'",
+}
+
+
+@pytest.fixture(scope="module")
+def advised(lake, tmp_path_factory, dbt):
+    """A project of its own, in the session of the suite's."""
+    source = tmp_path_factory.mktemp("advised")
+    for name, text in FILES.items():
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    project = DbtProject(
+        tmp_path_factory.mktemp("dbt") / "project",
+        lake / "warehouse",
+        source=source,
+        profile="advised",
+        schema="advised",
+    )
+    outcome = project("run")
+    assert outcome.success, outcome.log
+    assert project("compile").success  # the tests, too
+    return project
+
+
+def test_a_run_logs_its_scans_and_says_which_keys_it_chose(advised):
+    scans = [
+        json.loads(line)
+        for path in (advised.folder / "target" / "zlayout" / "scans").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    of_buyers = [each for each in scans if each["table"] == "advised.facts" and each["where"] == "customer = 17"]
+    assert of_buyers
+    assert (of_buyers[0]["shape"], of_buyers[0]["files_read"]) == (
+        "customer = ?",
+        of_buyers[0]["files_total"],
+    )
+    chosen = json.loads(advised.operation("zlayout_info", model="chosen", json=True).printed)
+    assert chosen["zorder"][0] == "customer"
+    assert chosen["auto_keys"].startswith("cluster by customer")
+
+
+def test_advice_comes_from_scans_and_compiled_sql(advised):
+    outcome = advised.operation("zlayout_advise", model="facts", json=True)
+    assert outcome.success, outcome.log
+    (found,) = json.loads(outcome.printed)
+    assert (found["change"], found["zorder_now"]) == ("layout", ["day"])
+    assert "customer" in found["zorder"]
+    by_text = {each["predicate"]: each for each in found["predicates"]}
+    assert by_text["customer = 17"]["weight"] >= 2
+    assert by_text["day > DATE '2024-01-20'"]["source"] == "no_odd_words"
+    text = advised.operation("zlayout_advise", model="facts", predicates=["customer = 3"]).printed
+    assert text.startswith("advised.facts: cluster by customer")
+    assert re.search(r"^  zorder +day -> customer", text, re.MULTILINE)
+
+
+def test_lint_names_file_line_and_better_conditions(advised):
+    outcome = advised.operation("zlayout_lint", json=True)
+    assert outcome.success, outcome.log
+    found = {(each["path"], each["line"]): each for each in json.loads(outcome.printed)}
+    assert set(found) == {("models/words.sql", 4), ("models/words.sql", 5), ("tests/no_odd_words.sql", 3)}
+    cast = found["models/words.sql", 5]
+    assert (cast["rewritten"], cast["table"]) == ("code = '5'", "advised.facts")
+    assert 0 < cast["bytes_cost"] <= cast["bytes_read"]
+    assert "one case" in found["models/words.sql", 4]["advice"]
+    failed = advised.operation("zlayout_lint", fail=True)
+    assert not failed.success
+    sarif = json.loads(advised.operation("zlayout_lint", format="sarif").printed)
+    assert sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] in (3, 4, 5)
+
+
+def test_the_command_line_lints_and_advises_as_the_operations_do(advised):
+    advised("compile")
+    manifest = str(advised.folder / "target" / "manifest.json")
+    done = CliRunner().invoke(zlayout, ["lint", "--manifest", manifest, "--json"])
+    assert done.exit_code == 1
+    assert len(json.loads(done.stdout)) == 3
+    done = CliRunner().invoke(zlayout, ["advise", "advised.facts", "--where", "5:customer = 3", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)[0]["predicates"][0]["weight"] == 5
+
+
+@pytest.mark.slow
+def test_the_lock_tells_what_reads_more_and_why(advised):
+    written = advised.operation("zlayout_lock")
+    assert written.success, written.log
+    lock = json.loads((advised.folder / "layout.lock.json").read_text())
+    assert "day = '2024-01-05'" in lock["tables"]["advised.facts"]["conditions"]
+    assert advised.operation("zlayout_lock", check=True).success
+    schema = advised.folder / "models" / "schema.yml"
+    schema.write_text(schema.read_text() + "      - zlayout_reads_as_locked\n")
+    assert advised("test", "--select", "facts").success
+    assert advised("run", "--select", "facts", keys=["customer"]).success
+    failed = advised.operation("zlayout_lock", check=True, model="facts")
+    assert not failed.success
+    assert "advised.facts: `day = '2024-01-05'` now reads" in failed.log
+    assert "cause: the model no longer clusters by day" in failed.log
+    assert not advised("test", "--select", "facts").success

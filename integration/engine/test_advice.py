@@ -1,0 +1,115 @@
+"""Advice on real tables: what it promises is what a table with these keys reads, and zorder='auto' follows it."""
+
+import pytest
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.table.ztable import ZTable
+
+ROWS = 60_000
+OPTIONS = {"target_file_size": "100kb", "stats_columns": 10}
+WORKLOAD = [("customer = 17", 5), ("amount between 3 and 5", 3), "day >= '2024-02-25'"]
+
+
+@pytest.fixture(scope="module")
+def events(spark):
+    frame = spark.range(ROWS).selectExpr(
+        "id",
+        "date_add(date'2024-01-01', cast(id / 1000 as int)) as day",
+        "cast(pmod(hash(id), 500) as int) as customer",
+        "cast(pmod(hash(id, 1), 10000) / 100.0 as decimal(10, 2)) as amount",
+        "named_struct('city', concat('c', pmod(hash(id, 3), 40)), 'zip', pmod(hash(id, 4), 90)) as address",
+        "sha1(cast(id as string)) as token",
+    )
+    return frame.cache()
+
+
+@pytest.fixture(scope="module")
+def by_day(spark, events):
+    return ZTable.write(spark, "z.advised", events, zorder=["day"], **OPTIONS)
+
+
+def opened_rows(table, condition):
+    """The share of the rows that lie in files which a query reads, by what Spark is told to read."""
+    return table.clustering_information(["day"], predicate=condition).predicate.kept_rows / ROWS
+
+
+def test_what_advice_promises_is_what_the_table_then_reads(spark, events, by_day):
+    before = by_day.version
+    found = by_day.advise(WORKLOAD)
+    assert (found.change, found.zorder_now, ZTable.for_name(spark, "z.advised").version) == ("layout", ("day",), before)
+    for each in found.predicates:
+        assert each.opened_now == pytest.approx(opened_rows(by_day, each.predicate), abs=1e-4)
+    after = ZTable.write(spark, "z.as_advised", events, zorder=list(found.zorder), **OPTIONS)
+    real = sum(each.weight * opened_rows(after, each.predicate) for each in found.predicates) / 9
+    assert real == pytest.approx(found.opened_then, rel=0.25)
+    assert real < 0.7 * found.opened_now
+
+
+def test_conditions_on_fields_and_functions_count_as_pruning_reads_them(by_day):
+    found = by_day.advise(
+        workload=[
+            "address.city = 'c7'",
+            "date_trunc('month', day) = '2024-02-01'",
+            "token = '5ba93c9db0cff93f52b521d7420e43f6eda2784f'",
+        ]
+    )
+    by_text = {each.predicate: each for each in found.predicates}
+    month = by_text["date_trunc('month', day) = '2024-02-01'"]
+    assert month.opened_now < 0.6
+    assert "token" in found.bloom
+    assert found.zorder[0] in ("address.city", "day")
+
+
+def test_a_condition_that_does_not_fit_is_named(by_day):
+    with pytest.raises(ConfigError, match=r"'nope = 1' does not fit the table"):
+        by_day.advise(["day = '2024-01-01'", "nope = 1"])
+    with pytest.raises(ConfigError, match="no condition compares a column"):
+        by_day.advise(["rand() < 0.5"])
+
+
+def test_auto_chooses_keys_with_one_run_of_the_query_and_keeps_them(spark, events):
+    seen = spark.sparkContext.accumulator(0)
+
+    def count(value):
+        seen.add(1)
+        return value
+
+    counted = functions.udf(count, "int").asNondeterministic()
+    frame = events.withColumn("customer", counted("customer"))
+    told = []
+    options = {"zorder": "auto", "workload": WORKLOAD, "progress": told.append, **OPTIONS}
+    table = ZTable.write(spark, "z.auto", frame, **options)
+    assert seen.value == ROWS
+    keys = table.information()["zorder"]
+    assert "customer" in keys
+    assert [line for line in told if line.startswith(f"zorder: auto chooses {', '.join(keys)}: cluster by ")]
+    assert table.information()["auto_keys"].startswith("cluster by ")
+    assert opened_rows(table, "customer = 17") < 0.5
+    assert table.read().count() == ROWS
+
+    # Other writers keep the keys, whether they name settings or not.
+    table.append(events.limit(10))
+    table.cluster()
+    assert ZTable.for_name(spark, "z.auto").information()["zorder"] == keys
+    again = ZTable.write(spark, "z.auto", events, **options)
+    assert again.information()["zorder"] == keys
+    assert again.last_commit.data_passes == 1
+    assert any(line.startswith("zorder: auto keeps ") for line in told)
+
+
+def test_auto_changes_keys_only_past_the_gain(spark, events):
+    told = []
+    options = {"zorder": "auto", "progress": told.append, **OPTIONS}
+    first = ZTable.write(spark, "z.moving", events, workload=["day between '2024-02-01' and '2024-02-03'"], **options)
+    assert first.information()["zorder"] == ["day"]
+    second = ZTable.write(spark, "z.moving", events, workload=[("customer = 17", 50), "day = '2024-02-01'"], **options)
+    assert second.information()["zorder"][0] == "customer"
+    assert any("zorder: auto chooses customer" in line for line in told)
+
+
+def test_auto_without_a_workload_writes_without_keys(spark, events):
+    told = []
+    table = ZTable.write(spark, "z.unasked", events.limit(100), zorder="auto", progress=told.append)
+    assert table.information()["zorder"] == []
+    assert told == ["zorder: auto keeps the keys as they are, because no workload is known yet"]

@@ -1,0 +1,97 @@
+"""Lint finds the line of a condition, and a better condition where one is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries, target_folder
+from dbt.adapters.zlayout.adapter.operations.linting import line_of, rewritten_condition
+from dbt.adapters.zlayout.adapter.reports.linting import Finding, lint_report
+
+FOUND = Finding(
+    "words", "model", "models/words.sql", 4, "s.facts", "upper(word) = 'W7'", "`Upper` has no rule",
+    "store a column in one case and filter on that", None, 30, 30, 4096, None,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("condition", "better"),
+    [
+        ("(CAST(code AS INT) = 5)", "code = '5'"),
+        ("CAST(code AS BIGINT) = -5L", "code = '-5'"),
+        ("(CAST(seen AS DATE) = DATE '2024-01-31')", "seen LIKE '2024-01-31%'"),
+        ("(CAST(code AS INT) > 5)", None),
+        ("(CAST(code AS DOUBLE) = 5.0)", None),
+        ("(upper(word) = 'W7')", None),
+    ],
+)
+def test_only_conditions_that_keep_the_rows_are_rewritten(condition: str, better: str | None) -> None:
+    assert rewritten_condition(condition) == better
+
+
+def test_the_line_with_most_words_of_the_condition_is_named() -> None:
+    code = "select word\nfrom {{ ref('facts') }}\nwhere day > '2024-01-01'\n  and upper(word) = 'W7'"
+    assert line_of(code, "(upper(word) = 'W7')") == 4
+    assert line_of(code, "(nothing = 1)") == 1
+    assert line_of("", "(a = 1)") == 1
+
+
+def test_a_page_ends_with_the_number_of_findings() -> None:
+    lines = lint_report([FOUND], "text").splitlines()
+    assert lines[0] == "models/words.sql:4: model words, on s.facts: upper(word) = 'W7'"
+    assert "reads 30 of 30 files, up to 4.0 KiB too many" in lines[1]
+    assert lines[-1] == "1 condition cannot skip files."
+    assert lint_report([], "text").startswith("Every condition")
+    assert lint_report([], "json") == "[]"
+
+
+def test_compiled_sql_is_found_where_dbt_writes_it(tmp_path: Path) -> None:
+    for path in ("models/a.sql", "models/schema.yml/unique_a_id.sql"):
+        file = tmp_path / "compiled" / "shop" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"select '{path}'")
+    common = {"package_name": "shop", "raw_code": "{{ x }}"}
+    nodes = {
+        "model.a": {
+            **common,
+            "resource_type": "model",
+            "name": "a",
+            "path": "a.sql",
+            "original_file_path": "models/a.sql",
+        },
+        "test.u": {
+            **common,
+            "resource_type": "test",
+            "name": "unique_a_id",
+            "path": "unique_a_id.sql",
+            "original_file_path": "models/schema.yml",
+            "test_metadata": {"name": "unique", "kwargs": {"column_name": "id"}},
+        },
+        "model.b": {**common, "resource_type": "model", "name": "b", "compiled_code": "select 1"},
+        "model.py": {**common, "resource_type": "model", "name": "p", "language": "python", "compiled_code": "def"},
+        "model.c": {
+            **common,
+            "resource_type": "model",
+            "name": "c",
+            "path": "c.sql",
+            "original_file_path": "models/c.sql",
+        },
+        "seed.s": {**common, "resource_type": "seed", "name": "s"},
+    }
+    found = {each.name: each.sql for each in compiled_queries(nodes, tmp_path)}
+    assert found == {
+        "a": "select 'models/a.sql'",
+        "unique_a_id": "select 'models/schema.yml/unique_a_id.sql'",
+        "b": "select 1",
+    }
+    assert [each.name for each in compiled_queries(nodes, None)] == ["b"]
+
+
+def test_the_target_folder_is_that_of_the_project() -> None:
+    class Config:
+        project_root, target_path = "/shop", "target"
+
+    assert target_folder(Config()) == Path("/shop/target")
+    assert target_folder(object()) is None

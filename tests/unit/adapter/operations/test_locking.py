@@ -1,0 +1,75 @@
+"""A lock is text for git, and a check says in a sentence what reads more and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.zlayout.adapter.operations.locking import Lock, _within, read_lock
+from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.table.reads import ConditionReads
+
+CONDITION = LockedCondition("customer_id = 7", 0.1, 4, 40)
+TABLE = LockedTable(("customer_id",), (), (), (CONDITION,))
+
+
+def reads(files: int, total: int) -> ConditionReads:
+    return ConditionReads("customer_id = 7", files, total, files * 100, total * 100, files * 10, total * 10, ())
+
+
+def test_a_lock_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    lock = Lock({"s.orders": TABLE, "s.a": TABLE}, 0.5)
+    path = tmp_path / "layout.lock.json"
+    path.write_text(lock.to_text())
+    assert read_lock(path) == lock
+    assert lock.to_text() == Lock({"s.a": TABLE, "s.orders": TABLE}, 0.5).to_text()
+    assert '"files": "4 of 40"' in lock.to_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format_version": 2}',
+        '{"format_version": 1, "tolerance": 1, "tables": {"t": {}}}',
+        "[" * 100_000,
+    ],
+)
+def test_a_damaged_lock_is_an_error_with_the_next_step(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "layout.lock.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"lock file|format_version is 2"):
+        read_lock(path)
+    with pytest.raises(ConfigError, match="write it with zlayout_lock"):
+        read_lock(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("files", "total", "passes"),
+    [
+        (4, 40, True),
+        (5, 40, True),
+        (6, 40, False),
+        (38, 40, False),
+        (1, 4, True),
+        (2, 4, False),
+        (1, 1, True),
+        (400, 4000, True),
+    ],
+)
+def test_shares_are_compared_and_one_file_more_is_no_failure(files: int, total: int, passes: bool) -> None:
+    assert _within(CONDITION, reads(files, total), 0.25) is passes
+
+
+def test_a_failure_says_what_was_and_why() -> None:
+    worse = Worse("fct_orders", "customer_id = 7", CONDITION, 38, 40, "the model no longer clusters by customer_id")
+    assert worse.sentence() == (
+        "fct_orders: `customer_id = 7` now reads 38 of 40 files, was 4; "
+        "cause: the model no longer clusters by customer_id"
+    )
+    assert check_report([], 3, as_json=False) == "3 conditions read no more than the lock allows."
+    assert '"sentence"' in check_report([worse], 3, as_json=True)

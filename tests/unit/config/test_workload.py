@@ -1,0 +1,32 @@
+"""A workload is conditions with weights, and wrong entries are all named."""
+
+import pytest
+
+from dbt.adapters.zlayout.config.workload import parse_workload
+from dbt.adapters.zlayout.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("a = 1", [("a = 1", 1.0)]),
+        (["a = 1", ["b = 2", "3"]], [("a = 1", 1.0), ("b = 2", 3.0)]),
+        ({"a = 1": 2}, [("a = 1", 2.0)]),
+        ([(" a = 1 ", 1), "a = 1"], [("a = 1", 2.0)]),
+    ],
+)
+def test_conditions_come_as_text_or_pairs(given, read):
+    assert [(each.sql, each.weight) for each in parse_workload(given)] == read
+
+
+def test_every_wrong_entry_is_named():
+    with pytest.raises(ConfigError) as error:
+        parse_workload(["a = 1", ("b", 0), 7, ("c", 1, 2), ""], "s.t")
+    assert len(error.value.problems) == 4
+    assert "the weight 0 of 'b' is not a number above 0" in str(error.value)
+
+
+@pytest.mark.parametrize("given", [[], 7, None])
+def test_nothing_is_no_workload(given):
+    with pytest.raises(ConfigError, match="workload: "):
+        parse_workload(given)

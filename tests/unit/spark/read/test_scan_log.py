@@ -1,0 +1,134 @@
+"""The scan log holds what queries ask, stays small, and is never in the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import (
+    And,
+    Column,
+    Compare,
+    Expr,
+    In,
+    IsNotNull,
+    Op,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from dbt.adapters.zlayout.spark.read import scan_log
+from dbt.adapters.zlayout.spark.read.scan_log import (
+    LoggedScan,
+    ScanLog,
+    active_log,
+    condition_text,
+    logged_workload,
+    read_scans,
+    shape_of,
+    start_for_session,
+    start_scan_log,
+)
+
+DAY, NAME = Column(("day",), pa.date32()), Column(("name",), pa.string())
+FROM_MAY = Compare(Op.GE, DAY, pa.scalar(19_844, pa.int32()).cast(pa.date32()))
+SCAN = LoggedScan(1, "s.t", 3, "day >= ?", "day >= DATE '2024-05-01'", 40, 4, 4000, 400, 0.01)
+
+
+@pytest.fixture(autouse=True)
+def _no_log_is_left() -> None:
+    start_scan_log(None)
+
+
+def test_lines_come_back_in_the_order_of_time(tmp_path: Path) -> None:
+    log = ScanLog(tmp_path / "scans")
+    assert not (tmp_path / "scans").exists()
+    later = LoggedScan(**{**vars(SCAN), "at_ms": 5})
+    log.add(later)
+    log.add(SCAN)
+    assert read_scans(tmp_path / "scans") == [SCAN, later]
+    assert read_scans(tmp_path / "nowhere") == []
+
+
+def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
+    ScanLog(tmp_path).add(SCAN)
+    (tmp_path / "0.jsonl").write_bytes(b'{"at_ms": 1}\n[]\nnot json\n\xff\xfe\n' + json.dumps(vars(SCAN)).encode())
+    assert read_scans(tmp_path) == [SCAN, SCAN]
+
+
+def test_the_folder_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_log, "_MOST_FILE_BYTES", 1000)
+    log = ScanLog(tmp_path)
+    for number in range(200):
+        log.add(LoggedScan(**{**vars(SCAN), "at_ms": number}))
+    assert len(list(tmp_path.glob("*"))) == 16
+    assert sum(path.stat().st_size for path in tmp_path.glob("*")) <= 16_000
+    assert read_scans(tmp_path)[-1].at_ms == 199
+
+
+def test_a_long_condition_does_not_make_a_long_line(tmp_path: Path) -> None:
+    ScanLog(tmp_path).add(LoggedScan(**{**vars(SCAN), "where": "x" * 10_000}))
+    (found,) = read_scans(tmp_path)
+    assert (found.where, found.files_read) == (None, 4)
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ScanLog(tmp_path / "file").add(SCAN)
+
+
+def test_scans_of_a_table_become_its_workload() -> None:
+    other, unknown, all_rows = (
+        LoggedScan(**{**vars(SCAN), **each}) for each in ({"table": "s.u"}, {"where": None}, {"where": ""})
+    )
+    found = logged_workload([SCAN, SCAN, other, unknown, all_rows], ["`S`.`t`", "s.t__files"])
+    assert [(each.sql, each.weight, each.source) for each in found] == [
+        (SCAN.where, 2.0, "scan log"),
+        ("true", 1.0, "scan log"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "text", "shape"),
+    [
+        (And((IsNotNull(DAY), FROM_MAY)), "day >= DATE '2024-05-01'", "day >= ?"),
+        (And(()), "", ""),
+        (Unknown("f(x)", "no rule"), "", "…"),
+        (
+            And((FROM_MAY, Or((Unknown("f(x)", "no rule"), FROM_MAY)))),
+            "day >= DATE '2024-05-01'",
+            "day >= ? AND (… OR day >= ?)",
+        ),
+        (IsNotNull(DAY), "day IS NOT NULL", "day IS NOT NULL"),
+        (StartsWith(NAME, pa.scalar("a")), "startswith(name, 'a')", "name LIKE ?"),
+        (
+            In(NAME, pa.array([f"n{each:02}" for each in range(30)])),
+            "name >= 'n00' AND name <= 'n29'",
+            "name IN (?)",
+        ),
+        (In(NAME, pa.array(["b", "a"])), "name IN ('b', 'a')", "name IN (?)"),
+    ],
+)
+def test_conditions_are_text_that_spark_reads(predicate: Expr, text: str, shape: str) -> None:
+    assert (condition_text(predicate), shape_of(predicate)) == (text, shape)
+
+
+def test_settings_of_the_session_start_and_end_the_log(tmp_path: Path) -> None:
+    start_for_session({}, tmp_path)
+    log = active_log()
+    assert log is not None
+    assert (log.folder, log.constants) == (tmp_path, True)
+    start_for_session({}, tmp_path)
+    assert active_log() is log
+    start_for_session({"spark.zlayout.scanLogConstants": "False"}, tmp_path)
+    assert active_log() is not log
+    start_for_session({"spark.zlayout.scanLog": "off"}, tmp_path)
+    assert active_log() is None
+    start_for_session({"spark.zlayout.scanLog": str(tmp_path / "x")}, None)
+    assert active_log() is not None
+    with pytest.raises(ConfigError, match=r"scanLogConstants: 'perhaps' is not true or false"):
+        start_for_session({"spark.zlayout.scanLogConstants": "perhaps"}, None)
