@@ -1,0 +1,22 @@
+"""The script of the plotting library, which the report has inside itself: Vega, Vega-Lite and Vega-Embed."""
+
+from __future__ import annotations
+
+from dbt.adapters.zlayout.errors import UnsupportedError
+
+
+def vega_script() -> str:
+    """Returns the script, about 0.9 MB. It never ends an HTML script element early.
+
+    Raises:
+        UnsupportedError: The library is not installed.
+    """
+    try:
+        import vl_convert  # noqa: PLC0415 # optional
+    except ImportError as error:
+        raise UnsupportedError(
+            f"the report draws its plots with Vega, which is not installed ({error}); run "
+            "pip install 'dbt-zlayout[report]', or ask for json"
+        ) from error
+    script: str = vl_convert.javascript_bundle()
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
