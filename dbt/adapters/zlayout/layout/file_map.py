@@ -1,4 +1,4 @@
-"""The layout map: where files lie among all rows, sorted by each of some columns. It is what a picture of a layout shows."""
+"""The layout map: where files lie among all rows, sorted by each of some columns, as a picture of a layout shows it."""
 
 from __future__ import annotations
 

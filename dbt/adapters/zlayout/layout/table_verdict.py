@@ -225,8 +225,7 @@ def unreadable(name: str, why: str) -> TableVerdict:
 
 
 def _layout(table: TableFigures, layout: ClusteringMeasures | None) -> tuple[str, Problem | None, float | None]:
-    """Returns a sentence on the layout, its problem if it has one, and how many times a good layout's files are read."""
-    files = counted(table.files, "file")
+    """Returns a sentence on the layout, its problem, and how many times the files of a good layout are read."""
     if not table.rows:
         return "the table has no rows", None, None
     if table.files == 1:
@@ -236,20 +235,24 @@ def _layout(table: TableFigures, layout: ClusteringMeasures | None) -> tuple[str
     reads = {each.column: each.expected_files["point"] for each in layout.by_column}
     found = {column: max(1.0, number) for column, number in reads.items() if number > 0}
     if not found:
-        return f"all values of {', '.join(table.zorder)} are null in {files}", None, None
-    excess = _times_the_best(found, layout)
+        return f"all values of {', '.join(table.zorder)} are null", None, None
+    return _with_keys(table, layout, found)
+
+
+def _with_keys(
+    table: TableFigures, layout: ClusteringMeasures, reads: Mapping[str, float]
+) -> tuple[str, Problem | None, float]:
     constant = layout.constant_files / layout.files
-    if constant >= _CONSTANT:
-        excess = 1.0
-    level = (
-        Level.GOOD if excess <= _GOOD else Level.FAIR if excess <= _FAIR or constant >= _MOSTLY_CONSTANT else Level.POOR
-    )
-    shown = list(found)[:_MOST_KEYS] if level is Level.GOOD else [max(found, key=lambda each: found[each])]
-    first, *others = (f"on {column} reads {_read(found[column], layout)}" for column in shown)
-    sentence = f"a lookup {first} of {files}" + "".join(f", {other}" for other in others)
+    excess = 1.0 if constant >= _CONSTANT else _times_the_best(reads, layout)
+    level = Level.GOOD if excess <= _GOOD else Level.FAIR if excess <= _FAIR else Level.POOR
+    if constant >= _MOSTLY_CONSTANT:
+        level = min(level, Level.FAIR)
+    shown = list(reads)[:_MOST_KEYS] if level is Level.GOOD else [max(reads, key=lambda each: reads[each])]
+    first, *others = (f"on {column} reads {_read(reads[column], layout)}" for column in shown)
+    sentence = f"a lookup {first} of {counted(table.files, 'file')}" + "".join(f", {other}" for other in others)
     if level is Level.GOOD:
         return sentence, None, excess
-    sentence += f"; a good layout reads about {_read(max(1.0, found[shown[0]] / excess), layout)}"
+    sentence += f"; a good layout reads about {_read(max(1.0, reads[shown[0]] / excess), layout)}"
     if not table.managed:
         text = f"{sentence}. Other tools write this table: have them sort by {', '.join(table.zorder)}"
         return sentence, Problem(level, text), excess
@@ -289,7 +292,7 @@ def _other_problems(table: TableFigures) -> Iterator[Problem]:
         are, them = ("is", "it") if table.missing_files == 1 else ("are", "them")
         yield Problem(
             Level.BROKEN,
-            f"{counted(table.missing_files, 'file')} of the table {are} not in its folder, and queries that need {them} "
+            f"{counted(table.missing_files, 'file')} of the table {are} not in its folder, so queries that need {them} "
             "fail; restore or roll back, or give up the rows",
             Remedy("refresh_index", name, {"drop_missing": True}) if table.managed else Remedy("refresh_index", name),
         )

@@ -238,9 +238,7 @@ def _map(opened: TableSnapshot, subject: str, zorder: Sequence[str], most_files:
     return file_map(opened.files, statistics, types, most_files)
 
 
-def _reads(
-    spark: SparkSession, name: TableRef, opened: TableSnapshot, condition: AskedCondition
-) -> PredicateReads:
+def _reads(spark: SparkSession, name: TableRef, opened: TableSnapshot, condition: AskedCondition) -> PredicateReads:
     given = condition.sql, condition.source, condition.weight
     try:
         scans = scans_of(spark, name, opened, condition.sql)

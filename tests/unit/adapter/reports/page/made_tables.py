@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.table_config import stored_settings
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
+from dbt.adapters.zlayout.publish import spark_manifest
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TablePath
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
@@ -88,7 +89,7 @@ class MadeTable:
             path = slice_path(partition, instant, content)
             self.store.put(path, content)
             self.index[partition] = (*self.index.get(partition, ()), path)
-        self.timeline.append(
+        after = self.timeline.append(
             Commit(
                 version=self.version,
                 instant=instant,
@@ -105,6 +106,7 @@ class MadeTable:
             ),
             before,
         )
+        spark_manifest.publish(self.store, after)
         return self
 
     def opened(self) -> TableSnapshot:

@@ -1,1 +1,1 @@
-"""The layout report as one HTML file: its text, its style, and its plots, which Vega draws from the data in the file."""
+"""The layout report as one HTML file: its text, its style, and its plots, which Vega draws from data in the file."""

@@ -9,7 +9,11 @@
     while (bytes >= 1024 && power < 4) { bytes /= 1024; power += 1; }
     return power ? bytes.toFixed(1) + " " + ["KiB", "MiB", "GiB", "TiB"][power - 1] : number(bytes) + (bytes === 1 ? " byte" : " bytes");
   };
-  const sizeAxis = "datum.value >= 1099511627776 ? format(datum.value / 1099511627776, '.1f') + ' TiB' : datum.value >= 1073741824 ? format(datum.value / 1073741824, '.1f') + ' GiB' : datum.value >= 1048576 ? format(datum.value / 1048576, '.1f') + ' MiB' : datum.value >= 1024 ? format(datum.value / 1024, '.1f') + ' KiB' : format(datum.value, ',')";
+  // Axes of bytes count in the unit of the largest bar, so that ticks are round numbers.
+  const unitOf = (sizes) => {
+    const power = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, ...sizes)) / 10)));
+    return { by: 1024 ** power, name: ["bytes", "KiB", "MiB", "GiB", "TiB"][power] };
+  };
   const tips = (...pairs) => pairs.map(([field, title]) => ({ field, title, type: "nominal" }));
 
   function config() {
@@ -75,7 +79,7 @@
   function readsSpec(data) {
     const values = data.reads.flatMap(([predicate, bins], row) => bins.map((share, bin) => ({ row, predicate, bin, share, tip: Math.round(100 * share) + " %" })));
     return {
-      height: { step: 22 }, data: { values }, params: [{ name: "names", value: data.reads.map(([predicate]) => predicate) }],
+      height: 22 * data.reads.length, data: { values }, params: [{ name: "names", value: data.reads.map(([predicate]) => predicate) }],
       mark: { type: "rect", stroke: colour("--card"), strokeWidth: 0.5 },
       encoding: {
         x: { field: "bin", type: "ordinal", axis: { title: "files, in the order of " + data.map.axes[0].name, labels: false, ticks: false } },
@@ -102,20 +106,27 @@
     };
   }
 
-  const bytesSpec = (data) => ({
-    height: 180, data: { values: versions(data) }, mark: { type: "bar" },
-    encoding: { x: versionAxis, y: { field: "bytes", type: "quantitative", axis: { title: "bytes", tickCount: 5, labelExpr: sizeAxis } }, color: operationColour, tooltip: versionTips },
-  });
+  function bytesSpec(data) {
+    const values = versions(data), unit = unitOf(values.map((each) => each.bytes));
+    values.forEach((each) => { each.size = each.bytes / unit.by; });
+    return {
+      height: 180, data: { values }, mark: { type: "bar" },
+      encoding: { x: versionAxis, y: { field: "size", type: "quantitative", axis: { title: unit.name, tickCount: 5, format: ",~r" } }, color: operationColour, tooltip: versionTips },
+    };
+  }
 
-  const storageSpec = (data) => ({
-    height: { step: 30 }, data: { values: data.storage.map(([what, bytes]) => ({ what, bytes, tip: size(bytes) })) },
-    mark: { type: "bar", color: colour("--a") },
-    encoding: {
-      y: { field: "what", type: "nominal", sort: null, axis: { title: null, labelLimit: 200 } },
-      x: { field: "bytes", type: "quantitative", axis: { title: "bytes", tickCount: 4, labelExpr: sizeAxis, labelOverlap: "greedy" } },
-      tooltip: tips(["what", "what"], ["tip", "size"]),
-    },
-  });
+  function storageSpec(data) {
+    const unit = unitOf(data.storage.map(([, bytes]) => bytes));
+    return {
+      height: 34 * data.storage.length, data: { values: data.storage.map(([what, bytes]) => ({ what, size: bytes / unit.by, tip: size(bytes) })) },
+      mark: { type: "bar", color: colour("--a") },
+      encoding: {
+        y: { field: "what", type: "nominal", sort: null, axis: { title: null, labelLimit: 200 } },
+        x: { field: "size", type: "quantitative", axis: { title: unit.name, tickCount: 5, format: ",~r" } },
+        tooltip: tips(["what", "what"], ["tip", "size"]),
+      },
+    };
+  }
 
   const specs = { map: mapSpec, depth: depthSpec, reads: readsSpec, rows: rowsSpec, bytes: bytesSpec, storage: storageSpec };
 
@@ -128,7 +139,7 @@
     const holder = table.querySelector("script.data");
     const data = JSON.parse(holder.textContent);
     const spec = specs[plot.dataset.plot](data, choicesOf(plot.closest("figure")));
-    const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container", autosize: { type: "fit", contains: "padding" }, description: plot.getAttribute("aria-label"), ...spec, config: config() };
+    const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container", autosize: { type: "fit-x", contains: "padding" }, description: plot.getAttribute("aria-label"), ...spec, config: config() };
     try {
       if (plot.view) { plot.view.finalize(); plot.view = null; }
       const made = await vegaEmbed(plot, whole, { renderer: "svg", actions: false, ast: true, tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" } });
