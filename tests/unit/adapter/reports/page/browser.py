@@ -41,7 +41,7 @@ class Browser:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=descriptors,
+            preexec_fn=descriptors,  # noqa: PLW1509 - nothing else runs here
             pass_fds=(3, 4),
             start_new_session=True,
         )
@@ -102,7 +102,8 @@ class Browser:
     def point_at(self, selector: str) -> None:
         """Moves the mouse over the middle of an element."""
         box = self.run(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}}); "
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); "
+            "e.scrollIntoView({block: 'center'}); "
             "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
         for shift in (-2, 0):
@@ -139,7 +140,9 @@ class Browser:
     def requests(self) -> list[str]:
         """What the page asked for besides itself."""
         self.run("1")
-        urls = [each["params"]["request"]["url"] for each in self._events if each["method"] == "Network.requestWillBeSent"]
+        urls = [
+            each["params"]["request"]["url"] for each in self._events if each["method"] == "Network.requestWillBeSent"
+        ]
         return [url for url in urls[1:] if not url.startswith("data:")]
 
     def picture(self, path: Path) -> None:

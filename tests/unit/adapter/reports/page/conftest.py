@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from browser import Browser, chromium  # noqa: E402
+from browser import Browser, chromium
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The layout report as a browser shows it: every plot drawn, nothing in the console, usable by keyboard and in the dark."""
+"""The layout report as a browser shows it: every plot drawn, an empty console, usable by keyboard and in the dark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from dbt.adapters.zlayout.timeline.files.action import Operation
 
 _NOW = dt.datetime(2026, 11, 25, 17, 0, tzinfo=dt.timezone.utc)
 _KEYS = {"order_date": "long", "customer_id": "long"}
-_UNDRAWN = "[...document.querySelectorAll('details.table[open] .plot')].filter((each) => !each.querySelector('svg .mark-rect path, svg .mark-symbol path')).length"
+_UNDRAWN = (
+    "[...document.querySelectorAll('details.table[open] .plot')]"
+    ".filter((each) => !each.querySelector('svg .mark-rect path, svg .mark-symbol path')).length"
+)
 _HOSTILE = "</script><script>window.hit = 1</script><img src=x onerror='window.hit = 1'>\"'&`"
 
 
@@ -28,9 +31,9 @@ def well_laid_out(folder: Path) -> MadeTable:
     return table.commit({"order_date": gx, "customer_id": gy}, Operation.CLUSTERING, replaces=True)
 
 
-def badly_laid_out(folder: Path, seed: int = 1, count: int = 40) -> MadeTable:
+def badly_laid_out(folder: Path, seed: int = 1, count: int = 40, *, with_files: bool = True) -> MadeTable:
     x, y = scattered(count, seed=seed)
-    return MadeTable(folder, _KEYS, list(_KEYS)).commit({"order_date": x, "customer_id": y})
+    return MadeTable(folder, _KEYS, list(_KEYS), with_files=with_files).commit({"order_date": x, "customer_id": y})
 
 
 def page_of(tmp_path: Path, *tables: TableReport, title: str = "shop") -> Path:
@@ -62,7 +65,9 @@ def test_every_plot_of_a_table_is_drawn_with_the_colours_of_the_system(tmp_path,
     assert paper == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
     labels = browser.run("document.querySelector('[data-plot=map] .role-axis-label text').getAttribute('fill')")
     browser.colours(dark=not dark)
-    browser.until(f"document.querySelector('[data-plot=map] .role-axis-label text')?.getAttribute('fill') !== '{labels}'")
+    browser.until(
+        f"document.querySelector('[data-plot=map] .role-axis-label text')?.getAttribute('fill') !== '{labels}'"
+    )
     drawn(browser)
 
 
@@ -86,9 +91,8 @@ def test_the_keyboard_opens_a_table_chooses_columns_and_opens_numbers(tmp_path, 
         browser.press("Tab")
         seen.append(browser.run("document.activeElement.tagName + ' ' + document.activeElement.className"))
         if seen[-1] == "SELECT x":
-            before = browser.run("document.querySelector('[data-plot=map]').innerHTML")
             browser.press("Down")
-            browser.until(f"document.querySelector('[data-plot=map]').innerHTML.length !== {len(before)} || true")
+            browser.until("document.querySelector('[data-plot=map] svg')?.textContent.includes('files, in order of')")
             assert browser.run("document.querySelector('select.x').value") == "1"
         if browser.run("document.activeElement.parentElement.matches('details.numbers')"):
             break
@@ -110,9 +114,17 @@ def test_a_screen_reader_finds_a_sentence_for_each_plot_and_a_name_for_each_cont
     drawn(browser)
     found = browser.accessible()
     plots = [each["name"] for each in found if each["role"] in ("img", "image")]
-    assert [name.partition(".")[0] for name in plots] == ["Layout map", "Depth", "Bytes on disk", "Versions: rows", "Versions: bytes"]
+    assert [name.partition(".")[0] for name in plots] == [
+        "Layout map",
+        "Depth",
+        "Bytes on disk",
+        "Versions: rows",
+        "Versions: bytes",
+    ]
     assert all(len(name) > 40 for name in plots)
-    controls = [each for each in found if each["role"] in ("button", "combobox", "link", "DisclosureTriangle", "MenuListPopup")]
+    controls = [
+        each for each in found if each["role"] in ("button", "combobox", "link", "DisclosureTriangle", "MenuListPopup")
+    ]
     assert len(controls) >= 8
     assert [each for each in controls if not each["name"] and each["role"] != "MenuListPopup"] == []
 
@@ -143,7 +155,8 @@ def test_conditions_are_a_heat_map_and_colour_the_files(tmp_path, browser):
     browser.open(page_of(tmp_path, TableReport(**{**vars(report), "reads": reads})))
     drawn(browser)
     assert browser.run("document.querySelectorAll('[data-plot=reads] .mark-rect.role-mark path').length") == 3 * 24
-    browser.run("(() => { const c = document.querySelector('select.colour'); c.value = 'often'; c.dispatchEvent(new Event('change')); })()")
+    browser.run("document.querySelector('select.colour').value = 'often'")
+    browser.run("document.querySelector('select.colour').dispatchEvent(new Event('change'))")
     browser.until("document.querySelector('[data-plot=map] .role-legend')?.textContent.includes('share of reads')")
     drawn(browser)
 
@@ -158,22 +171,26 @@ def test_a_project_without_tables_says_what_to_do(tmp_path, browser):
 
 def test_fifty_tables_stay_below_three_megabytes_and_open_one_by_one(tmp_path, browser):
     count = 50
-    made = [badly_laid_out(tmp_path / f"a_table_of_the_shop_{number}", number, 400) for number in range(count)]
+    names = [f"a_table_of_the_shop_{number}" for number in range(count)]
+    made = [badly_laid_out(tmp_path / name, at, 400, with_files=False) for at, name in enumerate(names)]
     path = page_of(tmp_path, *(each.report(most_files=most_files(count)) for each in made))
     assert path.stat().st_size < 3_000_000
     browser.open(path, fragment="#table-50")
     drawn(browser)
-    assert browser.run("[...document.querySelectorAll('details.table[open]')].map((each) => each.id)") == ["table-1", "table-50"]
+    assert browser.run("[...document.querySelectorAll('details.table[open]')].map((each) => each.id)") == [
+        "table-1",
+        "table-50",
+    ]
 
 
 def test_a_table_of_100_000_files_is_a_sample_that_says_so(tmp_path, browser):
     x, y = grid(400, 250)
-    table = MadeTable(tmp_path / "big", _KEYS, list(_KEYS), with_files=False).commit({"order_date": x, "customer_id": y})
+    table = MadeTable(tmp_path / "big", _KEYS, list(_KEYS), with_files=False).commit(
+        {"order_date": x, "customer_id": y}
+    )
     path = page_of(tmp_path, table.report(most_files=most_files(1)))
     assert path.stat().st_size < 1_500_000
     browser.open(path)
     drawn(browser)
     assert "one of 1,500 of 100,000 files" in browser.run("document.querySelector('figure.map').innerText")
     assert browser.run("document.querySelectorAll('[data-plot=map] .mark-rect.role-mark path').length") == 1500
-
-

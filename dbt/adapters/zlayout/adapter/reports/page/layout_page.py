@@ -135,7 +135,7 @@ def _command(problem: Problem, with_dbt: bool) -> str:
 
 
 def _plots(table: TableReport) -> list[dict[str, Any]]:
-    """Returns the plots of a table: the name of each, its title, a sentence that says what it shows, and its numbers."""
+    """Returns the plots of a table: name, title, a sentence that says what each shows, and its numbers."""
     made = (_map_plot, _depth_plot, _storage_plot, _reads_plot, _rows_plot, _bytes_plot)
     return [plot for make in made if (plot := make(table)) is not None]
 
@@ -264,7 +264,7 @@ def _bytes_plot(table: TableReport) -> dict[str, Any] | None:
     return {
         "name": "bytes",
         "title": "Versions: bytes",
-        "text": f"Size of the files of each version. Now {size_text(table.versions[-1].size_bytes)}. Numbers: with the rows",
+        "text": f"Size of the files of each version, now {size_text(table.versions[-1].size_bytes)}",
     }
 
 

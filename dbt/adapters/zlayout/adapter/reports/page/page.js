@@ -19,7 +19,7 @@
   function config() {
     const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line");
     return {
-      background: "transparent", font: "system-ui, 'DejaVu Sans', sans-serif", view: { stroke: line },
+      aria: false, background: "transparent", font: "system-ui, 'DejaVu Sans', sans-serif", view: { stroke: line },
       axis: { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 11, titleFontSize: 12, gridOpacity: 0.6, titleLimit: 320 },
       legend: { labelColor: soft, titleColor: ink, titleFontSize: 12, labelLimit: 200, titleLimit: 200 }, range: { category: [colour("--a"), colour("--b"), colour("--c"), "#3ca951", "#c061cb", "#e5484d", "#6cc5b0"] },
     };
@@ -144,6 +144,8 @@
       if (plot.view) { plot.view.finalize(); plot.view = null; }
       const made = await vegaEmbed(plot, whole, { renderer: "svg", actions: false, ast: true, tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" } });
       plot.view = made.view;
+      plot.setAttribute("role", "img"); // Vega has made it a document of many marks; the sentence and the table say it all.
+      plot.removeAttribute("aria-roledescription");
       plot.dataset.drawn = "yes";
     } catch (error) {
       plot.innerHTML = "";

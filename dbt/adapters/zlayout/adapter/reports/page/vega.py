@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 from dbt.adapters.zlayout.errors import UnsupportedError
 
 
+@functools.cache
 def vega_script() -> str:
-    """Returns the script, about 0.9 MB. It never ends an HTML script element early.
+    """Returns the script, about 0.9 MB, so that it cannot end an HTML script element early.
+
+    The library takes seconds to put it together, so a process does it once.
 
     Raises:
         UnsupportedError: The library is not installed.
