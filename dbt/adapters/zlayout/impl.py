@@ -186,7 +186,7 @@ class ZlayoutAdapter(SparkAdapter):
         with as_dbt_errors():
             documentation = documented(self.session(), str(relation.schema), str(relation.identifier))
         statistics = {}
-        if isinstance(relation, ZlayoutRelation) and relation.is_plain_table:
+        if isinstance(relation, ZlayoutRelation) and (relation.is_plain_table or relation.is_view):
             statistics = catalog_metadata.statistics(self.session(), relation.catalog_name)
         for column in super()._get_columns_for_catalog(relation):
             found = documentation.columns.get(column["column_name"])

@@ -23,7 +23,8 @@ _MOSTLY_CONSTANT, _CONSTANT = 0.5, 0.9
 # Records in logs as a share of the rows.
 _SOME_LOGS, _MANY_LOGS = 0.1, 0.5
 _MOST_KEYS = 2
-_PLAIN = re.compile(r"[A-Za-z0-9_./:-]+")
+# What YAML reads as text without quotes: it has a dot or a slash, and begins as no number does.
+_PLAIN = re.compile(r"(?=.*[./])[A-Za-z_/][A-Za-z0-9_./-]*")
 # What `zlayout` has a command for.
 _ON_COMMAND_LINE = frozenset({"cluster", "compact", "clean", "publish"})
 

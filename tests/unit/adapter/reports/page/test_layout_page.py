@@ -150,7 +150,7 @@ def test_the_file_is_replaced_in_one_step_and_a_folder_is_made(tmp_path):
 
 def test_a_file_that_cannot_be_written_is_named_and_nothing_is_left(tmp_path):
     (tmp_path / "r.html").mkdir()
-    with pytest.raises(ConfigError, match="r.html cannot be written"):
+    with pytest.raises(ConfigError, match=r"r\.html cannot be written"):
         write_page(tmp_path / "r.html", "x")
     assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
 
