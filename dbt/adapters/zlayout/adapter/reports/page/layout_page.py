@@ -213,8 +213,8 @@ def _reads_plot(table: TableReport) -> dict[str, Any] | None:
         "name": "reads",
         "title": "Conditions by files",
         "text": (
-            "Which files each condition reads, in the order of the layout map's first column. Files in full colour are read, "
-            "pale ones are skipped"
+            "Which files each condition reads, in the order of the layout map's first column. Files in full colour "
+            "are read, pale ones are skipped"
         ),
         "caption": "What each condition reads",
         "head": ["condition", "from", "weight", "files read"],
