@@ -134,7 +134,7 @@ def test_a_table_without_statistics_says_so():
 @pytest.mark.parametrize(
     ("changes", "level", "text", "command"),
     [
-        ({"missing_files": 2}, Level.BROKEN, "2 files of the table are not in its folder", "refresh_index"),
+        ({"missing_files": 2}, Level.BROKEN, "2 files of the table are not in its folder", "zlayout_verify"),
         ({"foreign_files": 1}, Level.FAIR, "another tool put 1 file", "take_orphans: true"),
         ({"index_gaps": 3}, Level.FAIR, "the index does not fit 3 files", "refresh_index"),
         ({"log_records": 600, "log_files": 3}, Level.POOR, "600 records in 3 log files", "zlayout_compact"),

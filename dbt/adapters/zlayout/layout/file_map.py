@@ -68,7 +68,7 @@ def file_map(
         files: n files. Those without rows are left out.
         statistics: Of these files.
         types: The columns, one or more, and their types in the table.
-        most_files: The most files in the map.
+        most_files: The most files in the map, always the same ones.
     """
     rows = files.column("row_count").to_numpy()
     with_rows = np.flatnonzero(rows > 0)
@@ -80,7 +80,9 @@ def file_map(
     first = next(iter(ranges.values()))
     order = np.lexsort((first.end, first.start))
     if len(order) > most_files:
-        order = order[((np.arange(most_files) + 0.5) * (len(order) / most_files)).astype(np.int64)]
+        # One of each stretch, at a random place: with even steps, tiles of a regular layout would all be of one row.
+        places = np.arange(most_files) + np.random.default_rng(0).random(most_files)
+        order = order[(places * (len(order) / most_files)).astype(np.int64)]
     axes = tuple(_axis(path, facts[path], ranges[path], order) for path in types)
     positions = with_rows[order]
     return FileMap(axes, files.take(pa.array(positions)), positions, len(with_rows))

@@ -26,7 +26,7 @@ _MOST_KEYS = 2
 # What YAML reads as text without quotes: it has a dot or a slash, and begins as no number does.
 _PLAIN = re.compile(r"(?=.*[./])[A-Za-z_/][A-Za-z0-9_./-]*")
 # What `zlayout` has a command for.
-_ON_COMMAND_LINE = frozenset({"cluster", "compact", "clean", "publish"})
+_ON_COMMAND_LINE = frozenset({"cluster", "compact", "clean", "publish", "verify"})
 
 
 class Level(IntEnum):
@@ -45,7 +45,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Remedy:
-    """The operation that solves a problem.
+    """The operation that solves a problem, or says more about it.
 
     Attributes:
         operation: Its name without ``zlayout_``.
@@ -291,12 +291,12 @@ def _other_problems(table: TableFigures) -> Iterator[Problem]:
     name = table.name
     if table.missing_files:
         are, them = ("is", "it") if table.missing_files == 1 else ("are", "them")
-        yield Problem(
-            Level.BROKEN,
-            f"{counted(table.missing_files, 'file')} of the table {are} not in its folder, so queries that need {them} "
-            "fail; restore or roll back, or give up the rows",
-            Remedy("refresh_index", name, {"drop_missing": True}) if table.managed else Remedy("refresh_index", name),
-        )
+        what = f"{counted(table.missing_files, 'file')} of the table {are} not in its folder"
+        what += f", so queries that need {them} fail"
+        if table.managed:
+            # The command only names the files: what gives their rows up is no command to copy without a thought.
+            what += "; restore or roll back, or give up the rows with zlayout_refresh_index and drop_missing: true"
+        yield Problem(Level.BROKEN, what, Remedy("verify" if table.managed else "refresh_index", name))
     if table.foreign_files:
         what = f"another tool put {counted(table.foreign_files, 'file')} into the folder, whose rows no reader sees"
         if table.merges_on_read:

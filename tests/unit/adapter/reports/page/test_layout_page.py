@@ -100,7 +100,7 @@ def test_files_that_are_gone_or_of_others_or_left_behind_are_problems(tmp_path):
     report = table.report()
     assert report.verdict.sentence.startswith("Broken: 1 file of the table is not in its folder")
     assert (report.storage.foreign, report.storage.left_behind) == (5000, 7000)
-    assert [each.remedy.operation for each in report.verdict.problems] == ["refresh_index", "refresh_index", "clean"]
+    assert [each.remedy.operation for each in report.verdict.problems] == ["verify", "refresh_index", "clean"]
 
 
 def test_a_damaged_index_is_a_problem_and_the_report_is_made(tmp_path):

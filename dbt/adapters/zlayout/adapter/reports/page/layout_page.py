@@ -182,12 +182,17 @@ def _depth_plot(table: TableReport) -> dict[str, Any] | None:
         "title": "Depth" if len(layouts) == 1 else "Depth, before and after the last clustering",
         "text": (
             f"How many files lie over the place of a file, itself included, for {', '.join(layouts[-1][1].columns)}. "
-            f"1 is best. Average depth: {averages}"
+            f"1 is best. Average depth: {averages}{_measured(layouts[-1][1])}"
         ),
         "caption": "Files by depth",
         "head": ["depth up to", *(when for when, _ in layouts)],
         "body": [[number_text(top), *(_files_at(each, top) for _, each in layouts)] for top in tops],
     }
+
+
+def _measured(layout: ClusteringMeasures) -> str:
+    measured = layout.overlap.measured_files
+    return f", measured on {measured:,} of {counted(layout.files, 'file')}" if measured < layout.files else ""
 
 
 def _files_at(layout: ClusteringMeasures, depth: int) -> str:

@@ -1,7 +1,7 @@
 // Draws the plots of a table when it is opened, and again when the colours of the system change.
 (() => {
   "use strict";
-  const PLACES = 10000, NARROWEST = 0.004;
+  const PLACES = 10000, NARROWEST = 0.006;
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const number = (value) => value.toLocaleString("en-US");
   const size = (bytes) => {
@@ -48,7 +48,7 @@
     return {
       height: 340, data: { values },
       params: [{ name: "xticks", value: x.ticks }, { name: "yticks", value: y ? y.ticks : [] }],
-      mark: { type: "rect", opacity: count > 300 ? 0.55 : 0.7, stroke: colour("--page"), strokeWidth: 0.6 },
+      mark: { type: "rect", opacity: 0.7, stroke: colour("--page"), strokeWidth: count > 300 ? 0.15 : 0.6 },
       encoding: {
         x: { field: "x", type: "quantitative", scale: { domain: [0, 1], nice: false }, axis: axisOf(x, "xticks") }, x2: { field: "x2" },
         y: { field: "y", type: "quantitative", scale: { domain: [0, 1], nice: false }, axis: axisOf(y, "yticks") }, y2: { field: "y2" },
