@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.errors import ConfigError, ZlayoutError
+from dbt.adapters.zlayout.errors import ConfigError, CorruptError, ZlayoutError
 from dbt.adapters.zlayout.layout.file_map import FileMap, file_map
 from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
@@ -33,6 +33,7 @@ from dbt.adapters.zlayout.timeline.retention.storage_use import (
     storage_use,
     version_figures,
 )
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,7 +145,7 @@ def layout_report(
         most_files: The most files in the layout map.
 
     Raises:
-        CorruptError: The log is damaged.
+        CorruptError: The newest version cannot be read.
     """
     snapshot, timeline = opened.snapshot, opened.timeline
     zorder = tuple(format_column_path(tuple(path)) for path in snapshot.layout.get("zorder", []))
@@ -169,7 +170,7 @@ def layout_report(
         unfinished=tuple(unfinished_work(opened)),
     )
     layout = _measured(opened, str(name))
-    versions = tuple(version_figures(timeline, _MOST_VERSIONS))
+    versions, problems = _versions(timeline)
     clustered = last_version_of(versions, Operation.CLUSTERING.value)
     kept = clustered is not None and clustered.version > 0
     return TableReport(
@@ -193,8 +194,16 @@ def layout_report(
         map=_map(opened, str(name), zorder, most_files),
         logs=logs,
         reads=tuple(_reads(spark, name, opened, each) for each in conditions[:_MOST_PREDICATES] if spark is not None),
-        problems=tuple(opened.index.problems),
+        problems=(*opened.index.problems, *problems),
     )
+
+
+def _versions(timeline: Timeline) -> tuple[tuple[VersionFigures, ...], tuple[str, ...]]:
+    """Returns the last versions, and why there are none: readers of the newest version do not need old log entries."""
+    try:
+        return tuple(version_figures(timeline, _MOST_VERSIONS)), ()
+    except CorruptError as error:
+        return (), (f"the versions cannot be listed: {error}",)
 
 
 def _without_index(opened: TableSnapshot) -> int:

@@ -114,7 +114,10 @@ def storage_use(timeline: Timeline, managed: bool) -> StorageUse:
     live = int(pc.sum(sizes.filter(is_live), min_count=0).as_py())
     if not managed:
         return StorageUse(live, 0, 0, 0, 0, 0, missing)
-    strays = orphans(timeline)
+    try:
+        strays = orphans(timeline)
+    except CorruptError:
+        strays = []  # an old entry of the log is damaged; then all other files count as those of older versions
     own = [file for file in strays if is_own_name(file.path)]
     foreign = [file for file in strays if not is_own_name(file.path)]
     total = int(pc.sum(sizes, min_count=0).as_py())

@@ -112,6 +112,23 @@ def test_a_damaged_index_is_a_problem_and_the_report_is_made(tmp_path):
     assert "the index does not fit 16 files" in report_page("shop", [report], _NOW)
 
 
+def test_a_damaged_entry_of_an_old_version_costs_the_picture_of_versions_alone(tmp_path):
+    x, y = grid(4, 4)
+    table = good(tmp_path / "t")
+    for _ in range(11):
+        table.commit({"a": x, "b": y}, replaces=True)
+    assert len(table.report().versions) == 12
+    (entry,) = table.folder.rglob("log/*3.json")
+    entry.write_bytes(b"{")
+    report = table.report()
+    assert report.versions == ()
+    assert report.verdict.sentence == "Good: a lookup on a reads 4 of 16 files, on b reads 4"
+    page = report_page("shop", [report], _NOW)
+    assert "the versions cannot be listed" in page
+    assert "Versions: rows" not in page
+    assert "Bytes on disk" in page
+
+
 def test_results_of_other_operations_have_a_place_and_none_leaves_no_trace(tmp_path):
     table = good(tmp_path / "t").report()
     sections = [Section("Advice", [("cluster by b", "dbt run")]), Section("Lint")]
