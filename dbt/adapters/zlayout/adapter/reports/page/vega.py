@@ -23,5 +23,5 @@ def vega_script() -> str:
             f"the report draws its plots with Vega, which is not installed ({error}); run "
             "pip install 'dbt-zlayout[report]', or ask for json"
         ) from error
-    script: str = vl_convert.javascript_bundle()
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
