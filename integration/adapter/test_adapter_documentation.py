@@ -176,6 +176,7 @@ def _run_zlayout(documented: Any, arguments: list[str]) -> None:
         "target/manifest.json": str(documented.folder / "target" / "manifest.json"),
         "layout.lock.json": str(documented.folder / "layout.lock.json"),
         "files.parquet": str(documented.folder / "files.parquet"),
+        "report.html": str(documented.folder / "report.html"),
     }
     done = CliRunner().invoke(zlayout, [there.get(each, each) for each in arguments])
     assert done.exit_code == 0, done.stderr

@@ -15,9 +15,13 @@ def laid_out(dbt):
 
 
 def test_info_shows_the_layout_for_the_keys(dbt):
-    outcome = dbt.operation("zlayout_info", model="laid_out")
+    short = dbt.operation("zlayout_info", model="laid_out").printed.splitlines()
+    assert short[0].startswith("Good: a lookup on id reads ")
+    assert len(short) == 3
+    outcome = dbt.operation("zlayout_info", model="laid_out", verbose=True)
     assert outcome.success, outcome.log
     lines = outcome.printed.splitlines()
+    assert lines[0] == short[0]
     assert "layout for id, code" in lines
     assert [line.split()[0] for line in lines if line.startswith(("  id ", "  code "))] == ["id", "code"]
     assert any(line.startswith("  all together") for line in lines)
@@ -100,3 +104,29 @@ def test_settings_under_meta_count(dbt, spark):
     found = ZTable.for_name(spark, "main.set_in_meta")
     assert found.information()["zorder"] == ["id"]
     assert len(found.files()) > 2
+
+
+def test_the_report_of_a_project_has_its_tables_and_what_its_tests_read(dbt, tmp_path):
+    path = tmp_path / "report.html"
+    outcome = dbt.operation("zlayout_report", path=str(path))
+    assert outcome.success, outcome.log
+    assert "main.laid_out  Good: a lookup on id reads " in outcome.printed
+    page = path.read_text("utf-8")
+    assert "<strong>main.laid_out</strong>" in page
+    assert "Conditions by files" in page
+    told = json.loads(dbt.operation("zlayout_report", model="laid_out", json=True).printed)
+    (table,) = told["tables"]
+    assert told["path"] is None
+    assert (table["rows"], table["verdict"]["level"]) == (20_000, "good")
+    assert {each["source"] for each in table["conditions"]} >= {"a_range_skips_enough"}
+    assert all(
+        0 < each["files_read"] < each["files"]
+        for each in table["conditions"]
+        if each["source"] == "a_range_skips_enough"
+    )
+
+
+def test_a_report_without_a_place_says_what_to_give(dbt):
+    outcome = dbt.operation("zlayout_report")
+    assert not outcome.success
+    assert "{path: report.html}" in str(outcome.exception) + outcome.log

@@ -314,3 +314,20 @@ def test_files_of_an_insert_are_told_by_the_next_run_and_by_info(dbt, spark, tmp
     assert spark.table("main.inserted").where("k = 5000").count() == 1
     assert json.loads(printed("info", "main.inserted", "--json"))["foreign_files"] == 0
     drop_table(spark, "main", "inserted")
+
+
+def test_a_report_of_folders_has_commands_of_the_command_line(folder, logs, tmp_path):
+    path = tmp_path / "report.html"
+    done = CliRunner().invoke(zlayout, ["report", str(folder), str(logs), "--output", str(path)])
+    assert done.exit_code == 0, done.stderr
+    assert f"{path}: the report of 2 tables" in done.stdout
+    page = path.read_text("utf-8")
+    assert f"zlayout compact {logs}" in page
+    assert "dbt run-operation zlayout_compact" not in page
+    told = CliRunner().invoke(zlayout, ["report", str(folder), "--json"])
+    assert json.loads(told.stdout)["tables"][0]["partition_by"] == ["part"]
+
+
+def test_a_report_needs_tables_and_a_place(folder):
+    assert "--manifest" in CliRunner().invoke(zlayout, ["report", "--output", "r.html"]).stderr
+    assert "--output FILE" in CliRunner().invoke(zlayout, ["report", str(folder)]).stderr

@@ -46,6 +46,11 @@ def main():
     others, total = answers(spark, scale_factor)
     say(aligned(("engine", "rows", "files read", "seconds", "same rows"), [*answered(others, total)]))
     spark.stop()
+
+    say("\n6. The report on all tables\n")
+    report = json.dumps({"path": str(home / "report.html")})
+    if dbt(home, "run-operation", "zlayout_report", "--args", report, master=arguments.master).returncode:
+        sys.exit("the report failed; its log is in " + str(home / "logs"))
     say(f"\nDone in {time.monotonic() - start:.0f} s. Explain a query of your own:")
     say(f"  cd {HERE} && TPCH_HOME={home} dbt run-operation zlayout_explain --args '{{sql: \"select …\"}}'")
     if not all(each.equal for each in results):

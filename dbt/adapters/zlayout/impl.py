@@ -38,6 +38,7 @@ from dbt.adapters.zlayout.adapter.operations import (
     changes,
     diagnostics,
     indexes,
+    layout_reports,
     linting,
     maintenance,
     publishing,
@@ -200,7 +201,7 @@ class ZlayoutAdapter(SparkAdapter):
         with as_dbt_errors():
             documentation = documented(self.session(), str(relation.schema), str(relation.identifier))
         statistics = {}
-        if isinstance(relation, ZlayoutRelation) and relation.is_plain_table:
+        if isinstance(relation, ZlayoutRelation) and (relation.is_plain_table or relation.is_view):
             statistics = catalog_metadata.statistics(self.session(), relation.catalog_name)
         for column in super()._get_columns_for_catalog(relation):
             found = documentation.columns.get(column["column_name"])
@@ -395,9 +396,15 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def information_report(self, table: str, columns: Columns, as_json: bool) -> str:
-        """Returns the text that zlayout_info prints: a table's state, and its layout for some columns."""
-        return diagnostics.information_report(self.session(), table, columns, as_json)
+    def information_report(self, table: str, columns: Columns, as_json: bool, verbose: bool = False) -> str:
+        """Returns the text that zlayout_info prints: the verdict on a table, its state, and its layout."""
+        return diagnostics.information_report(self.session(), table, columns, as_json, verbose)
+
+    @available.parse_none
+    @as_dbt_errors()
+    def layout_report(self, title: str, model: str | None, nodes: Nodes, path: str | None, as_json: bool) -> str:
+        """Writes the layout report of one table, or of the project. Returns the text that zlayout_report prints."""
+        return layout_reports.layout_report(self.session(), title, model, nodes, path, as_json)
 
     @available.parse_list
     @as_dbt_errors()

@@ -129,10 +129,23 @@ def test_the_info_operation_prints_the_report_of_the_models_table(macro_stage: A
         "operations/zlayout_info.sql", adapter=adapter, graph=SimpleNamespace(nodes={}), print=printed.append
     )
     stage.call("zlayout_info", "m")
-    assert adapter.calls[-1] == ("information_report", "`s`.`m`", None, False)
-    stage.call("zlayout_info", "m", columns=["a"], json=True)
-    assert adapter.calls[-1] == ("information_report", "`s`.`m`", ["a"], True)
+    assert adapter.calls[-1] == ("information_report", "`s`.`m`", None, False, False)
+    stage.call("zlayout_info", "m", columns=["a"], json=True, verbose=True)
+    assert adapter.calls[-1] == ("information_report", "`s`.`m`", ["a"], True, True)
     assert printed == ["the report"] * 2
+
+
+def test_the_report_operation_prints_what_the_adapter_wrote(macro_stage: Any) -> None:
+    printed: list[str] = []
+    adapter = Recorder(layout_report="written")
+    graph = SimpleNamespace(nodes={})
+    context = {"adapter": adapter, "graph": graph, "print": printed.append, "project_name": "shop"}
+    stage = macro_stage("operations/zlayout_report.sql", **context)
+    stage.call("zlayout_report", "r.html")
+    assert adapter.calls[-1] == ("layout_report", "shop", None, {}, "r.html", False)
+    stage.call("zlayout_report", model="m", json=True)
+    assert adapter.calls[-1] == ("layout_report", "shop", "m", {}, None, True)
+    assert printed == ["written"] * 2
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,15 @@ def test_only_what_becomes_a_table_is_taken(tmp_path):
     assert set(read_manifest(written(tmp_path, {"nodes": nodes}))) == {"m", "s"}
 
 
+def test_tests_of_this_package_are_taken_too(tmp_path):
+    def a_test(kind):
+        return {**NODE, "resource_type": "test", "test_metadata": {"name": kind, "kwargs": {"predicate": "a = 1"}}}
+
+    nodes = {"own": a_test("zlayout_prunes_at_least"), "other": a_test("not_null"), "odd": a_test(7)}
+    (found,) = read_manifest(written(tmp_path, {"nodes": nodes})).values()
+    assert found["test_metadata"]["kwargs"] == {"predicate": "a = 1"}
+
+
 @pytest.mark.parametrize(
     ("node", "config"),
     [

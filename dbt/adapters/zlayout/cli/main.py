@@ -27,13 +27,38 @@ def zlayout() -> None:
 @command(zlayout)
 @_TABLE
 @click.option("--columns", help="The columns to measure, separated by commas, instead of the clustering keys.")
+@click.option("--verbose", is_flag=True, help="Show the whole state and the layout.")
 @_JSON
-def info(context: Context, table: str, columns: str | None, as_json: bool) -> None:
-    """Describe a table: version, size, layout, and what is left to do."""
+def info(context: Context, table: str, columns: str | None, verbose: bool, as_json: bool) -> None:
+    """Say how good a table is: a verdict, what is left to do, its version and size."""
     from dbt.adapters.zlayout.adapter.operations.diagnostics import information_report  # noqa: PLC0415
 
     name = context.table(table)
-    click.echo(information_report(context.session(name), name, columns, as_json))
+    click.echo(information_report(context.session(name), name, columns, as_json, verbose))
+
+
+@command(zlayout)
+@click.argument("tables", metavar="[TABLE]...", nargs=-1)
+@click.option("--output", type=click.Path(dir_okay=False), help="The HTML file to write.")
+@_JSON
+def report(context: Context, tables: tuple[str, ...], output: str | None, as_json: bool) -> None:
+    """Make a report of tables as one HTML file: verdicts, pictures of layouts, and what to do.
+
+    Without TABLE, of all tables of --manifest.
+    """
+    from dbt.adapters.zlayout.adapter.node_lookup import is_path  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.layout_reports import layout_report  # noqa: PLC0415
+
+    if not tables and context.manifest is None:
+        raise click.UsageError("give tables, or --manifest for all tables of a dbt project")
+    if output is None and not as_json:
+        raise click.UsageError("give --output FILE for the report, or --json for its figures")
+    names = [context.table(each) for each in tables]
+    needs_catalog = not names or not all(map(is_path, names))
+    session = context.session(names[0] if names else "", needs_catalog=needs_catalog)
+    title = ", ".join(names[:3]) + (" …" if len(names) > 3 else "") if names else str(context.manifest)
+    with_dbt = context.manifest is not None
+    click.echo(layout_report(session, title, names or None, context.nodes, output, as_json, with_dbt=with_dbt))
 
 
 @command(zlayout)

@@ -24,7 +24,7 @@ def read_nodes(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
-    """Returns the models, seeds and snapshots of a manifest by their unique id.
+    """Returns the models, seeds and snapshots of a manifest by their unique id, and the tests of this package.
 
     The config of each also has the settings of its ``meta.zlayout``, which is where dbt's Rust engine accepts them. A
     setting in the config itself takes precedence.
@@ -34,7 +34,9 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     """
     nodes = _nodes(path)
     found = {
-        name: node for name, node in nodes.items() if isinstance(node, dict) and node.get("resource_type") in _TABLES
+        name: node
+        for name, node in nodes.items()
+        if isinstance(node, dict) and (node.get("resource_type") in _TABLES or _is_own_test(node))
     }
     problems = [
         f"{name}: {key} is {node.get(key)!r}, not text"
@@ -58,6 +60,12 @@ def _nodes(path: Path) -> dict[str, Any]:
     if not isinstance(nodes, dict):
         raise ConfigError(["is not a manifest: it has no nodes; give the target/manifest.json of a project"], str(path))
     return nodes
+
+
+def _is_own_test(node: Mapping[str, Any]) -> bool:
+    test = node.get("test_metadata")
+    name = test.get("name") if isinstance(test, dict) else None
+    return node.get("resource_type") == "test" and isinstance(name, str) and name.startswith("zlayout_")
 
 
 def _config(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
-from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -69,7 +69,7 @@ class Explanation:
         predicate: The scan's filters after Spark's optimizer.
         stages: The pruning steps in order.
         files: ``path`` string, ``verdict`` string (SKIP, READ, ALL_ROWS), ``stage`` string (the step that skipped it),
-            ``reason`` string (the statistic that decided).
+            ``reason`` string (the statistic that decided), ``rows`` int64, ``bytes`` int64.
         conjuncts: ``sql`` string, ``usable`` bool, ``skips`` int64 (files that this condition alone skips),
             ``why_not`` string (why it is not usable), ``advice`` string (what to change).
         joins: ``column`` string, ``key`` string, ``values`` int64 (distinct values of the small side), ``skips`` int64
@@ -102,6 +102,26 @@ class Explanation:
         return self.total_files - self.skipped_files
 
     @property
+    def total_rows(self) -> int:
+        """The rows of all files."""
+        return _total(self.files, "rows")
+
+    @property
+    def kept_rows(self) -> int:
+        """The rows of the files that are read."""
+        return _total(self.files.filter(pc.not_equal(self.files["verdict"], "SKIP")), "rows")
+
+    @property
+    def total_bytes(self) -> int:
+        """The size of all files."""
+        return _total(self.files, "bytes")
+
+    @property
+    def kept_bytes(self) -> int:
+        """The size of the files that are read."""
+        return _total(self.files.filter(pc.not_equal(self.files["verdict"], "SKIP")), "bytes")
+
+    @property
     def skipped_percent(self) -> float:
         """The share of the files that are not opened, 0 … 100; 100 for a table without files."""
         return skipped_percent(self.kept_files, self.total_files)
@@ -115,6 +135,10 @@ class Explanation:
             "total_files": self.total_files,
             "kept_files": self.kept_files,
             "skipped_files": self.skipped_files,
+            "kept_rows": self.kept_rows,
+            "skipped_rows": self.total_rows - self.kept_rows,
+            "kept_bytes": self.kept_bytes,
+            "skipped_bytes": self.total_bytes - self.kept_bytes,
             "stages": [vars(stage) for stage in self.stages],
             "conjuncts": self.conjuncts.to_pylist(),
             "joins": self.joins.to_pylist(),
@@ -149,6 +173,8 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
                 "verdict": names.take(pa.array(report.verdict.astype(np.int64))),
                 "stage": report.stage,
                 "reason": report.reason,
+                "rows": scan.opened.files.column("row_count"),
+                "bytes": scan.opened.files.column("size_bytes"),
             }
         ),
         conjuncts=pa.table(
@@ -233,6 +259,12 @@ def _lines(explanation: Explanation, page: _Page) -> Iterator[str]:
     share = f" ({kept / total:.1%})" if total else ""
     yield explanation.table + (f" (version {explanation.version})" if explanation.version is not None else " (indexed)")
     yield f"  reads {kept:,} of {counted(total, 'file')}{share}"
+    if total:
+        rows, size = explanation.total_rows, explanation.total_bytes
+        yield (
+            f"  skips {rows - explanation.kept_rows:,} of {counted(rows, 'row')}, "
+            f"{size_text(size - explanation.kept_bytes)} of {size_text(size)}"
+        )
     yield f"  where {page.text(explanation.predicate)}"
     stages = [
         (each.name, f"{each.files_before:,}", f"{each.files_after:,}", f"{each.seconds * 1000:.1f}")
@@ -277,12 +309,41 @@ def _join_note(row: Mapping[str, Any]) -> str:
 
 
 def _files(files: pa.Table, page: _Page) -> Iterator[str]:
-    skipped = pc.equal(files.column("verdict"), "SKIP")
-    order = pc.sort_indices(skipped.cast(pa.int8()))
-    shown = files.take(order[: page.most(files.num_rows, _MOST_FILES)]).to_pylist()
+    lines = files.select(["path", "verdict", "reason"]) if page.verbose else _by_folder(files)
+    skipped = pc.equal(lines.column("verdict"), "SKIP")
+    order = pc.array_sort_indices(skipped.cast(pa.int8()).combine_chunks())
+    shown = lines.take(order[: page.most(lines.num_rows, _MOST_FILES)]).to_pylist()
     rows = [(page.text(row["path"]), row["verdict"], page.text(row["reason"])) for row in shown]
     yield from _grid(("file", "verdict", "reason"), rows)
-    yield from _more(files.num_rows - len(shown), "file")
+    yield from _more(lines.num_rows - len(shown), "line" if lines.num_rows < files.num_rows else "file")
+
+
+def _by_folder(files: pa.Table) -> pa.Table:
+    """Returns one line for the files of a partition that have the same verdict; other files have a line each."""
+    folder = pc.replace_substring_regex(files.column("path"), r"[^/]*$", "")
+    if not pc.any(pc.not_equal(folder, "")).as_py():
+        return files.select(["path", "verdict", "reason"])
+    # A file outside of all folders is a group of its own.
+    group = pc.if_else(pc.equal(folder, ""), files.column("path"), folder)
+    grouped = (
+        pa.table({"group": group, **{name: files.column(name) for name in ("path", "verdict", "reason")}})
+        .group_by(["group", "verdict"], use_threads=False)
+        .aggregate([("path", "count"), ("path", "first"), ("reason", "first"), ("reason", "count_distinct")])
+    )
+    count = grouped["path_count"]
+    counts = pc.binary_join_element_wise(grouped["group"], "  ", count.cast(pa.string()), " files", "")
+    more = pc.if_else(pc.greater(grouped["reason_count_distinct"], 1), " …", "")
+    return pa.table(
+        {
+            "path": pc.if_else(pc.equal(count, 1), grouped["path_first"], counts),
+            "verdict": grouped["verdict"],
+            "reason": pc.binary_join_element_wise(pc.fill_null(grouped["reason_first"], ""), more, ""),
+        }
+    )
+
+
+def _total(files: pa.Table, column: str) -> int:
+    return int(pc.sum(files[column], min_count=0).as_py())
 
 
 def _more(count: int, noun: str) -> Iterator[str]:

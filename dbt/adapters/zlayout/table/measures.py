@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.config.column_names import (
 )
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
-from dbt.adapters.zlayout.index.verification import ORPHAN
+from dbt.adapters.zlayout.index.verification import MISSING_ON_DISK, ORPHAN
 from dbt.adapters.zlayout.layout.measures import ClusteringMeasures, clustering_measures
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.formats import versions_shown
@@ -135,6 +135,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
     stale = stale_files(opened)
     orphans = stale["path"].filter(pc.equal(stale["reason"], ORPHAN)).to_pylist()
     foreign = sum(not is_own_name(path) for path in orphans)
+    missing = pc.sum(pc.equal(stale["reason"], MISSING_ON_DISK), min_count=0).as_py()
     advice = {"what_to_do": [foreign_text(foreign, merges_on_read=opened.merges_on_read)]} if foreign else {}
     return {
         "name": str(name),
@@ -153,6 +154,8 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "overlap_depth": summary.get("overlap_depth"),
         "stale_files": stale.num_rows,
         "foreign_files": foreign,
+        "orphan_files": len(orphans) - foreign,
+        "missing_files": missing,
         "table_type": table_type_of(opened).kind,
         "unfinished": unfinished_work(opened),
         "published": _published(opened),
@@ -219,6 +222,15 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
     Raises:
         ConfigError: A column does not exist or has no statistics.
     """
+    types = measured_columns(opened, columns, subject)
+    statistics = opened.statistics.statistics(opened.files, list(types))
+    return clustering_measures(opened.files, statistics, types, opened.partition_of_file)
+
+
+def measured_columns(
+    opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str
+) -> dict[ColumnPath, pa.DataType]:
+    """Returns the columns that `measure_table` measures, and their types. Arguments and errors are those of it."""
     snapshot = opened.snapshot
     data_json, partition_json = split_partition_columns(snapshot.schema_json, snapshot.partition_by)
     layout = TableLayout(config_of(snapshot), data_json, partition_json)
@@ -231,9 +243,7 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
         wanted = layout.keys or tuple(each.path for each in layout.tracked if len(each.path) == 1)
     if not wanted:
         raise ConfigError(["columns: the list is empty; " + _choice(measurable)], subject)
-    types = {path: measurable[path] for path in wanted}
-    statistics = opened.statistics.statistics(opened.files, list(types))
-    return clustering_measures(opened.files, statistics, types, opened.partition_of_file)
+    return {path: measurable[path] for path in wanted}
 
 
 def _named(

@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, VersionNotFoundError
+from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
@@ -62,6 +63,7 @@ from dbt.adapters.zlayout.table.explanation import (
     explanation_of_table,
     scans_of,
 )
+from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport, layout_report
 from dbt.adapters.zlayout.table.live_files import live_files
 from dbt.adapters.zlayout.table.maintenance import (
     clean_table,
@@ -508,6 +510,24 @@ class ZTable:
             ConfigError: A column does not exist, or it has no statistics.
         """
         return clustering_information(self._spark, self._table, self._opened, columns, predicate)
+
+    def verdict(self) -> TableVerdict:
+        """Returns how good the table is: a level, one sentence, and its problems with what solves each."""
+        information = self.information()
+        try:
+            layout = self.clustering_information()
+        except ConfigError:
+            layout = None  # no column of the table has statistics
+        return verdict_of(TableFigures.of_information(information), layout)
+
+    def layout_report(self, conditions: Sequence[AskedCondition] = (), *, most_files: int = 1000) -> TableReport:
+        """Returns what a layout report says of the table. Without conditions, it reads log, index and folder alone.
+
+        Args:
+            conditions: Conditions; the report says which files each reads.
+            most_files: The most files in the layout map. Of a larger table, it shows a sample.
+        """
+        return layout_report(self._spark, self._table, self._opened, conditions, most_files)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Returns the versions, newest first.

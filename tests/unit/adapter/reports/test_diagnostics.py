@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.adapter.reports.diagnostics import (
 )
 from dbt.adapters.zlayout.layout.depth import Overlap, depth_histogram
 from dbt.adapters.zlayout.layout.measures import ColumnClustering
+from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, Remedy, TableVerdict
 from dbt.adapters.zlayout.table.explanation import Explanation, PruningStage
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
@@ -33,12 +34,23 @@ _EXPLANATION = Explanation(
     predicate="a = 1",
     stages=(PruningStage("column_stats", 2, 1, 0.001),),
     files=pa.table(
-        {"path": ["x", "y"], "verdict": ["SKIP", "READ"], "stage": ["column_stats", None], "reason": ["a > 1", ""]}
+        {
+            "path": ["x", "y"],
+            "verdict": ["SKIP", "READ"],
+            "stage": ["column_stats", None],
+            "reason": ["a > 1", ""],
+            "rows": [300, 100],
+            "bytes": [4096, 1024],
+        }
     ),
     conjuncts=pa.table({"sql": ["a = 1"], "usable": [True], "skips": [1], "why_not": [None], "advice": [None]}),
 )
 _INFORMATION: dict[str, Any] = {
     "name": "s.t",
+    "level": "managed",
+    "version": 3,
+    "files": 7,
+    "bytes": 2048,
     "rows": 1200000,
     "overlap_depth": 1.25,
     "zorder": ["a", "b"],
@@ -47,6 +59,9 @@ _INFORMATION: dict[str, Any] = {
     "adopted": False,
     "curve": None,
 }
+
+
+_GOOD = TableVerdict(Level.GOOD, "Good: fine")
 
 
 def _overlap(*depths: int) -> Overlap:
@@ -116,11 +131,39 @@ def test_only_the_first_columns_are_listed() -> None:
     assert "  … and 30 more columns (json: true shows all)" in lines
 
 
-def test_information_ends_with_the_layout_as_text_and_as_json() -> None:
+def test_information_begins_with_the_verdict_and_keeps_the_rest_for_verbose() -> None:
+    problem = Problem(Level.POOR, "files overlap", Remedy("cluster", "s.t"))
+    verdict = TableVerdict(Level.POOR, "Poor: files overlap", (problem,))
+    lines = information_report(_INFORMATION, None, verdict, as_json=False).splitlines()
+    assert lines == [
+        "Poor: files overlap",
+        "  dbt run-operation zlayout_cluster --args '{model: s.t}'",
+        "s.t (managed, version 3): 1,200,000 rows in 7 files, 2.0 KiB, clustered by a, b",
+        "verbose: true shows the whole state",
+    ]
+    assert clustering_text(_information()) in information_report(_INFORMATION, _information(), verdict, as_json=False)
+    verbose = information_report(_INFORMATION, _information(), verdict, as_json=False, verbose=True)
+    assert verbose.startswith("Poor: files overlap\n")
+    assert verbose.endswith("\n\n" + clustering_text(_information()))
+
+
+def test_a_problem_that_does_not_lead_is_listed_below() -> None:
+    problems = (Problem(Level.POOR, "files overlap"), Problem(Level.FAIR, "a plan waits", Remedy("cluster", "s.t")))
+    verdict = TableVerdict(Level.POOR, "Poor: files overlap", problems)
+    assert information_report(_INFORMATION, None, verdict, as_json=False).splitlines()[:3] == [
+        "Poor: files overlap",
+        "  a plan waits",
+        "  dbt run-operation zlayout_cluster --args '{model: s.t}'",
+    ]
+
+
+def test_information_as_json_has_the_layout_and_the_verdict() -> None:
     found = _information()
-    assert information_report({"rows": 1}, found, as_json=False) == "rows  1\n\n" + clustering_text(found)
-    assert json.loads(information_report({"rows": 1}, found, as_json=True))["clustering"] == found.to_dict()
-    assert json.loads(information_report({"rows": 1}, as_json=True)) == {"rows": 1, "clustering": None}
+    read = json.loads(information_report(_INFORMATION, found, _GOOD, as_json=True))
+    assert read["clustering"] == found.to_dict()
+    assert read["verdict"] == {"level": "good", "sentence": "Good: fine", "reads_times_the_best": None, "problems": []}
+    assert read["rows"] == 1200000
+    assert json.loads(information_report(_INFORMATION, None, _GOOD, as_json=True))["clustering"] is None
 
 
 @pytest.mark.parametrize(
@@ -147,7 +190,12 @@ def _explanation(verdicts: list[str], advice: list[str | None], problems: tuple[
         version=1,
         predicate="x",
         stages=(),
-        files=pa.table({"path": verdicts, "verdict": verdicts, "stage": verdicts, "reason": verdicts}),
+        files=pa.table(
+            {
+                **dict.fromkeys(("path", "verdict", "stage", "reason"), pa.array(verdicts, pa.string())),
+                **dict.fromkeys(("rows", "bytes"), pa.array([1] * len(verdicts), pa.int64())),
+            }
+        ),
         conjuncts=pa.table(
             {
                 "sql": ["x"] * count,
@@ -228,10 +276,15 @@ def test_json_has_the_whole_explanation() -> None:
     assert json.loads(explanation_report([_EXPLANATION], as_json=True)) == [_EXPLANATION.to_dict()]
 
 
-def test_information_is_a_readable_column() -> None:
-    lines = dict(line.split("  ", 1) for line in information_report(_INFORMATION, as_json=False).splitlines())
+def test_verbose_information_is_a_readable_column() -> None:
+    text = information_report(_INFORMATION, None, _GOOD, as_json=False, verbose=True)
+    lines = dict(line.split("  ", 1) for line in text.splitlines()[2:])
     assert {key.strip(): value.strip() for key, value in lines.items()} == {
         "name": "s.t",
+        "level": "managed",
+        "version": "3",
+        "files": "7",
+        "bytes": "2,048",
         "rows": "1,200,000",
         "overlap depth": "1.25",
         "zorder": "a, b",
@@ -242,5 +295,30 @@ def test_information_is_a_readable_column() -> None:
     }
 
 
-def test_information_as_json_keeps_numbers() -> None:
-    assert json.loads(information_report(_INFORMATION, as_json=True))["rows"] == 1200000
+def test_an_explanation_says_how_many_rows_and_bytes_are_skipped() -> None:
+    assert "  skips 300 of 400 rows, 4.0 KiB of 5.0 KiB\n" in _EXPLANATION.to_text()
+    told = _EXPLANATION.to_dict()
+    assert [told[key] for key in ("kept_rows", "skipped_rows", "kept_bytes", "skipped_bytes")] == [100, 300, 1024, 4096]
+
+
+def test_files_of_a_partition_with_one_verdict_share_a_line_unless_verbose() -> None:
+    paths = ["d=1/a", "d=1/b", "d=2/c", "d=2/d", "d=2/e", "d=3/f"]
+    files = pa.table(
+        {
+            "path": paths,
+            "verdict": ["SKIP", "SKIP", "READ", "SKIP", "SKIP", "READ"],
+            "stage": [None] * 6,
+            "reason": ["d = 1", "d = 1", "all", "x > 1", "x > 2", "all"],
+            "rows": [1] * 6,
+            "bytes": [1] * 6,
+        }
+    )
+    explained = replace(_EXPLANATION, files=files)
+    lines = [line.split() for line in explained.to_text().splitlines() if "d=" in line]
+    assert lines == [
+        ["d=2/c", "READ", "all"],
+        ["d=3/f", "READ", "all"],
+        ["d=1/", "2", "files", "SKIP", "d", "=", "1"],
+        ["d=2/", "2", "files", "SKIP", "x", ">", "1", "…"],
+    ]
+    assert all(path in explained.to_text(verbose=True) for path in paths)

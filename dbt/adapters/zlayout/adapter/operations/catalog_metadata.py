@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -16,8 +17,6 @@ from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pyspark.sql import SparkSession
 
 _LOG = AdapterLogger("Zlayout")
@@ -30,6 +29,7 @@ _DESCRIBED = {
     "files": ("Files", "Data files of the newest version"),
     "version": ("Version", "The newest version"),
     "last_changed": ("Last changed", "When rows last changed, in UTC; clustering and compaction change none"),
+    "last_commit": ("Last commit", "When the newest version was committed, in UTC, also without changes of rows"),
     "keys": ("Clustering keys", "The columns that the files are clustered by"),
     "curve": ("Curve", "The curve along which the files are cut"),
     "depth": ("Overlap depth", "Files that hold a value of the clustering keys, on average; 1 is the best"),
@@ -56,7 +56,9 @@ def rows_changed_at(session: SparkSession, name: str) -> datetime:
 
 
 def statistics(session: SparkSession, name: str) -> dict[str, Any]:
-    """Returns the statistics of a table in the form of dbt's catalog rows. Empty if it has no index.
+    """Returns the statistics of a table, or of the view of a merge-on-read table, in the form of dbt's catalog rows.
+
+    Empty for a table without an index, and for other views.
 
     A statistic that cannot be read, such as one that needs a damaged entry of the log, is left out.
     """
@@ -82,6 +84,7 @@ def _figures(table: ZTable) -> Mapping[str, Any]:
         "files": len(snapshot.files),
         "version": snapshot.version,
         "last_changed": _readable(table, "time of its last change", _last_changed),
+        "last_commit": _utc(snapshot.committed_ms),
         "keys": ", ".join(keys),
         "curve": snapshot.layout.get("curve") if keys else None,
         "depth": _readable(table, "overlap depth", _depth) if keys else None,
@@ -95,6 +98,10 @@ def _readable(table: ZTable, what: str, read: Callable[[ZTable], Any]) -> Any:
     except ZlayoutError as error:
         _LOG.debug(f"no {what} of {table.name}: {error}")
         return None
+
+
+def _utc(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, timezone.utc).isoformat(sep=" ", timespec="seconds")
 
 
 def _last_changed(table: ZTable) -> str:

@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports import diagnostics
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.layout.table_verdict import TableFigures, verdict_of
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 
 if TYPE_CHECKING:
@@ -57,10 +58,20 @@ def explain_report(
     return diagnostics.explanation_report(found, as_json=as_json, verbose=verbose)
 
 
-def information_report(session: SparkSession, table: str, columns: Columns, as_json: bool) -> str:
-    """Describes a table's state, and its layout for some columns."""
+def information_report(
+    session: SparkSession, table: str, columns: Columns, as_json: bool, verbose: bool = False
+) -> str:
+    """Gives the verdict on a table, its state, and its layout for some columns."""
     opened = opened_table(session, table)
-    return diagnostics.information_report(opened.information(), _layout(opened, columns), as_json=as_json)
+    information, layout = opened.information(), _layout(opened, columns)
+    of_keys = layout if columns is None else _layout(opened, None)
+    return diagnostics.information_report(
+        information,
+        layout if as_json or verbose or columns is not None else None,
+        verdict_of(TableFigures.of_information(information), of_keys),
+        as_json=as_json,
+        verbose=verbose,
+    )
 
 
 def _layout(table: ZTable, columns: Columns) -> ClusteringInformation | None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.layout.depth import LAST_SINGLE_BUCKET
-from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.layout.depth import Overlap
+    from dbt.adapters.zlayout.layout.table_verdict import TableVerdict
     from dbt.adapters.zlayout.table.explanation import Explanation
     from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
@@ -31,14 +32,52 @@ def explanation_report(explanations: Sequence[Explanation], *, as_json: bool, ve
 
 
 def information_report(
-    information: Mapping[str, Any], layout: ClusteringInformation | None = None, *, as_json: bool
+    information: Mapping[str, Any],
+    layout: ClusteringInformation | None,
+    verdict: TableVerdict,
+    *,
+    as_json: bool,
+    verbose: bool = False,
 ) -> str:
-    """Returns the state of one table, and the layout of its files."""
+    """Returns the verdict on one table, then its state and the layout of its files.
+
+    Args:
+        information: From ``ZTable.information()``.
+        layout: The layout of its files. Without ``verbose`` it is shown only if it is given.
+        verdict: From ``ZTable.verdict()``.
+        as_json: Whether to return everything as JSON.
+        verbose: Whether to list the whole state.
+    """
     if as_json:
-        return json_text({**information, "clustering": None if layout is None else layout.to_dict()})
-    width = max(map(len, information), default=0)
-    lines = [f"{key.replace('_', ' '):<{width}}  {_readable(value)}" for key, value in information.items()]
-    return "\n".join(lines if layout is None else [*lines, "", clustering_text(layout)])
+        clustering = None if layout is None else layout.to_dict()
+        return json_text({**information, "clustering": clustering, "verdict": verdict.to_dict()})
+    lines = list(_verdict_lines(verdict))
+    if verbose:
+        width = max(map(len, information), default=0)
+        lines += ["", *(f"{key.replace('_', ' '):<{width}}  {_readable(each)}" for key, each in information.items())]
+    else:
+        lines += [_state_line(information)]
+    if layout is not None:
+        lines += ["", clustering_text(layout)]
+    return "\n".join(lines if verbose else [*lines, "verbose: true shows the whole state"])
+
+
+def _verdict_lines(verdict: TableVerdict) -> Iterator[str]:
+    yield verdict.sentence
+    for problem in verdict.problems:
+        if problem.text != verdict.sentence.partition(": ")[2]:
+            yield f"  {problem.text}"
+        if problem.remedy is not None:
+            yield f"  {problem.remedy.dbt_command()}"
+
+
+def _state_line(information: Mapping[str, Any]) -> str:
+    keys = ", ".join(information["zorder"])
+    return (
+        f"{information['name']} ({information['level']}, version {information['version']:,}): "
+        f"{counted(information['rows'], 'row')} in {counted(information['files'], 'file')}, "
+        f"{size_text(information['bytes'])}, {f'clustered by {keys}' if keys else 'no clustering keys'}"
+    )
 
 
 def clustering_text(found: ClusteringInformation) -> str:

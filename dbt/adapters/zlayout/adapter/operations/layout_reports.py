@@ -1,0 +1,97 @@
+"""Makes the layout report of one table, or of all tables of a project, for zlayout_report."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
+from dbt.adapters.zlayout.adapter.reports.page.layout_page import Unreadable, most_files, report_page, worst_first
+from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_page
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
+from dbt.adapters.zlayout.layout.table_verdict import unreadable
+from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PRUNING_TEST = "zlayout_prunes_at_least"
+
+
+def layout_report(
+    session: SparkSession,
+    title: str,
+    model: str | Sequence[str] | None,
+    nodes: Nodes,
+    path: str | None,
+    as_json: bool,
+    *,
+    with_dbt: bool = True,
+) -> str:
+    """Writes the report to a file, and returns what is printed.
+
+    Args:
+        session: The session.
+        title: Of what this is the report.
+        model: A table or several; None for all tables of the project.
+        nodes: ``graph.nodes``.
+        path: The file; None if only JSON is wanted.
+        as_json: Whether to print the report as JSON.
+        with_dbt: Whether commands in the report are run-operations; else those of ``zlayout``.
+
+    Raises:
+        ConfigError: There is neither a path nor JSON, or the file cannot be written.
+        UnsupportedError: The plotting library is not installed.
+    """
+    if path is None and not as_json:
+        raise ConfigError(
+            ["path: none is given; add --args '{path: report.html}', or json: true for the figures alone"]
+        )
+    tables = _reports(session, [model] if isinstance(model, str) else model, nodes)
+    written = None
+    if path is not None:
+        page = report_page(title, tables, dt.datetime.now(dt.timezone.utc), with_dbt=with_dbt)
+        written = write_page(Path(path), page)
+    ordered = worst_first(tables)
+    return report_json(ordered, path) if as_json else report_text(ordered, str(path), written or 0)
+
+
+def conditions_of(table: str, nodes: Nodes) -> list[AskedCondition]:
+    """Returns the conditions whose reads a report shows: those of the tests zlayout_prunes_at_least of the table.
+
+    Args:
+        table: ``schema.identifier``, as `table_of` spells it.
+        nodes: ``graph.nodes``.
+    """
+    found = []
+    for node in nodes.values():
+        test = node.get("test_metadata")
+        if not isinstance(test, Mapping) or test.get("name") != _PRUNING_TEST:
+            continue
+        tested = nodes.get(str(node.get("attached_node")))
+        asked: Any = (test.get("kwargs") or {}).get("predicate")
+        if tested is not None and isinstance(asked, str) and table_of(tested["unique_id"], nodes) == table:
+            found.append(AskedCondition(asked, str(node["name"])))
+    return found
+
+
+def _reports(session: SparkSession, models: Sequence[str] | None, nodes: Nodes) -> list[TableReport | Unreadable]:
+    names = tables_of(nodes) if models is None else [table_of(model, nodes) for model in models]
+    most = most_files(len(names))
+    found = (_report(session, name, nodes, most, models is not None) for name in names)
+    return [each for each in found if each is not None]
+
+
+def _report(session: SparkSession, name: str, nodes: Nodes, most: int, asked: bool) -> TableReport | Unreadable | None:
+    """Returns the report of a table; None for what is no table of this package, unless a user has asked for it."""
+    try:
+        return opened_table(session, name).layout_report(conditions_of(name, nodes), most_files=most)
+    except TableNotFoundError:
+        if asked:
+            raise
+        return None
+    except ZlayoutError as error:
+        plain = name.replace("`", "")
+        return Unreadable(plain, unreadable(plain, str(error)))

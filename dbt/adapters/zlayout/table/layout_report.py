@@ -1,0 +1,256 @@
+"""What a layout report says of one table: its verdict and the figures of its pictures, from log, index and folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.errors import ConfigError, CorruptError, ZlayoutError
+from dbt.adapters.zlayout.layout.file_map import FileMap, file_map
+from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
+from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
+from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.table.explanation import scans_of
+from dbt.adapters.zlayout.table.measures import measure_table, measured_columns
+from dbt.adapters.zlayout.timeline.files.action import Operation
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count
+from dbt.adapters.zlayout.timeline.retention.storage_use import (
+    StorageUse,
+    VersionFigures,
+    last_version_of,
+    storage_use,
+    version_figures,
+)
+from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MOST_VERSIONS = 100
+_MOST_COLUMNS = 4
+_MOST_PREDICATES = 40
+
+
+@dataclass(frozen=True, eq=False)
+class PredicateReads:
+    """What one condition reads.
+
+    Attributes:
+        predicate: The condition, as in a WHERE clause.
+        source: Where it comes from, such as the name of a test.
+        weight: How much it counts.
+        read: bool[n], whether each file of the table is read.
+        problem: Why it could not be explained; then ``read`` is all True.
+    """
+
+    predicate: str
+    source: str
+    weight: float
+    read: Flags
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class AskedCondition:
+    """A condition whose reads a report shows.
+
+    Attributes:
+        sql: The condition, as in a WHERE clause.
+        source: Where it comes from.
+        weight: How much it counts.
+    """
+
+    sql: str
+    source: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class TableReport:
+    """What a layout report says of one table.
+
+    Attributes:
+        name: ``schema.table``, or the folder.
+        location: The folder.
+        version: The version.
+        rows: Its rows.
+        files: Its files.
+        size_bytes: Their size.
+        zorder: The clustering keys.
+        curve: The curve; None without keys.
+        partition_by: The partition columns.
+        table_type: 'managed' or 'indexed', and whether it merges on read.
+        verdict: The verdict.
+        storage: What the files in the folder are for.
+        versions: The last versions, oldest first.
+        layout: The layout for the keys, or for some columns without keys; None without statistics.
+        before: The layout before the last clustering; None if there was none, or its version is no longer known.
+        clustered: The version that the last clustering made.
+        after: The layout right after it.
+        map: The layout map; None without statistics or files.
+        logs: Figures about the logs of a merge-on-read table, as in ``information()``; else empty.
+        reads: What conditions read.
+        problems: Problems of the index.
+    """
+
+    name: str
+    location: str
+    version: int
+    rows: int
+    files: int
+    size_bytes: int
+    zorder: tuple[str, ...]
+    curve: str | None
+    partition_by: tuple[str, ...]
+    table_type: str
+    verdict: TableVerdict
+    storage: StorageUse
+    versions: tuple[VersionFigures, ...]
+    layout: ClusteringMeasures | None
+    before: ClusteringMeasures | None
+    clustered: int | None
+    after: ClusteringMeasures | None
+    map: FileMap | None
+    logs: Mapping[str, Any]
+    reads: tuple[PredicateReads, ...]
+    problems: tuple[str, ...]
+
+
+def layout_report(
+    spark: SparkSession | None,
+    name: TableRef,
+    opened: TableSnapshot,
+    conditions: Sequence[AskedCondition] = (),
+    most_files: int = 1000,
+) -> TableReport:
+    """Collects what a report says of a table. Without conditions, nothing runs in Spark.
+
+    Args:
+        spark: The session; only conditions need it.
+        name: The table.
+        opened: Its newest version.
+        conditions: The conditions whose reads are shown.
+        most_files: The most files in the layout map.
+
+    Raises:
+        CorruptError: The newest version cannot be read.
+    """
+    snapshot, timeline = opened.snapshot, opened.timeline
+    zorder = tuple(format_column_path(tuple(path)) for path in snapshot.layout.get("zorder", []))
+    logs = merging_information(opened) if opened.merges_on_read else {}
+    storage = storage_use(timeline, opened.managed)
+    pending = pending_plans(opened)
+    figures = TableFigures(
+        name=str(name),
+        managed=opened.managed,
+        files=len(snapshot.files),
+        rows=row_count(snapshot),
+        zorder=zorder,
+        merges_on_read=opened.merges_on_read,
+        missing_files=storage.missing_files,
+        foreign_files=storage.foreign_files,
+        orphan_files=storage.orphan_files,
+        index_gaps=_without_index(opened),
+        log_records=logs.get("log_records", 0),
+        log_files=logs.get("log_files", 0),
+        pending_clusterings=len(pending["clustering"]),
+        pending_compactions=len(pending["compaction"]),
+        unfinished=tuple(unfinished_work(opened)),
+    )
+    layout = _measured(opened, str(name))
+    versions, problems = _versions(timeline)
+    clustered = last_version_of(versions, Operation.CLUSTERING.value)
+    kept = clustered is not None and clustered.version > 0
+    return TableReport(
+        name=str(name),
+        location=opened.location,
+        version=snapshot.version,
+        rows=figures.rows,
+        files=figures.files,
+        size_bytes=snapshot.files.total_bytes,
+        zorder=zorder,
+        curve=snapshot.layout.get("curve") if zorder else None,
+        partition_by=tuple(snapshot.partition_by),
+        table_type=("managed" if opened.managed else "indexed") + (", merge on read" if opened.merges_on_read else ""),
+        verdict=verdict_of(figures, layout),
+        storage=storage,
+        versions=versions,
+        layout=layout,
+        before=_measured_at(opened, clustered.version - 1, zorder) if kept and clustered else None,
+        clustered=clustered.version if clustered else None,
+        after=_measured_at(opened, clustered.version, zorder) if kept and clustered else None,
+        map=_map(opened, str(name), zorder, most_files),
+        logs=logs,
+        reads=tuple(_reads(spark, name, opened, each) for each in conditions[:_MOST_PREDICATES] if spark is not None),
+        problems=(*opened.index.problems, *problems),
+    )
+
+
+def _versions(timeline: Timeline) -> tuple[tuple[VersionFigures, ...], tuple[str, ...]]:
+    """Returns the last versions, and why there are none: readers of the newest version do not need old log entries."""
+    try:
+        return tuple(version_figures(timeline, _MOST_VERSIONS)), ()
+    except CorruptError as error:
+        return (), (f"the versions cannot be listed: {error}",)
+
+
+def _without_index(opened: TableSnapshot) -> int:
+    """Returns how many files have no row in the index that fits them."""
+
+    def identities(files: pa.Table) -> pa.Array:
+        columns = [contiguous(files.column(name)) for name in ("path", "size_bytes")]
+        return pc.binary_join_element_wise(columns[0], columns[1].cast(pa.string()), ":")
+
+    known = pc.is_in(identities(opened.snapshot.files.arrow), value_set=identities(opened.index.rows()))
+    return len(known) - int(pc.sum(known, min_count=0).as_py())
+
+
+def _measured(opened: TableSnapshot, subject: str) -> ClusteringMeasures | None:
+    try:
+        return measure_table(opened, None, subject)
+    except ConfigError:
+        return None  # no column of the table has statistics
+
+
+def _measured_at(opened: TableSnapshot, version: int, zorder: Sequence[str]) -> ClusteringMeasures | None:
+    """Returns the layout of an earlier version for the keys of today; None if its index is no longer complete."""
+    with suppress(ZlayoutError):
+        past = opened.at_snapshot(opened.timeline.snapshot(version))
+        found = measure_table(past, list(zorder) or None, "the version before")
+        return None if past.index.problems else found
+    return None
+
+
+def _map(opened: TableSnapshot, subject: str, zorder: Sequence[str], most_files: int) -> FileMap | None:
+    try:
+        types = measured_columns(opened, list(zorder) or None, subject)
+        if opened.partition_columns:
+            types |= measured_columns(opened, list(opened.partition_columns), subject)
+    except ConfigError:
+        return None
+    types = dict(list(types.items())[:_MOST_COLUMNS])
+    if not opened.files.total_rows:
+        return None
+    statistics = opened.statistics.statistics(opened.files, list(types))
+    return file_map(opened.files, statistics, types, most_files)
+
+
+def _reads(spark: SparkSession, name: TableRef, opened: TableSnapshot, condition: AskedCondition) -> PredicateReads:
+    given = condition.sql, condition.source, condition.weight
+    try:
+        scans = scans_of(spark, name, opened, condition.sql)
+    except ZlayoutError as error:
+        return PredicateReads(*given, opened.all_files(), str(error))
+    return PredicateReads(*given, np.logical_or.reduce([each.filters.plan.candidates for each in scans]))
