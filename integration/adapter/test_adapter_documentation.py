@@ -16,6 +16,7 @@ import yaml
 NOT_RUN = {
     "make": "makes an environment or runs a suite of its own; CI runs what it runs",
     "pip": "CI installs the package into an empty environment",
+    "uv": "CI installs the package into an empty environment in this way",
     "cd": "names a reader's own clone",
     "bash": "CI itself",
     "PYTHONPATH=integration/conformance": "a suite of its own, which CI runs",
