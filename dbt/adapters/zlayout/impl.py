@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
-from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
+from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame, whole_file
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
 from dbt.adapters.zlayout.adapter.operations import (
     catalog_metadata,
@@ -316,7 +316,8 @@ class ZlayoutAdapter(SparkAdapter):
         """
         config = model["config"]
         wanted = config.get("column_types") or {}
-        found = [str(self.convert_type(rows, number)) for number in range(len(rows.column_names))]
+        typed = rows if len(rows.rows) else whole_file(rows, config)
+        found = [str(self.convert_type(typed, number)) for number in range(len(rows.column_names))]
         types = [wanted.get(name, kind) for name, kind in zip(rows.column_names, found, strict=True)]
         names = [self.quote_seed_column(name, config.get("quote_columns")) for name in rows.column_names]
         frame = seed_frame(self.session(), rows, found, types, names)
