@@ -46,7 +46,9 @@ from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_c
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
 from dbt.adapters.zlayout.config.settings import StrategyName
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.catalog.grants import grant_problem
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
@@ -254,8 +256,10 @@ class ZlayoutAdapter(SparkAdapter):
         """Checks the settings of a node and warns about constraints that are not enforced.
 
         Raises:
-            CompilationError: A setting is wrong. The message names every wrong one.
+            CompilationError: A setting is wrong. The message names every wrong one. Or the node has grants, and the
+                session cannot grant.
         """
+        self._check_grants(model)
         for sentence in model_warnings(read_model(model, None)):
             warn(f"{subject_of(model)}: {sentence}")
         if contract_is_enforced(model["config"]):
@@ -269,8 +273,10 @@ class ZlayoutAdapter(SparkAdapter):
         """Warns about table settings on a node that this adapter does not write as a table.
 
         Raises:
-            CompilationError: A key looks like a misspelling of one of this adapter's keys.
+            CompilationError: A key looks like a misspelling of one of this adapter's keys. Or the node has grants, and
+                the session cannot grant.
         """
+        self._check_grants(model)
         for sentence in unused_settings(model):
             warn(f"{subject_of(model)}: {sentence}")
 
@@ -552,6 +558,16 @@ class ZlayoutAdapter(SparkAdapter):
     def string_literal(self, text: object) -> str:
         """Returns the text as a string literal of Spark SQL."""
         return string_literal(str(text))
+
+    def _check_grants(self, model: Mapping[str, Any]) -> None:
+        """Refuses grants before anything is written: dbt grants when the table is complete."""
+        if not model["config"].get("grants") or (problem := grant_problem(self.session())) is None:
+            return
+        advice = (
+            "take the key away, for a whole folder from dbt_project.yml (+grants), and give rights where the catalog"
+            " or the storage keeps them"
+        )
+        raise ConfigError([f"grants: this Spark cannot grant ({problem}); {advice}"], subject_of(model))
 
     def _materialization(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materialization:
         return Materialization(self.session(), relation, model, self.schema_root(relation.schema), self._query)
