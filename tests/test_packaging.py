@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
@@ -31,6 +32,11 @@ def test_a_dbt_core_that_was_not_tested_is_not_installed(release):
 def test_each_minor_release_of_dbt_core_that_can_be_installed_is_tested():
     can = [minor for minor in range(50) if f"1.{minor}.99" in DEPENDENCIES["dbt-core"]]
     assert [Version(each).minor for each in TESTED] == can
+
+
+def test_the_package_of_the_hub_takes_each_tested_dbt_core():
+    wanted = re.search(r"require-dbt-version: (\[.*\])", (ROOT / "hub" / "dbt_project.yml").read_text("utf-8"))
+    assert all(each in SpecifierSet(",".join(ast.literal_eval(wanted[1]))) for each in TESTED)
 
 
 def test_ci_runs_every_older_dbt_core_that_has_a_lock():
