@@ -1,7 +1,7 @@
 """The checks of a change, two at a time; says at the end which failed, what each took and how many tests ran.
 
     checks.py test       what a change can break: lint, types, unit tests, the suites on the newest Spark
-    checks.py others     a share of what takes longer: older Sparks, slow tests; the wheel, the documentation
+    checks.py others     a share of what takes longer: older Sparks and dbts, slow tests; the wheel, the documentation
     checks.py all        every test on every Spark, every order of writers, every fault, mutants; takes hours
     checks.py summary test others    adds up the reports of these runs; one without a report has failed
 
@@ -25,17 +25,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
+from requirements import replaced
+
 ROOT = Path(__file__).parents[1]
 REPORTS = Path(os.environ.get("REPORTS", ROOT / "build" / "reports"))
 OUTCOMES = "outcomes.json"
 PYTHON = sys.executable
 UV = (str(Path(PYTHON).with_name("uv")), "--no-config")
 OTHER_SPARKS = ("3.5", "4.0")
+OTHER_DBTS = ("1.10", "1.11")
 CORE = ("config", "curve", "predicate", "pruning", "layout", "timeline", "index", "publish", "store")
 SUITES = ("engine", "conformance", "adapter", "faults", "stores", "tpch")
 LAWS = ("tests/properties", "tests/protocol")
 LANES = 2
+# Of the engine's suite on an older Spark an eighth runs; of dbt's suites on an older dbt-core, a 24th.
 SHARES = 8
+SMALL_SHARES = 3 * SHARES
 _LINES_OF_A_FAILURE = 25
 _COUNTED = ("tests", "failures", "errors", "skipped")
 
@@ -93,11 +98,13 @@ class Checks:
         if run == "others":
             share = share_of_commit()
             print(
-                f"share {share} of {SHARES}; ZLAYOUT_SHARE={share} make test-others runs these tests again", flush=True
+                f"share {share} of {SMALL_SHARES}; ZLAYOUT_SHARE={share} make test-others runs these tests again",
+                flush=True,
             )
             slow = ("-m", "slow and not exhaustive", *of_slow(share))
             return [
                 *(self.engine_on(spark, *of_engine(share, number)) for number, spark in enumerate(OTHER_SPARKS)),
+                *(self.dbt_suites_on(dbt, *of_dbt(share, number)) for number, dbt in enumerate(OTHER_DBTS)),
                 *(self.suite(name, *slow) for name in ("engine", "adapter", "conformance", "stores")),
                 self.suite("faults", "-m", "exhaustive or slow", "--faults", "sample", *of_slow(share)),
                 self.suite("tpch"),
@@ -109,6 +116,7 @@ class Checks:
             self.lint(),
             self.types(),
             *(self.engine_on(spark, "-m", "not newest_spark") for spark in OTHER_SPARKS),
+            *(self.dbt_suites_on(dbt, *every) for dbt in OTHER_DBTS),
             *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
             self.unit(*every),
             self.laws(*every, ZLAYOUT_PROTOCOL="full"),
@@ -143,20 +151,37 @@ class Checks:
         return Check(f"integration/{name}", [self._pytest(f"integration/{name}", name, *options, **environment)])
 
     def engine_on(self, spark: str, *options: str) -> Check:
-        """The engine's suite on another Spark, in an environment of its own: the lock with only Spark replaced."""
-        folder = ROOT / f".venv-{spark}"
+        """The engine's suite on another Spark."""
+        python, made = self._environment(spark, f"pyspark-{spark}")
+        suite = self._pytest("integration/engine", f"engine-{spark}", *options, python=python)
+        return Check(f"integration/engine on Spark {spark}", [*made, suite])
+
+    def dbt_suites_on(self, dbt: str, *options: str) -> Check:
+        """The suites that run dbt, on another dbt-core."""
+        python, made = self._environment(f"dbt-{dbt}", f"dbt-{dbt}")
+        suites = (
+            self._pytest(f"integration/{suite}", f"{suite}-dbt-{dbt}", *options, python=python)
+            for suite in ("adapter", "conformance")
+        )
+        return Check(f"integration/adapter and conformance on dbt-core {dbt}", [*made, *suites])
+
+    def _environment(self, name: str, lock: str) -> tuple[str, list[Command]]:
+        """An environment beside .venv: the lock, with the packages of ``.ci/<lock>.lock`` in place of its own.
+
+        Returns:
+            Its Python, and the commands that make it.
+        """
+        folder = ROOT / f".venv-{name}"
         python = str(folder / "bin" / "python")
-        lock = self.reports / f"without-spark-{spark}.lock"
-        lock.write_text("\n".join(without_spark((ROOT / "requirements.lock").read_text("utf-8"))), "utf-8")
-        spark_lock = str(ROOT / ".ci" / f"pyspark-{spark}.lock")
+        wanted = self.reports / f"{lock}.lock"
+        replacement = (ROOT / ".ci" / f"{lock}.lock").read_text("utf-8")
+        wanted.write_text(replaced((ROOT / "requirements.lock").read_text("utf-8"), replacement), "utf-8")
         install = [*UV, "pip", "install", "-q", "--no-deps", "--python", python]
-        commands = [
+        return python, [
             Command([*UV, "venv", "-q", "--clear", "--python", PYTHON, str(folder)]),
-            Command([*install, "--require-hashes", "-r", str(lock), "-r", spark_lock]),
+            Command([*install, "--require-hashes", "-r", str(wanted)]),
             Command([*install, "--editable", "."]),
-            self._pytest("integration/engine", f"engine-{spark}", *options, python=python),
         ]
-        return Check(f"integration/engine on Spark {spark}", commands)
 
     def documentation(self) -> Check:
         """The documentation as HTML."""
@@ -171,7 +196,8 @@ class Checks:
         (project / "dbt_project.yml").write_text("name: fresh\nversion: '1.0'\nprofile: fresh\n")
         profile = "fresh:\n  target: dev\n  outputs:\n    dev: {type: zlayout, schema: fresh}\n"
         (project / "profiles.yml").write_text(profile)
-        install = f'"$0" --no-config pip install -q --python "{bin_}/python" -c requirements.lock "{work}"/dist/*.whl'
+        options = f'--python "{bin_}/python" --excludes .ci/not-installed.txt -c requirements.lock'
+        install = f'"$0" --no-config pip install -q {options} "{work}"/dist/*.whl'
         place = ["--project-dir", str(project), "--profiles-dir", str(project), "--log-path", str(work / "logs")]
         commands = [
             Command([PYTHON, "-m", "build", "-q", "--outdir", str(work / "dist"), "."]),
@@ -198,14 +224,14 @@ class Checks:
 
 
 def share_of_commit() -> int:
-    """Which share of the slower tests runs, from 1 to `SHARES`; the commit decides, so that a rerun tests the same."""
+    """Which share of the slower tests runs, from 1 to `SMALL_SHARES`; the commit decides: a rerun tests the same."""
     if wanted := os.environ.get("ZLAYOUT_SHARE"):
-        if wanted not in map(str, range(1, SHARES + 1)):
-            sys.exit(f"ZLAYOUT_SHARE={wanted} must be a number from 1 to {SHARES}")
+        if wanted not in map(str, range(1, SMALL_SHARES + 1)):
+            sys.exit(f"ZLAYOUT_SHARE={wanted} must be a number from 1 to {SMALL_SHARES}")
         return int(wanted)
     git = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     # Without git, as in an unpacked archive, the first.
-    return int(git.stdout.strip() or "0", 16) % SHARES + 1
+    return int(git.stdout.strip() or "0", 16) % SMALL_SHARES + 1
 
 
 def of_engine(share: int, number: int) -> tuple[str, ...]:
@@ -214,20 +240,16 @@ def of_engine(share: int, number: int) -> tuple[str, ...]:
     return "-m", "not exhaustive and not newest_spark", "--share", f"{turned}/{SHARES}"
 
 
+def of_dbt(share: int, number: int) -> tuple[str, ...]:
+    """What runs of a suite on the other dbt-core of that number: whole modules, on each another share."""
+    turned = (share - 1 + number * SMALL_SHARES // len(OTHER_DBTS)) % SMALL_SHARES + 1
+    return "-m", "not exhaustive and not slow", "--share", f"{turned}/{SMALL_SHARES}", "--share-of", "modules"
+
+
 def of_slow(share: int) -> tuple[str, ...]:
     """What runs of slow tests, which are fewer: twice the share."""
     of = SHARES // 2
     return "--share", f"{(share - 1) % of + 1}/{of}"
-
-
-def without_spark(lock: str) -> Iterator[str]:
-    """The requirements without pyspark and py4j; each starts in the first column and goes on in indented lines."""
-    keep = True
-    for line in lock.splitlines():
-        if line and not line[0].isspace() and not line.startswith("#"):
-            keep = not line.startswith(("pyspark==", "py4j=="))
-        if keep:
-            yield line
 
 
 def run(check: Check, printing: threading.Lock) -> Outcome:

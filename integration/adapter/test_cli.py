@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.spark.write.remove import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = pytest.mark.newest_spark
+MANIFEST_OF_V2 = Path(__file__).parents[2] / "tests" / "fixtures" / "manifest_v2.json"
 COMMAND = Path(sys.executable).parent / "zlayout"
 
 
@@ -249,6 +250,46 @@ def test_the_manifest_of_a_dbt_run_is_read(dbt, session):
     message = refused("info", "clustered", "--manifest", manifest)
     assert model["alias"] in message
     assert "build its model first" in message
+
+
+def built_by_another_dbt(spark, count):
+    """What an engine that knows no dbt-zlayout does for a table of Parquet files."""
+    spark.sql("drop table if exists main.of_v2")
+    spark.sql(
+        f"create table main.of_v2 using parquet as select /*+ repartition(4) */ id k, hash(id) h from range({count})"
+    )
+
+
+@pytest.mark.slow
+def test_tables_that_the_other_engine_builds_are_indexed_and_clustered(spark, session):
+    manifest = ["--manifest", MANIFEST_OF_V2]
+    built_by_another_dbt(spark, 4000)
+    assert json.loads(printed("adopt", "orders", *manifest, "--json"))["level"] == "indexed"
+    assert "reads 4 of 4 files" in printed("explain", "orders", "k = 17", *manifest)
+    # It builds the table again, and then appends to it: the index follows both.
+    built_by_another_dbt(spark, 3000)
+    assert "other tools may go on writing" in printed("adopt", "orders", *manifest)
+    spark.sql("insert into main.of_v2 select id, 0 from range(5000, 5010)")
+    assert "files added" in printed("refresh", "orders", *manifest)
+    assert "every cell is right" in printed("verify", "orders", "--data", *manifest)
+    assert spark.table("main.of_v2").count() == 3010
+    # Taken over, it is clustered and published.
+    assert "only this package may write" in printed("adopt", "orders", "--manage", *manifest)
+    printed("cluster", "orders", "--rewrite-all", *manifest)
+    explained = json.loads(printed("explain", "orders", "k = 17", "--json", *manifest))[0]
+    assert explained["kept_files"] == 1 < explained["total_files"]
+    assert "delta readers see version" in printed("publish", "orders", "--format", "delta", *manifest)
+    assert "already managed" in refused("adopt", "orders", *manifest)
+    session.catalog.refreshTable("main.of_v2")
+    assert spark.table("main.of_v2").count() == 3010
+    # The engine cannot build the table anew then: the folder stays. The table is not lost.
+    place = ZTable.for_name(spark, "main.of_v2").location
+    with pytest.raises(Exception, match="LOCATION_ALREADY_EXISTS"):
+        built_by_another_dbt(spark, 2000)
+    printed("register", "main.of_v2", place)
+    assert spark.table("main.of_v2").count() == 3010
+    assert "only a table of the catalog" in refused("adopt", "./orders")
+    drop_table(spark, "main", "of_v2")
 
 
 def test_the_profile_of_a_project_configures_spark(dbt, folder, tmp_path):

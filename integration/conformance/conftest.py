@@ -13,6 +13,8 @@ import yaml
 from dbt.tests import util
 from dbt.tests.fixtures.project import write_project_files
 from dbt.tests.util import write_file
+from dbt.version import __version__
+from packaging.version import Version
 from spark_project import SparkProject, profile_target, run_for_tests, update_rows_for_tests
 from spark_words import Files, said_in_spark
 
@@ -20,6 +22,9 @@ from dbt.adapters.zlayout.impl import ZlayoutAdapter
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 pytest_plugins = ["dbt.tests.fixtures.project"]
+# dbt-core has functions since 1.11. What is adopted is counted on the newest one alone.
+_NEEDS_DBT = {"test_functions.py": "1.11", "test_adoption.py": "1.12"}
+collect_ignore = [name for name, needed in _NEEDS_DBT.items() if Version(__version__) < Version(needed)]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,8 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that a class names in ``cannot`` fails for the reason given there, and for as long as that holds."""
+    """A test that a class names in ``cannot`` fails for the reason given there, and for as long as that holds.
+
+    A class whose ``needs_dbt`` is above the installed dbt-core is skipped.
+    """
     for item in items:
+        needed = getattr(getattr(item, "cls", None), "needs_dbt", None)
+        if needed is not None and Version(__version__) < Version(needed):
+            item.add_marker(pytest.mark.skip(reason=f"needs dbt-core {needed}"))
         cannot = getattr(getattr(item, "cls", None), "cannot", {})
         if (reason := cannot.get(getattr(item, "originalname", None))) is not None:
             item.add_marker(pytest.mark.xfail(strict=True, reason=reason))
@@ -69,6 +80,12 @@ def _session_ends_with_the_suite() -> Iterator[None]:
 @pytest.fixture(scope="class")
 def dbt_profile_target(lake: Path) -> dict[str, Any]:
     return profile_target(lake)
+
+
+@pytest.fixture(scope="class")
+def functions() -> Files:
+    """A class's functions; dbt-core 1.10 has no such fixture."""
+    return {}
 
 
 @pytest.fixture(scope="class")

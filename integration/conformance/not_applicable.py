@@ -8,9 +8,6 @@ _PYTHON_FUNCTIONS = "Spark's CREATE FUNCTION takes SQL or a class in a jar, no P
 _AGGREGATES = "Spark's CREATE FUNCTION makes no aggregates in SQL"
 
 NOT_APPLICABLE: dict[str, str] = {
-    "basic.test_get_catalog_for_single_relation.BaseGetCatalogForSingleRelation": (
-        "needs the optional capability GetCatalogForSingleRelation, which dbt-spark does not declare"
-    ),
     "caching.test_caching.BaseCachingTest": _ABSTRACT,
     "constraints.test_constraints.BaseConstraintsColumnsEqual": _ABSTRACT,
     "constraints.test_constraints.BaseContractSqlHeader": _ABSTRACT,
@@ -18,7 +15,6 @@ NOT_APPLICABLE: dict[str, str] = {
         "wants tables that share files; a clone of a Parquet table is a view, for which BaseCloneNotPossible is adopted"
     ),
     "dbt_clone.test_dbt_clone.TestPostgresCloneNotPossible": "BaseCloneNotPossible, which is adopted, with Postgres' clean-up",
-    "empty.test_empty.BaseTestEmptySeedFlag": "`dbt seed --empty` comes with dbt-core 1.12; the lock stays below it",
     "functions.test_js_udfs.BasicJSUDF": _JAVASCRIPT,
     "functions.test_js_udfs.JSUDFMultiLineBody": _JAVASCRIPT,
     "functions.test_js_udfs.JSUDFDeterministicVolatility": _JAVASCRIPT,

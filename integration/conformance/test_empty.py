@@ -1,7 +1,12 @@
 """``--empty``."""
 
 import pytest
-from dbt.tests.adapter.empty.test_empty import BaseTestEmpty, BaseTestEmptyInlineSourceRef, MetadataWithEmptyFlag
+from dbt.tests.adapter.empty.test_empty import (
+    BaseTestEmpty,
+    BaseTestEmptyInlineSourceRef,
+    BaseTestEmptySeedFlag,
+    MetadataWithEmptyFlag,
+)
 
 _NO_COLUMN_GOES = {
     "test_run": "one of its models drops a column with dbt's macro, which dbt-spark refuses for plain Spark as soon as it parses"
@@ -20,3 +25,7 @@ class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
 
 class TestMetadataWithEmptyFlag(MetadataWithEmptyFlag):
     cannot = _NO_COLUMN_GOES
+
+
+class TestEmptySeedFlag(BaseTestEmptySeedFlag):
+    needs_dbt = "1.12"

@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relati
 from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
 from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
-from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame
+from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame, whole_file
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
 from dbt.adapters.zlayout.adapter.operations import (
     advising,
@@ -53,7 +53,9 @@ from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_c
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
 from dbt.adapters.zlayout.config.settings import StrategyName
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.catalog.grants import grant_problem
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
@@ -270,8 +272,10 @@ class ZlayoutAdapter(SparkAdapter):
         """Checks the settings of a node and warns about constraints that are not enforced.
 
         Raises:
-            CompilationError: A setting is wrong. The message names every wrong one.
+            CompilationError: A setting is wrong. The message names every wrong one. Or the node has grants, and the
+                session cannot grant.
         """
+        self._check_grants(model)
         for sentence in model_warnings(read_model(model, None)):
             warn(f"{subject_of(model)}: {sentence}")
         if contract_is_enforced(model["config"]):
@@ -285,8 +289,10 @@ class ZlayoutAdapter(SparkAdapter):
         """Warns about table settings on a node that this adapter does not write as a table.
 
         Raises:
-            CompilationError: A key looks like a misspelling of one of this adapter's keys.
+            CompilationError: A key looks like a misspelling of one of this adapter's keys. Or the node has grants, and
+                the session cannot grant.
         """
+        self._check_grants(model)
         for sentence in unused_settings(model):
             warn(f"{subject_of(model)}: {sentence}")
 
@@ -345,7 +351,8 @@ class ZlayoutAdapter(SparkAdapter):
         """
         config = model["config"]
         wanted = config.get("column_types") or {}
-        found = [str(self.convert_type(rows, number)) for number in range(len(rows.column_names))]
+        typed = rows if len(rows.rows) else whole_file(rows, config)
+        found = [str(self.convert_type(typed, number)) for number in range(len(rows.column_names))]
         types = [wanted.get(name, kind) for name, kind in zip(rows.column_names, found, strict=True)]
         names = [self.quote_seed_column(name, config.get("quote_columns")) for name in rows.column_names]
         frame = seed_frame(self.session(), rows, found, types, names)
@@ -643,6 +650,16 @@ class ZlayoutAdapter(SparkAdapter):
     def string_literal(self, text: object) -> str:
         """Returns the text as a string literal of Spark SQL."""
         return string_literal(str(text))
+
+    def _check_grants(self, model: Mapping[str, Any]) -> None:
+        """Refuses grants before anything is written: dbt grants when the table is complete."""
+        if not model["config"].get("grants") or (problem := grant_problem(self.session())) is None:
+            return
+        advice = (
+            "take the key away, for a whole folder from dbt_project.yml (+grants), and give rights where the catalog"
+            " or the storage keeps them"
+        )
+        raise ConfigError([f"grants: this Spark cannot grant ({problem}); {advice}"], subject_of(model))
 
     def _materialization(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materialization:
         return Materialization(self.session(), relation, model, self.schema_root(relation.schema), self._query)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from dbt.artifacts.schemas.manifest import WritableManifest
 
+from dbt.adapters.zlayout.adapter.node_lookup import table_of
 from dbt.adapters.zlayout.cli.manifest import read_manifest
 from dbt.adapters.zlayout.errors import ConfigError
 
+OF_V2 = Path(__file__).parents[2] / "fixtures" / "manifest_v2.json"
 NODE = {"resource_type": "model", "name": "orders", "unique_id": "model.p.orders", "schema": "s", "alias": "o"}
 
 
@@ -16,6 +20,17 @@ def written(folder, content):
     path = folder / "manifest.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
+
+
+def test_the_manifest_of_the_other_engine_gives_the_settings_below_meta():
+    """The file was written by hand after the public schema, v12, which both engines write; dbt-core reads it too."""
+    assert WritableManifest.from_dict(json.loads(OF_V2.read_bytes())).metadata.dbt_version == "2.0.9"
+    (node,) = read_manifest(OF_V2).values()
+    assert table_of("orders", {node["unique_id"]: node}) == "`main`.`of_v2`"
+    assert {key: node["config"][key] for key in ("zorder", "target_file_size")} == {
+        "zorder": ["k"],
+        "target_file_size": 4000,
+    }
 
 
 def test_only_what_becomes_a_table_is_taken(tmp_path):

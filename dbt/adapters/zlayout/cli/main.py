@@ -236,6 +236,35 @@ def index(
 
 @command(zlayout)
 @_TABLE
+@click.option("--manage", is_flag=True, help="Take the table over: from then on, only this package may write to it.")
+@_JSON
+def adopt(context: Context, table: str, manage: bool, as_json: bool) -> None:
+    """Index a Parquet table of another tool, or with --manage take it over. No file is rewritten.
+
+    Clustering keys, columns with statistics and the like are those of the model's config in --manifest.
+    """
+    from dbt.adapters.zlayout.adapter.operations.indexes import adopt_report  # noqa: PLC0415
+
+    name = context.table(table)
+    click.echo(adopt_report(context.session(name), name, context.config(name), manage, as_json))
+
+
+@command(zlayout)
+@_TABLE
+@click.option("--take-orphans", is_flag=True, help="Append the Parquet files that other tools put into the folder.")
+@click.option("--drop-missing", is_flag=True, help="Commit a version without lost files. Their rows are lost.")
+@_JSON
+def refresh(context: Context, table: str, take_orphans: bool, drop_missing: bool, as_json: bool) -> None:
+    """Bring the index of a table up to date with its files. A Parquet table without an index gets one."""
+    from dbt.adapters.zlayout.adapter.operations.indexes import refresh_report  # noqa: PLC0415
+
+    name = context.table(table)
+    session = context.session(name)
+    click.echo(refresh_report(session, name, context.nodes, {}, take_orphans, drop_missing, as_json))
+
+
+@command(zlayout)
+@_TABLE
 @click.option("--data", is_flag=True, help="Read all columns with statistics, not only the footers.")
 @_JSON
 def verify(context: Context, table: str, data: bool, as_json: bool) -> None:

@@ -13,12 +13,12 @@ DBT_KEYS = frozenset(keys_of(Scope.DBT)) | frozenset(
     clustered_by column_types columns concurrent_batches contract create_notebook cluster_id database
     dbt_valid_to_current delimiter deprecation_date description docs enabled entry_point error_if expected_rows
     expected_sql fail_calc file_format force freshness full_refresh grants group hard_deletes indexes index_url
-    invalidate_hard_deletes job_cluster_config language latest_version limit lookback materialized
-    merge_with_schema_evolution meta model name on_configuration_change on_error options packages partitions
-    persist_docs post-hook post_hook pre-hook pre_hook predicates quote quote_columns quoting runtime_version schema
-    severity snapshot_meta_column_names snapshot_table_column_names sql_header static_analysis store_failures
-    store_failures_as strategy submission_method tags target_database target_schema tblproperties timeout transient
-    type updated_at user_folder_for_python unlogged version versions warn_if where
+    invalidate_hard_deletes job_cluster_config language latest_version latest_version_pointer limit lookback
+    materialized merge_with_schema_evolution meta model name on_configuration_change on_error options packages
+    partitions persist_docs post-hook post_hook pre-hook pre_hook predicates quote quote_columns quoting
+    runtime_version schema severity snapshot_meta_column_names snapshot_table_column_names sql_header static_analysis
+    store_failures store_failures_as strategy submission_method tags target_database target_schema tblproperties timeout
+    transient type updated_at user_folder_for_python unlogged version versions warn_if where
     """.split()  # noqa: SIM905 # ninety words read better as text
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from dbt_common.clients.agate_helper import from_csv
 
 from dbt.adapters.zlayout.errors import ConfigError
 
@@ -18,6 +19,17 @@ _BINARY_TYPES: Mapping[str, tuple[pa.DataType, Callable[[Any], Any]]] = {
     "boolean": (pa.bool_(), bool),
     "date": (pa.date32(), lambda value: value),
 }
+
+
+def whole_file(rows: Any, config: Mapping[str, Any]) -> Any:
+    """Returns all rows of a seed's file, whose values tell the types. ``dbt seed --empty`` passes no rows.
+
+    Args:
+        rows: The file as dbt passes it, an agate table.
+        config: The seed's config.
+    """
+    named = [name for name in config.get("column_types") or () if name in rows.column_names]
+    return from_csv(rows.original_abspath, text_columns=named, delimiter=config.get("delimiter") or ",")
 
 
 def seed_frame(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -17,6 +18,8 @@ from dbt.adapters.zlayout.adapter.node_lookup import (
 )
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
+from dbt.adapters.zlayout.config.meta_settings import settings_among
+from dbt.adapters.zlayout.config.settings import OWN_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = AdapterLogger("Zlayout")
+# The settings of a model that apply to a table which something else wrote.
+_ADOPTED_WITH = tuple(name for name in inspect.signature(ZTable.adopt).parameters if name in OWN_KEYS)
 
 
 def refresh_index(
@@ -36,6 +41,18 @@ def refresh_index(
     table, done = _refreshed(session, name_of(relation), take_orphans, drop_missing)
     _LOG.info(indexes.refresh_line(table, done))
     return vars(done)
+
+
+def adopt_report(session: SparkSession, name: str, config: Mapping[str, Any], manage: bool, as_json: bool) -> str:
+    """Indexes a Parquet table of another tool, or takes it over, with the settings of its model.
+
+    Raises:
+        ConfigError: The table is given by its folder, or a setting does not fit it.
+    """
+    if is_path(name):
+        raise ConfigError(["only a table of the catalog can be adopted; give schema.table, not a folder"], name)
+    settings = settings_among(_ADOPTED_WITH, config)
+    return indexes.adopted_report(ZTable.adopt(session, name, managed=manage, **settings), as_json=as_json)
 
 
 def refresh_report(

@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.quantities import counted
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.index.optional_indexes import IndexBuilt
     from dbt.adapters.zlayout.spark.index.refresh import Refreshed
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
 _MOST_CELLS = 50
 
@@ -36,6 +37,16 @@ def refresh_line(table: str, done: Refreshed) -> str:
     if done.missing:
         parts.append(f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}")
     return f"{table}: index at version {done.version}; {', '.join(parts) or 'nothing to do'}"
+
+
+def adopted_report(table: ZTable, *, as_json: bool) -> str:
+    """Returns what a table is after it was adopted."""
+    count = len(table.snapshot().files)
+    if as_json:
+        level = "managed" if table.is_managed else "indexed"
+        return json_text({"table": table.name, "version": table.version, "files": count, "level": level})
+    state = "only this package may write to it now" if table.is_managed else "other tools may go on writing to it"
+    return f"{table.name}: version {table.version} indexes {counted(count, 'file')}; {state}"
 
 
 def built_report(table: str, done: IndexBuilt, *, as_json: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -41,17 +41,37 @@ class SchemaPlan:
         added: Columns that older rows lack.
         dropped: Columns that are dropped.
         retyped: Columns whose type changes for older rows.
+        described: Columns of older rows that get another comment.
     """
 
     schema_json: str
     added: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     retyped: tuple[str, ...] = ()
+    described: tuple[str, ...] = ()
 
     @property
     def changes(self) -> bool:
-        """Whether the table's columns change at all."""
-        return bool(self.added or self.dropped or self.retyped)
+        """Whether the table's columns or their comments change at all."""
+        return bool(self.added or self.dropped or self.retyped or self.described)
+
+    def with_comments(self, comments: Mapping[str, str]) -> SchemaPlan:
+        """Returns the same columns, with the comments in place of others. A column that is not named keeps its own.
+
+        Args:
+            comments: By the name of a column, in any case.
+        """
+        any_case = {name.lower(): comment for name, comment in comments.items()}
+        fields, described = json.loads(self.schema_json)["fields"], []
+        for each in fields:
+            comment = any_case.get(each["name"].lower())
+            if comment is None or (each.get("metadata") or {}).get("comment") == comment:
+                continue
+            each["metadata"] = {**(each.get("metadata") or {}), "comment": comment}
+            described.append(each["name"])
+        if not described:
+            return self
+        return replace(self, schema_json=schema_json_of(fields), described=tuple(described))
 
 
 def plan_schema(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 _T = TypeVar("_T")
-_POLL_SECONDS = 5.0
+_POLL_SECONDS = 4.5
+_SILENT_SECONDS = 10.0
 _STACK = re.compile(r"\n+(?:JVM stacktrace:|Driver stacktrace:|\s+at [\w.$/<>]+\(|'[A-Z][A-Za-z]+ |\s*\+- )")
 _TASK_FAILURE = re.compile(r"Job aborted due to stage failure: .*?\(TID \d+\)[^:]*: ", re.DOTALL)
 _PYTHON_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*(?P<last>\S.*)")
@@ -71,7 +73,7 @@ def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
 
 
 def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:
-    """Runs an action that starts Spark jobs, and reports their progress every few seconds.
+    """Runs an action that starts Spark jobs, and reports their progress and the elapsed time every few seconds.
 
     Args:
         spark: The session whose context runs the jobs.
@@ -165,9 +167,13 @@ def _job_group(context: Any, group: str, description: str) -> Iterator[None]:
 
 
 def _watch(context: Any, group: str, phase: str, progress: Progress, done: threading.Event) -> None:
+    """Reports how many tasks have finished: when there are more of them, and at least every `_SILENT_SECONDS`."""
     tracker = context.statusTracker()
-    last = ""
+    started = told_at = time.monotonic()
+    last: tuple[int, int] | None = None
     while not done.wait(_POLL_SECONDS):
+        # Between two jobs, or where the tracker fails, the counts are those of before.
+        counts = last or (0, 0)
         with contextlib.suppress(Exception):
             stages = [
                 info
@@ -175,8 +181,9 @@ def _watch(context: Any, group: str, phase: str, progress: Progress, done: threa
                 for stage in tracker.getJobInfo(job).stageIds
                 if (info := tracker.getStageInfo(stage)) is not None
             ]
-            finished, total = sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
-            line = f"{phase}: {finished:,} of {total:,} tasks"
-            if total and line != last:
-                progress(line)
-                last = line
+            counts = sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
+        now = time.monotonic()
+        if (counts[1] and counts != last) or now - told_at > _SILENT_SECONDS - _POLL_SECONDS:
+            tasks = f"{counts[0]:,} of {counts[1]:,} tasks, " if counts[1] else ""
+            progress(f"{phase}: {tasks}{now - started:,.0f} s")
+            last, told_at = counts, now

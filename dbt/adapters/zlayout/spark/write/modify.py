@@ -209,7 +209,8 @@ class RowChange(ABC, Generic[Planned]):
             folders = {name.lower() for name in self.wanted.settings.partitioning.columns}
             partition_by = tuple(name for name in partition_by if name.lower() in folders)
         policy = self.wanted.on_schema_change
-        return plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
+        plan = plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
+        return plan.with_comments(self.wanted.column_comments)
 
     def _rewrites_old_files(self, opened: TableSnapshot) -> bool:
         """Returns whether old files must go: a type widens, a dropped name comes back, or the partitioning changes."""
