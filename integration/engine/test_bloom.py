@@ -241,13 +241,13 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
 
 def test_writers_go_on_while_filters_are_built(spark, monkeypatch):
     table = ZTable.write(spark, "z.bloom_meanwhile", rows_of(spark, 0, 100))
-    read, before = optional_indexes.filters_of_files, table.version
+    read, before = optional_indexes.optional_of_files, table.version
 
     def meanwhile(*given):
         ZTable.for_name(spark, "z.bloom_meanwhile").append(rows_of(spark, 100, 10))
         return read(*given)
 
-    monkeypatch.setattr(optional_indexes, "filters_of_files", meanwhile)
+    monkeypatch.setattr(optional_indexes, "optional_of_files", meanwhile)
     done = table.build_index(bloom=["id"])
     monkeypatch.undo()
     assert (done.version, done.files_read, done.files_without) == (before + 2, 1, 1)

@@ -176,7 +176,7 @@ VALUES = {
 }
 CONDITIONS = [
     "b = true", "b <=> true", "b = false", "i1 = -128", "i2 = 300", "i2 in (299, 300)", "i4 = -2147483648", "i4 = 6",
-    "i8 = 9223372036854775807", "f = 0.0", "f = double('NaN')", "d = double('NaN')", "d = -0.0D", "d = 1D",
+    "i8 = 9223372036854775807", "f = 0.0", "f = double('NaN')", "d = double('NaN')", "d = 1D",
     "short = 1.5", "short = -2", "eight = 1.5", "eight = -99999999999999.0001", "long = 1.5",
     "long = -9999999999999999999999999999.5", "long = 7", "t = 'é'", "t = ''", "t = 'e'", "x = X'00'", "x = X'0000'",
     "day = date'1582-10-04'", "day = date'2026-01-02'", "at = timestamp'1900-01-01 00:00:00.000001'",
@@ -206,6 +206,8 @@ def test_equality_finds_the_same_rows_as_plain_spark_for_every_type(spark, made)
         if "not" not in condition and " or " not in condition:
             # Exact: three files at most, of which each kept one has such a row.
             assert reads(table, condition) == (0 if not expected else 2), condition
+    # Spark's own Parquet reader takes -0.0 for less than 0.0, so the rows of this one are not compared.
+    assert reads(table, "d = -0.0D") == 2
     assert table.verify(data=True).num_rows == 0
 
 
@@ -283,14 +285,14 @@ def test_entries_of_a_column_that_widens_or_goes_are_not_used(spark):
 
 
 def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):
-    rows = "cast(id % 50 as int) as shop, cast(id div 50 as string) as number, id % 97 as n"
-    frame = spark.range(4_000).selectExpr(rows)
+    rows = ["cast(id % 50 as int) as shop", "cast(id div 50 as string) as number", "id % 97 as n"]
+    frame = spark.range(4_000).selectExpr(*rows)
     table = ZTable.write(
         spark, "z.lookup_merge", frame, target_file_size="6kb", zorder=["n"], lookup=[["number", "shop"]]
     )
     total = len(table.snapshot().files)
     assert total >= 6
-    few = spark.range(98, 100).selectExpr(rows).selectExpr("shop", "number", "n + 1000 as n")
+    few = spark.range(98, 100).selectExpr(*rows).selectExpr("shop", "number", "n + 1000 as n")
     with Scans(spark) as scans:
         assert table.merge(few, ["shop", "number"]).rows_updated == 2
     assert max(scans.files) <= 2
@@ -311,12 +313,12 @@ def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):
 
 @pytest.mark.parametrize("keys", [["id"], pytest.param(["k", "id"], marks=pytest.mark.slow)])
 def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
-    columns = "sha2(cast(id as string), 256) as id, cast(id % 7 as decimal(5, 1)) as k, id % 97 as n"
+    columns = ["sha2(cast(id as string), 256) as id", "cast(id % 7 as decimal(5, 1)) as k", "id % 97 as n"]
     name = f"z.lookup_upsert_{len(keys)}"
     table = ZTable.write(
         spark,
         name,
-        spark.range(3_000).selectExpr(columns),
+        spark.range(3_000).selectExpr(*columns),
         target_file_size="24kb",
         zorder=["n"],
         lookup=[keys],
@@ -327,7 +329,7 @@ def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
     assert len(table.snapshot().files) >= 6
 
     def changed(first, count, value):
-        return spark.range(first, first + count).selectExpr(columns).selectExpr("id", "k", f"{value} as n")
+        return spark.range(first, first + count).selectExpr(*columns).selectExpr("id", "k", f"{value} as n")
 
     with Scans(spark) as scans:
         done = table.upsert(changed(2_990, 20, "1000L"))
