@@ -28,7 +28,13 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
-from dbt.adapters.zlayout.spark.catalyst.expressions import ExpressionForms, KnownExpressions, session_of_thread
+from dbt.adapters.zlayout.spark.catalyst.expressions import (
+    ExpressionForms,
+    ExpressionSettings,
+    KnownExpressions,
+    session_of_thread,
+    settings_of,
+)
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
@@ -74,7 +80,7 @@ class ZlayoutFileIndex(ABC):
         self.last_scan: tuple[int, int] | None = None
         self._jvm = jvm
         self._schema_json = schema_json
-        self._expressions: dict[tuple[bool, str], KnownExpressions] = {}
+        self._expressions: dict[ExpressionSettings, KnownExpressions] = {}
 
     @abstractmethod
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
@@ -121,8 +127,7 @@ class ZlayoutFileIndex(ABC):
             return None
         try:
             native = session_of_thread(self._jvm)
-            settings = native.sessionState().conf()
-            mode = bool(settings.ansiEnabled()), str(settings.sessionLocalTimeZone())
+            mode = settings_of(native)
             if mode not in self._expressions:
                 forms = ExpressionForms(self._jvm, native, self.opened.row_schema_json)
                 self._expressions[mode] = KnownExpressions(forms, forms.known(texts))
