@@ -29,11 +29,16 @@ _NOT_A_FUNCTION_OF_A_ROW = (
         re.compile(r".*UDF.*|.*UDAF.*|.*Reflection.*"),
         "it calls a function of a user, which may change",
     ),
-    (re.compile(r".*(Subquery|Exists|OuterReference).*"), "it has a subquery"),
+    (re.compile(r".*Subquery.*|Exists|OuterReference"), "it has a subquery"),
+    (re.compile("LambdaFunction"), "it has a lambda function, and Spark names the variables of each differently"),
     (
-        re.compile(r"Current\w*|Now|LocalTimestamp|.*Variable.*|InputFile\w*"),
+        re.compile(r"Current\w*|Now|LocalTimestamp|VariableReference|InputFile\w*"),
         "its value is another one at another time or in another session",
     ),
+)
+# Settings that change what functions return, besides the time zone and ANSI mode, where a session has set them.
+_CHANGES_RESULTS = re.compile(
+    r"spark\.sql\.(legacy\.|json|csv|mapKeyDedupPolicy|decimalOperations\.|parser\.|timestampType|variant)[\w.]*"
 )
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
 
@@ -73,7 +78,7 @@ class ExpressionForms:
         schema = jvm.root.org.apache.spark.sql.types.DataType.fromJson(with_plain_texts(plain))
         context = jvm.root.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(native.sparkContext())
         self._frame = native.createDataFrame(context.emptyRDD(), schema)
-        self._settings = native.sessionState().conf()
+        self._settings = settings_of(native)
         output = members(self._frame.queryExecution().analyzed().output())
         self._output = {str(each.name()): each.withNullability(True) for each in output}
 
@@ -140,9 +145,41 @@ class ExpressionForms:
         aware = self._jvm.type(f"{_CATALYST}TimeZoneAwareExpression")
         is_instance = self._jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z").bindTo(aware)
         zoned = expression.find(self._jvm.function(is_instance, "scala.Function1")).isDefined()
-        mode = "ansi" if self._settings.ansiEnabled() else "not ansi"
-        zone = str(self._settings.sessionLocalTimeZone()) if zoned else "any zone"
-        return "; ".join([mode, zone, *(f"{name} {self._types[name]}" for name in sources)])
+        types = [f"{name} {self._types[name]}" for name in sources]
+        return "; ".join([self._settings.mode(zoned), *types, *self._settings.others])
+
+
+@dataclass(frozen=True)
+class ExpressionSettings:
+    """The settings of a session that change what expressions return.
+
+    Attributes:
+        ansi: Whether ANSI mode is on.
+        zone: The time zone.
+        others: Further settings that the session has set, each as ``key=value``.
+    """
+
+    ansi: bool
+    zone: str
+    others: tuple[str, ...]
+
+    def mode(self, zoned: bool) -> str:
+        """Returns the ANSI mode and, for an expression that may use it, the time zone."""
+        return f"{'ansi' if self.ansi else 'not ansi'}; {self.zone if zoned else 'any zone'}"
+
+    def to_dict(self) -> dict[str, str]:
+        """Returns the settings by key."""
+        own = {"spark.sql.ansi.enabled": str(self.ansi).lower(), "spark.sql.session.timeZone": self.zone}
+        return {**dict(each.split("=", 1) for each in self.others), **own}
+
+
+def settings_of(native: Any) -> ExpressionSettings:
+    """Returns the settings of a session (Py4J object)."""
+    conf = native.sessionState().conf()
+    lines = str(conf.getAllConfs().mkString("\x01")).split("\x01")
+    pairs = [each.split(" -> ", 1) for each in lines if " -> " in each]
+    others = tuple(sorted(f"{key}={value}" for key, value in pairs if _CHANGES_RESULTS.fullmatch(key)))
+    return ExpressionSettings(bool(conf.ansiEnabled()), str(conf.sessionLocalTimeZone()), others)
 
 
 def session_of_thread(jvm: Jvm) -> Any:

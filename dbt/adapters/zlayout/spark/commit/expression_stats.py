@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,12 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.catalyst.expressions import BoundExpression, ExpressionForms, with_plain_texts
+from dbt.adapters.zlayout.spark.catalyst.expressions import (
+    BoundExpression,
+    ExpressionForms,
+    settings_of,
+    with_plain_texts,
+)
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
@@ -41,7 +46,7 @@ _SETTINGS = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
-_KEPT = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
+_CASE = "spark.sql.caseSensitive"
 
 
 def check_expressions(spark: SparkSession, texts: Sequence[str] | None, layout: TableLayout, subject: str) -> None:
@@ -138,9 +143,9 @@ def _session(spark: SparkSession) -> SparkSession:
     """Returns a session that reads files as they are stored, and evaluates expressions as this one does."""
     use_driver_python(spark)
     session = spark.newSession()
-    kept: dict[str, Any] = {key: spark.conf.get(key) for key in _KEPT}
+    kept = {_CASE: str(spark.conf.get(_CASE)), **settings_of(spark._jsparkSession).to_dict()}
     for key, value in {**_SETTINGS, **kept}.items():
-        session.conf.set(key, str(value))
+        session.conf.set(key, value)
     return session
 
 

@@ -29,7 +29,13 @@ from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import And, Expr
 from dbt.adapters.zlayout.predicate.normal_form import TRUE
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
-from dbt.adapters.zlayout.spark.catalyst.expressions import ExpressionForms, KnownExpressions, session_of_thread
+from dbt.adapters.zlayout.spark.catalyst.expressions import (
+    ExpressionForms,
+    ExpressionSettings,
+    KnownExpressions,
+    session_of_thread,
+    settings_of,
+)
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
@@ -78,7 +84,7 @@ class ZlayoutFileIndex(ABC):
         self.logged_as: str | None = None
         self._jvm = jvm
         self._schema_json = schema_json
-        self._expressions: dict[tuple[bool, str], KnownExpressions] = {}
+        self._expressions: dict[ExpressionSettings, KnownExpressions] = {}
 
     @abstractmethod
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
@@ -158,8 +164,7 @@ class ZlayoutFileIndex(ABC):
             return None
         try:
             native = session_of_thread(self._jvm)
-            settings = native.sessionState().conf()
-            mode = bool(settings.ansiEnabled()), str(settings.sessionLocalTimeZone())
+            mode = settings_of(native)
             if mode not in self._expressions:
                 forms = ExpressionForms(self._jvm, native, self.opened.row_schema_json)
                 self._expressions[mode] = KnownExpressions(forms, forms.known(texts))
