@@ -6,10 +6,11 @@ import fault_actions
 from fault_bench import Bench
 from fault_rows import Rows, difference
 
+from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
-from dbt.adapters.zlayout.timeline.files.naming import STAGING_FOLDER, is_data_path, is_scratch
+from dbt.adapters.zlayout.timeline.files.naming import INDEX_FOLDER, STAGING_FOLDER, is_data_path, is_scratch
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
 
@@ -93,6 +94,10 @@ def check_whole(bench: Bench, template: str, wanted: list[Rows]) -> None:
     assert {file.path for file in store.list("", recursive=True) if is_data_path(file.path)} == live
     left = [each.path for each in store.list(STAGING_FOLDER, recursive=True) if not is_scratch(each.path)]
     assert left == [], f"left behind: {left}"
+    slices = {path for paths in table.snapshot().index.values() for path in paths}
+    assert {each.path for each in store.list(INDEX_FOLDER, recursive=True) if not is_scratch(each.path)} == slices
+    if BLOOM_FILTERS in table.snapshot().index:
+        assert table.verify(data=True).to_pylist() == []
 
 
 def _managed(bench: Bench, template: str) -> bool:
