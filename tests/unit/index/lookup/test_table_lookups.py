@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes, runs_of
 from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, SliceName
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
+from dbt.adapters.zlayout.index.slice_cache import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate import Column
 from dbt.adapters.zlayout.spark.commit import lookup_commit
@@ -300,6 +302,26 @@ def test_a_damaged_slice_does_not_stop_folding(table: Table) -> None:
     found = table.open(files)
     assert len(table.paths) == 2
     assert kept(found, 5) == [number in (3, 5) for number in range(11)]
+
+
+@pytest.mark.parametrize("fails", ["read_tail", "read"])
+def test_a_store_that_fails_for_a_moment_costs_no_entries(
+    table: Table, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    names = [f"f{number}" for number in range(10)]
+    for number, name in enumerate(names):
+        table.commit(files_named(name), [piece(name, [BY_ID], pa.array([number]))], files_named(*names[:number]))
+
+    def fail(*_: object) -> bytes:
+        raise StoreError("try again later")
+
+    before = table.paths
+    with monkeypatch.context() as patched:
+        patched.setattr(table.store, fails, fail)
+        patched.setattr(lookup_commit, "SHARED_LOOKUPS", SliceCache(LookupSlice))
+        table.commit(files_named(), [], files_named(*names), removes=True)
+    assert table.paths == before
+    assert kept(table.open(files_named(*names)), 5) == [number == 5 for number in range(10)]
 
 
 def test_large_slices_stay_until_most_of_their_pairs_are_of_files_that_are_gone(

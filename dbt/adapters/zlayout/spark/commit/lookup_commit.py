@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError, ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import rows_in
 from dbt.adapters.zlayout.index.lookup.hash_runs import MOST_BUCKET_BITS, HashRun, RunPiece, runs_of
 from dbt.adapters.zlayout.index.lookup.keys import KeyPaths, key_name
@@ -139,21 +140,32 @@ def _folded(store: Store, instant: str, paths: Sequence[str], live: DataFiles) -
     for path in paths:
         try:
             part = SHARED_LOOKUPS.read(store, path)
-        except (ZlayoutError, OSError):
+        except (CorruptError, FileMissingError):
             continue  # nothing can be read of it, so no reader misses it
+        except (ZlayoutError, OSError):
+            kept.append(path)
+            continue
         rows = rows_in(part.rows, live)
         pairs = np.maximum(part.pairs_of_file, 0)
         if part.data_bytes >= _LARGE_BYTES and 2 * pairs[rows[rows >= 0]].sum() >= pairs.sum():
             kept.append(path)
         elif (rows >= 0).any():
             small[path] = part
-    if len(small) < _MOST_SMALL:
-        return [path for path in paths if path in kept or path in small]
-    for types in dict.fromkeys(part.types for part in small.values()):
-        some = [part for part in small.values() if part.types == types]
+    if len(small) >= _MOST_SMALL:
+        # A store that fails at the moment costs no entries: the slices stay as they are.
+        with suppress(StoreError, OSError):
+            return [*kept, *_as_one(store, instant, list(small.values()), live)]
+    return [path for path in paths if path in kept or path in small]
+
+
+def _as_one(store: Store, instant: str, slices: Sequence[LookupSlice], live: DataFiles) -> list[str]:
+    """Writes slices of one index and bucket as one slice for each combination of types."""
+    written = []
+    for types in dict.fromkeys(part.types for part in slices):
+        some = [part for part in slices if part.types == types]
         files, merged = _together(some, live)
-        kept.append(_put(store, instant, some[0].paths, types, some[0].bits, some[0].bucket, files, merged))
-    return kept
+        written.append(_put(store, instant, some[0].paths, types, some[0].bits, some[0].bucket, files, merged))
+    return written
 
 
 def _together(slices: Sequence[LookupSlice], live: DataFiles) -> tuple[DataFiles, Pairs]:
@@ -165,7 +177,7 @@ def _together(slices: Sequence[LookupSlice], live: DataFiles) -> tuple[DataFiles
         mine = np.flatnonzero((rows >= 0) & ~taken)
         try:
             pairs = part.pairs()
-        except (ZlayoutError, OSError):
+        except (CorruptError, FileMissingError):
             continue
         if pairs is None:
             continue  # nothing is known of its files any more, so they are read
