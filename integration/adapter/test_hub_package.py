@@ -16,7 +16,7 @@ MODELS = {
     # Four files with dbt-spark; small ones with this adapter.
     "ordered": _CONFIG % "k" + "select id as k, hash(id) as h from range(0, 4000, 1, 4)",
     "scattered": _CONFIG % "h" + "select /*+ repartition(4) */ id as k, hash(id) as h from range(4000)",
-    "few": "select * from values (3L, date'2026-01-05', 'a'), (700L, null, 'o''b'), (null, null, 'c') as t(k, day, name)",
+    "few": "select * from values (3L, date'2026-01-05', 'a'), (700L, null, 'o\\'b'), (null, null, 'c') as t(k, day, name)",
     "pruned": """select o.k from {{ ref('ordered') }} o join {{ ref('few') }} f on o.k = f.k
         where {{ file_layout.prune_by('o.k', 'select k from ' ~ ref('few')) }}
         -- depends_on: {{ ref('few') }}""",
