@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_pa
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.split_block import filter_bytes
 from dbt.adapters.zlayout.index.bloom.table_filters import TableFilters
+from dbt.adapters.zlayout.index.slice_cache import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate import Column
 from dbt.adapters.zlayout.store.local import LocalStore
@@ -120,6 +123,23 @@ def test_a_large_filter_is_read_in_parts_and_stays_within_two_bytes_a_value(tabl
         assert found.may_hold(column_of(ID), pa.scalar(value)).tolist() == [True, True]
     assert sum(read) <= 100 * 2 * 1024
     assert table.store.stat(path).size_bytes <= 2 * 2 * 200_000
+
+
+def test_an_open_table_keeps_no_slice_that_the_cache_has_let_go_of(table: Table) -> None:
+    for name in "abc":
+        table.put(files_named(name), filter_table([name], [ID], {ID.path: [built(pa.array([ord(name)]))]}))
+    size = FilterSlice(table.store, table.paths[0]).size_bytes
+    cache, alive = SliceCache(FilterSlice, most_bytes=size + 100), WeakSet[FilterSlice]()
+
+    def read(path: str) -> FilterSlice:
+        alive.add(part := cache.read(table.store, path))
+        return part
+
+    found = TableFilters(table.paths, read, pytest.fail).of(files_named(*"abc"))
+    for _ in range(2):
+        assert found.may_hold(column_of(ID), pa.scalar(ord("b"))).tolist() == [False, True, False]
+        gc.collect()
+        assert len(alive) == 1
 
 
 def test_a_file_with_too_many_values_has_no_filter_and_is_kept(table: Table) -> None:

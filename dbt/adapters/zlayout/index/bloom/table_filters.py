@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ _NO_ROW = -1
 
 
 class TableFilters:
-    """The slices of a snapshot.
+    """The slices of a snapshot. It does not keep slices that the cache has let go of.
 
     Args:
         paths: Paths of the slices, oldest first.
@@ -35,30 +36,39 @@ class TableFilters:
         self.note = note
         self._read = read
         self._paths = tuple(reversed(paths))
-        self._opened: tuple[FilterSlice, ...] | None = None
+        self._opened: dict[str, ref[FilterSlice] | None] = {}
 
-    @property
-    def slices(self) -> tuple[FilterSlice, ...]:
-        """The readable slices, newest first."""
-        if self._opened is None:
-            self._opened = tuple(each for each in map(self._open, self._paths) if each is not None)
-        return self._opened
+    def slices(self) -> Iterator[tuple[str, FilterSlice]]:
+        """Yields the readable slices with their paths, newest first."""
+        for path in self._paths:
+            part = self.slice(path)
+            if part is not None:
+                yield path, part
 
     @property
     def columns(self) -> frozenset[ColumnPath]:
         """Columns that some file has a filter for."""
-        return frozenset(column for each in self.slices for column in each.types)
+        return frozenset(column for _, each in self.slices() for column in each.types)
 
     def of(self, files: DataFiles) -> FilesFilters:
         """Returns the filters of files of the snapshot."""
         return FilesFilters(self, files)
 
-    def _open(self, path: str) -> FilterSlice | None:
+    def slice(self, path: str) -> FilterSlice | None:
+        """Returns a slice; None if it cannot be read."""
+        if path in self._opened:
+            known = self._opened[path]
+            part = None if known is None else known()
+            if known is None or part is not None:
+                return part
         try:
-            return self._read(path)
+            part = self._read(path)
         except (ZlayoutError, OSError) as error:
             self.note(str(error))
+            self._opened[path] = None
             return None
+        self._opened[path] = ref(part)
+        return part
 
 
 @dataclass
@@ -74,7 +84,7 @@ class FilesFilters:
     whole: TableFilters
     files: DataFiles
     positions: Positions | None = None
-    _aligned: dict[tuple[ColumnPath, str], list[tuple[FilterSlice, Positions]]] = field(default_factory=dict)
+    _aligned: dict[tuple[ColumnPath, str], list[tuple[str, Positions]]] = field(default_factory=dict)
     _read_bytes: int = 0
 
     def among(self, positions: Positions | None) -> FilesFilters:
@@ -153,9 +163,9 @@ class FilesFilters:
         """
         key = path, column_type
         if key not in self._aligned:
-            parts: list[tuple[FilterSlice, Positions]] = []
+            parts: list[tuple[str, Positions]] = []
             taken = np.zeros(len(self.files), dtype=bool)
-            for part in self.whole.slices:
+            for slice_path, part in self.whole.slices():
                 if part.types.get(path) != column_type:
                     continue
                 rows = rows_of(part, self.files)
@@ -165,6 +175,7 @@ class FilesFilters:
                 rows[there[~told]] = _NO_ROW
                 rows[taken] = _NO_ROW
                 taken |= rows != _NO_ROW
-                parts.append((part, rows))
+                parts.append((slice_path, rows))
             self._aligned[key] = parts
-        return self._aligned[key]
+        opened = [(self.whole.slice(each), rows) for each, rows in self._aligned[key]]
+        return [(part, rows) for part, rows in opened if part is not None]
