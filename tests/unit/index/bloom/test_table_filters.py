@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from pathlib import Path
 from threading import Barrier
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,7 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_pa
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.split_block import filter_bytes
 from dbt.adapters.zlayout.index.bloom.table_filters import TableFilters
+from dbt.adapters.zlayout.index.slice_cache import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate import Column
 from dbt.adapters.zlayout.store.local import LocalStore
@@ -129,10 +132,27 @@ def test_slices_are_opened_and_looked_into_side_by_side(table: Table, monkeypatc
     for name in "ab":
         table.put(files, filter_table([name], [ID], {ID.path: [built(pa.array([1]))]}))
     opened = TableFilters(table.paths, lambda path: (both.wait(), FilterSlice(table.store, path))[1], print)
-    assert len(opened.slices) == 2
+    assert len(opened.slices()) == 2
     may_hold = FilterSlice.may_hold
     monkeypatch.setattr(FilterSlice, "may_hold", lambda *given: (both.wait(), may_hold(*given))[1])
     assert opened.of(files).may_hold(column_of(ID), pa.scalar(-1)).tolist() == [False, False]
+
+
+def test_an_open_table_keeps_no_slice_that_the_cache_has_let_go_of(table: Table) -> None:
+    for name in "abc":
+        table.put(files_named(name), filter_table([name], [ID], {ID.path: [built(pa.array([ord(name)]))]}))
+    size = FilterSlice(table.store, table.paths[0]).size_bytes
+    cache, alive = SliceCache(FilterSlice, most_bytes=size + 100), WeakSet[FilterSlice]()
+
+    def read(path: str) -> FilterSlice:
+        alive.add(part := cache.read(table.store, path))
+        return part
+
+    found = TableFilters(table.paths, read, pytest.fail).of(files_named(*"abc"))
+    for _ in range(2):
+        assert found.may_hold(column_of(ID), pa.scalar(ord("b"))).tolist() == [False, True, False]
+        gc.collect()
+        assert len(alive) == 1
 
 
 def test_a_file_with_too_many_values_has_no_filter_and_is_kept(table: Table) -> None:

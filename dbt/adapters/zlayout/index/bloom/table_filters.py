@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ Found = TypeVar("Found")
 
 
 class TableFilters:
-    """The slices of a snapshot.
+    """The slices of a snapshot. It does not keep slices that the cache has let go of.
 
     Args:
         paths: Paths of the slices, oldest first.
@@ -42,30 +43,36 @@ class TableFilters:
         self.note = note
         self._read = read
         self._paths = tuple(reversed(paths))
-        self._opened: tuple[FilterSlice, ...] | None = None
+        self._opened: dict[str, ref[FilterSlice] | None] = {}
 
-    @property
-    def slices(self) -> tuple[FilterSlice, ...]:
-        """The readable slices, newest first."""
-        if self._opened is None:
-            self._opened = tuple(each for each in _each(self._open, self._paths) if each is not None)
-        return self._opened
+    def slices(self, paths: Sequence[str] | None = None) -> list[tuple[str, FilterSlice]]:
+        """Returns the readable slices, or those of them that have these paths, newest first, each with its path."""
+        asked = self._paths if paths is None else paths
+        return [(path, part) for path, part in zip(asked, _each(self._open, asked), strict=True) if part is not None]
 
     @property
     def columns(self) -> frozenset[ColumnPath]:
         """Columns that some file has a filter for."""
-        return frozenset(column for each in self.slices for column in each.types)
+        return frozenset(column for _, each in self.slices() for column in each.types)
 
     def of(self, files: DataFiles) -> FilesFilters:
         """Returns the filters of files of the snapshot."""
         return FilesFilters(self, files)
 
     def _open(self, path: str) -> FilterSlice | None:
+        if path in self._opened:
+            known = self._opened[path]
+            part = None if known is None else known()
+            if known is None or part is not None:
+                return part
         try:
-            return self._read(path)
+            part = self._read(path)
         except (ZlayoutError, OSError) as error:
             self.note(str(error))
+            self._opened[path] = None
             return None
+        self._opened[path] = ref(part)
+        return part
 
 
 @dataclass
@@ -85,7 +92,7 @@ class FilesFilters:
     whole: TableFilters
     files: DataFiles
     positions: Positions | None = None
-    _aligned: dict[tuple[ColumnPath, str], list[tuple[FilterSlice, Positions]]] = field(default_factory=dict)
+    _aligned: dict[tuple[ColumnPath, str], dict[str, Positions]] = field(default_factory=dict)
     _read_bytes: int = 0
 
     def among(self, positions: Positions | None) -> FilesFilters:
@@ -181,9 +188,9 @@ class FilesFilters:
         """
         key = path, column_type
         if key not in self._aligned:
-            parts: list[tuple[FilterSlice, Positions]] = []
+            aligned: dict[str, Positions] = {}
             taken = np.zeros(len(self.files), dtype=bool)
-            for part in self.whole.slices:
+            for slice_path, part in self.whole.slices():
                 if part.types.get(path) != column_type:
                     continue
                 rows = rows_of(part, self.files)
@@ -193,9 +200,10 @@ class FilesFilters:
                 rows[there[~told]] = _NO_ROW
                 rows[taken] = _NO_ROW
                 taken |= rows != _NO_ROW
-                parts.append((part, rows))
-            self._aligned[key] = parts
-        return self._aligned[key]
+                aligned[slice_path] = rows
+            self._aligned[key] = aligned
+        found = self._aligned[key]
+        return [(part, found[slice_path]) for slice_path, part in self.whole.slices(list(found))]
 
 
 def _each(access: Callable[[Given], Found], items: Sequence[Given]) -> list[Found]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -235,7 +235,7 @@ class CheckTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields a row for each part that lacks values, given files: ``path`` and the columns of `IDENTITY`."""
         store = open_store(self.root_uri)
-        filters = TableFilters(self.filter_slices, partial(FilterSlice, store), lambda _: None)
+        filters = TableFilters(self.filter_slices, cache(partial(FilterSlice, store)), lambda _: None)
         lookups = TableLookups(self.lookup_slices, partial(LookupSlice, store), lambda _: None)
         for batch in batches:
             columns = {name: batch.column(number).to_pylist() for number, name in enumerate(("path", *IDENTITY))}
