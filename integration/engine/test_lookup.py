@@ -319,7 +319,7 @@ def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
         spark,
         name,
         spark.range(3_000).selectExpr(*columns),
-        target_file_size="24kb",
+        target_file_size="16kb",
         zorder=["n"],
         lookup=[keys],
         table_type="merge_on_read",
