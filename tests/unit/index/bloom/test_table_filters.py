@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Barrier
 from weakref import WeakSet
@@ -131,7 +131,7 @@ def test_slices_are_opened_and_looked_into_side_by_side(table: Table, monkeypatc
     files = files_named("a", "b")
     for name in "ab":
         table.put(files, filter_table([name], [ID], {ID.path: [built(pa.array([1]))]}))
-    opened = TableFilters(table.paths, lambda path: (both.wait(), FilterSlice(table.store, path))[1], print)
+    opened = TableFilters(table.paths, cache(lambda path: (both.wait(), FilterSlice(table.store, path))[1]), print)
     assert len(opened.slices()) == 2
     may_hold = FilterSlice.may_hold
     monkeypatch.setattr(FilterSlice, "may_hold", lambda *given: (both.wait(), may_hold(*given))[1])
@@ -142,10 +142,10 @@ def test_an_open_table_keeps_no_slice_that_the_cache_has_let_go_of(table: Table)
     for name in "abc":
         table.put(files_named(name), filter_table([name], [ID], {ID.path: [built(pa.array([ord(name)]))]}))
     size = FilterSlice(table.store, table.paths[0]).size_bytes
-    cache, alive = SliceCache(FilterSlice, most_bytes=size + 100), WeakSet[FilterSlice]()
+    kept, alive = SliceCache(FilterSlice, most_bytes=size + 100), WeakSet[FilterSlice]()
 
     def read(path: str) -> FilterSlice:
-        alive.add(part := cache.read(table.store, path))
+        alive.add(part := kept.read(table.store, path))
         return part
 
     found = TableFilters(table.paths, read, pytest.fail).of(files_named(*"abc"))
