@@ -411,7 +411,7 @@ class ZlayoutAdapter(SparkAdapter):
     @as_dbt_errors()
     def layout_report(self, title: str, model: str | None, nodes: Nodes, path: str | None, as_json: bool) -> str:
         """Writes the layout report of one table, or of the project. Returns the text that zlayout_report prints."""
-        return layout_reports.layout_report(self.session(), title, model, nodes, path, as_json)
+        return layout_reports.layout_report(self.session(), title, model, nodes, path, as_json, target=self._target)
 
     @available.parse_list
     @as_dbt_errors()

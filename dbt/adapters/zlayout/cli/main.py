@@ -58,7 +58,9 @@ def report(context: Context, tables: tuple[str, ...], output: str | None, as_jso
     session = context.session(names[0] if names else "", needs_catalog=needs_catalog)
     title = ", ".join(names[:3]) + (" …" if len(names) > 3 else "") if names else str(context.manifest)
     with_dbt = context.manifest is not None
-    click.echo(layout_report(session, title, names or None, context.nodes, output, as_json, with_dbt=with_dbt))
+    target, nodes = context.target_folder, context.every_node
+    made = layout_report(session, title, names or None, nodes, output, as_json, target=target, with_dbt=with_dbt)
+    click.echo(made)
 
 
 @command(zlayout)

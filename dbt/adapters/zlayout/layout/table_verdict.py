@@ -26,7 +26,7 @@ _MOST_KEYS = 2
 # What YAML reads as text without quotes: it has a dot or a slash, and begins as no number does.
 _PLAIN = re.compile(r"(?=.*[./])[A-Za-z_/][A-Za-z0-9_./-]*")
 # What `zlayout` has a command for.
-_ON_COMMAND_LINE = frozenset({"cluster", "compact", "clean", "publish", "verify"})
+_ON_COMMAND_LINE = frozenset({"advise", "cluster", "compact", "clean", "publish", "verify"})
 
 
 class Level(IntEnum):

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
-from dbt.adapters.zlayout.adapter.reports.page.layout_page import Unreadable, most_files, report_page, worst_first
+from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
+from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
+from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
+    Section,
+    Unreadable,
+    most_files,
+    report_page,
+    worst_first,
+)
 from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_page
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
-from dbt.adapters.zlayout.layout.table_verdict import unreadable
+from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
 from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PRUNING_TEST = "zlayout_prunes_at_least"
+_WHOLE_TABLE = "true"
+_MOST_CONDITIONS, _MOST_FINDINGS = 30, 20
 
 
 def layout_report(
@@ -28,6 +38,7 @@ def layout_report(
     path: str | None,
     as_json: bool,
     *,
+    target: Path | None = None,
     with_dbt: bool = True,
 ) -> str:
     """Writes the report to a file, and returns what is printed.
@@ -39,6 +50,7 @@ def layout_report(
         nodes: ``graph.nodes``.
         path: The file; None if only JSON is wanted.
         as_json: Whether to print the report as JSON.
+        target: The target folder of the project, with compiled SQL and the scan log; None without one.
         with_dbt: Whether commands in the report are run-operations; else those of ``zlayout``.
 
     Raises:
@@ -49,10 +61,14 @@ def layout_report(
         raise ConfigError(
             ["path: none is given; add --args '{path: report.html}', or json: true for the figures alone"]
         )
-    tables = _reports(session, [model] if isinstance(model, str) else model, nodes)
+    workload = ProjectWorkload(session, nodes, target)
+    models = [model] if isinstance(model, str) else model
+    tables = _reports(session, models, nodes, workload)
     written = None
     if path is not None:
-        page = report_page(title, tables, dt.datetime.now(dt.timezone.utc), with_dbt=with_dbt)
+        known = {each.name for each in tables if isinstance(each, TableReport)}
+        sections = [_advice(session, sorted(known), workload, with_dbt), _lint(session, nodes, target, known)]
+        page = report_page(title, tables, dt.datetime.now(dt.timezone.utc), sections=sections, with_dbt=with_dbt)
         written = write_page(Path(path), page)
     ordered = worst_first(tables)
     return report_json(ordered, path) if as_json else report_text(ordered, str(path), written or 0)
@@ -77,17 +93,25 @@ def conditions_of(table: str, nodes: Nodes) -> list[AskedCondition]:
     return found
 
 
-def _reports(session: SparkSession, models: Sequence[str] | None, nodes: Nodes) -> list[TableReport | Unreadable]:
+def _reports(
+    session: SparkSession, models: Sequence[str] | None, nodes: Nodes, workload: ProjectWorkload
+) -> list[TableReport | Unreadable]:
     names = tables_of(nodes) if models is None else [table_of(model, nodes) for model in models]
     most = most_files(len(names))
-    found = (_report(session, name, nodes, most, models is not None) for name in names)
+    found = (_report(session, name, nodes, workload, most, models is not None) for name in names)
     return [each for each in found if each is not None]
 
 
-def _report(session: SparkSession, name: str, nodes: Nodes, most: int, asked: bool) -> TableReport | Unreadable | None:
+def _report(
+    session: SparkSession, name: str, nodes: Nodes, workload: ProjectWorkload, most: int, asked: bool
+) -> TableReport | Unreadable | None:
     """Returns the report of a table; None for what is no table of this package, unless a user has asked for it."""
     try:
-        return opened_table(session, name).layout_report(conditions_of(name, nodes), most_files=most)
+        table = opened_table(session, name)
+        tested = conditions_of(name, nodes)
+        queried = sorted(workload.of(table), key=lambda each: -each.weight)
+        more = [AskedCondition(each.sql, each.source, each.weight) for each in queried if each.sql != _WHOLE_TABLE]
+        return table.layout_report([*tested, *more][:_MOST_CONDITIONS], most_files=most)
     except TableNotFoundError:
         if asked:
             raise
@@ -95,3 +119,28 @@ def _report(session: SparkSession, name: str, nodes: Nodes, most: int, asked: bo
     except ZlayoutError as error:
         plain = name.replace("`", "")
         return Unreadable(plain, unreadable(plain, str(error)))
+
+
+def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkload, with_dbt: bool) -> Section:
+    """Returns what the workload of each table would gain by another layout."""
+    lines = []
+    for name in tables:
+        try:
+            found = table_advice(table := opened_table(session, name), workload.of(table)).advice
+        except ZlayoutError:
+            continue  # the verdict on the table says what is wrong
+        if found is not None and found.rewrite_bytes:
+            remedy = Remedy("advise", name)
+            lines.append((f"{name}: {found.why}", remedy.dbt_command() if with_dbt else remedy.zlayout_command()))
+    return Section("Advice", lines)
+
+
+def _lint(session: SparkSession, nodes: Nodes, target: Path | None, tables: Collection[str]) -> Section:
+    """Returns the conditions of compiled queries that cannot skip files, those that cost most first."""
+    folded = {name.replace("`", "").lower() for name in tables}
+    found = [each for each in find_conditions(session, nodes, target) if each.table.replace("`", "").lower() in folded]
+    lines = [
+        (f"{each.path}:{each.line}: {each.condition} cannot skip files of {each.table}: {each.why}", "")
+        for each in found[:_MOST_FINDINGS]
+    ]
+    return Section("Conditions that cannot skip files", lines)
