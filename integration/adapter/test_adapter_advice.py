@@ -19,7 +19,7 @@ select id, date_add(date'2024-01-01', cast(id / 1000 as int)) as day, cast(pmod(
 from range({ROWS})
 """
 FILES = {
-    "dbt_project.yml": "name: advised\nversion: '1'\nprofile: advised\nmodel-paths: [models]\ntest-paths: [tests]\n",
+    "dbt_project.yml": "name: advised\nversion: '1.0.0'\nprofile: advised\nmodel-paths: [models]\ntest-paths: [tests]\n",
     "models/facts.sql": "{{ config(materialized='zordered_table', zorder=var('keys', ['day']), "
     "target_file_size='40kb') }}" + FACTS,
     "models/buyers.sql": "{{ config(materialized='table') }}\nselect id, day from {{ ref('facts') }}\nwhere customer = 17",
