@@ -77,7 +77,7 @@ def advice_for_table(
     rows = int(pc.sum(opened.files.column("row_count")).as_py() or 0)
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
-    if not paths or not queries:
+    if not any(columns_of(each.predicate) & set(paths) for each in queries):
         raise ConfigError([_NOTHING_COMPARED], subject)
     sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths)
     known = set(paths)

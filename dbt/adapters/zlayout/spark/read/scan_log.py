@@ -219,19 +219,13 @@ def condition_text(predicate: Expr) -> str:
     Parts that pruning does not understand are left out, and so are tests for null beside other conditions on the
     column. A long list becomes a range.
     """
-    kept = _telling([part for part in conjuncts(normal_form(predicate)) if not _has_unknown(part)])
+    kept = [part for part in _telling(conjuncts(normal_form(predicate))) if not _has_unknown(part)]
     return And(tuple(map(_short, kept))).sql() if kept else ""
 
 
 def _telling(parts: Sequence[Expr]) -> list[Expr]:
-    """Returns the parts without tests for null on columns that other parts compare."""
-    compared = {
-        leaf.operand.sql()
-        for part in parts
-        for leaf in leaves(part)
-        if not isinstance(leaf, Constant | Unknown | IsNotNull)
-    }
-    return [part for part in parts if not (isinstance(part, IsNotNull) and part.operand.sql() in compared)]
+    """Returns the parts without tests for null, which Spark adds to other conditions, unless there are no others."""
+    return [part for part in parts if not isinstance(part, IsNotNull)] or list(parts)
 
 
 def shape_of(predicate: Expr) -> str:
