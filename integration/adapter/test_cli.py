@@ -185,7 +185,7 @@ def test_a_table_is_maintained_by_its_folder(folder, logs, spark, tmp_path):
     column = ZTable.for_path(spark, plain).read().columns[0]
     assert f" has Bloom filters of {column}, " in printed("index", plain, "--bloom", column)
     assert "every cell is right" in printed("verify", plain, "--data")
-    assert "has no Bloom filters" in printed("index", plain, "--bloom", column, "--drop")
+    assert "has no optional indexes" in printed("index", plain, "--bloom", column, "--drop")
     assert ZTable.for_path(spark, plain).read().count() == 990
     assert ZTable.for_path(spark, merging).read().count() == 1010
 

@@ -198,7 +198,7 @@ def test_equality_finds_the_same_rows_as_plain_spark_for_every_type(spark, made,
             table.build_index(bloom=list(VALUES))
     found = table._opened.index.membership(table._opened.files)
     for column in VALUES:
-        kind = next(kind for part in found.whole.slices for path, kind in part.types.items() if path == (column,))
+        kind = next(kind for _, part in found.whole.slices() for path, kind in part.types.items() if path == (column,))
         # Spark writes timestamps in 96 bits, which Arrow reads in another unit.
         assert found.state((column,), kind)[0].any() == ((made, column) != ("adopted", "at")), column
     # Spark itself loses -0.0 in dictionaries of its own files.
@@ -283,12 +283,12 @@ def test_settings_of_writers_that_overtake_each_other_are_all_kept(spark, monkey
     def rebuild():
         ZTable.write(spark, name, frame.drop("s"), zorder=["id"], partition_by=["n"], publish=["delta"])
 
-    in_the_meantime(monkeypatch, optional_indexes, "filters_of_files", index)
+    in_the_meantime(monkeypatch, optional_indexes, "optional_of_files", index)
     assert table.build_index(bloom=["ID"]).bloom == ("n", "s.k", "id")
     in_the_meantime(monkeypatch, replace, "commit_files", lambda: table.drop_index(bloom=["n"]))
     table = ZTable.write(spark, name, frame)
     assert table.snapshot().layout["bloom"] == [["s", "k"], ["id"]]
-    in_the_meantime(monkeypatch, optional_indexes, "filters_of_files", rebuild)
+    in_the_meantime(monkeypatch, optional_indexes, "optional_of_files", rebuild)
     assert table.build_index(bloom=["n"]).bloom == ("id",)
     now = ZTable.for_name(spark, name).snapshot()
     assert (now.partition_by, now.layout["zorder"], now.layout["publish"]) == (("n",), [["id"]], ["delta"])

@@ -104,7 +104,7 @@ def test_a_condition_that_is_not_usable_comes_with_what_to_change(spark, tables)
     unusable = next(row for sql, row in by_sql.items() if "reverse" in sql)
     assert not unusable["usable"]
     assert unusable["sql"] == "(reverse(s) = 'X')"
-    assert unusable["advice"] == "store the expression's value as a column and filter on that"
+    assert unusable["advice"] == 'ask for statistics of the expression: stats_expressions: ["reverse(s)"]'
     assert by_sql["id < 100"]["advice"] is None
     assert "store the expression's value" in explained.to_text()
 

@@ -112,7 +112,11 @@ def test_predicates_skip_the_files_that_the_fixture_says(session, path):
             matching, rows = truth[each][f"c{number}"], truth[each]["n"]
             if (verdict == Verdict.SKIP and matching) or (verdict == Verdict.ALL_ROWS and matching < rows):
                 wrong.append(f"{predicate}: {each} is {verdict.name} and has {matching} of {rows} rows")
-        if not WRITE and verdicts != expected_verdicts(expected, files):
+        # Here Spark also evaluates conditions on files with few values, so more can be skipped.
+        told = {
+            each: verdict for each, verdict in expected_verdicts(expected, files).items() if verdict != Verdict.READ
+        }
+        if not WRITE and not told.items() <= verdicts.items():
             other.append(f"{predicate}: expected {expected}, found {written(verdicts, why)}")
         lines.append(f"{predicate}  -- {written(verdicts, why)}")
     assert not wrong, "\n".join(wrong)

@@ -186,7 +186,7 @@ def test_explanations_add_up(spark, source):
     unusable = [row for row in by_sql.values() if not row["usable"]]
     assert len(unusable) == 1
     assert "Reverse" in unusable[0]["why_not"]
-    assert set(explanation.files.column_names) == {"path", "verdict", "stage", "reason"}
+    assert set(explanation.files.column_names) == {"path", "verdict", "stage", "reason", "rows", "bytes"}
     assert "z.skip" in explanation.to_text()
     assert table.explain("1 = 2").kept_files == 0
 

@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import scans_of
@@ -251,6 +252,6 @@ def _reads(spark: SparkSession, name: TableRef, opened: TableSnapshot, condition
     given = condition.sql, condition.source, condition.weight
     try:
         scans = scans_of(spark, name, opened, condition.sql)
-    except ZlayoutError as error:
-        return PredicateReads(*given, opened.all_files(), str(error))
+    except Exception as error:  # of one condition; the others are still shown
+        return PredicateReads(*given, opened.all_files(), short_message(error))
     return PredicateReads(*given, np.logical_or.reduce([each.filters.plan.candidates for each in scans]))

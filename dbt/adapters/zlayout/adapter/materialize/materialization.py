@@ -278,5 +278,8 @@ def _commits_since_clustering(table: ZTable, most: int) -> int:
 
 
 def _warn_after_commit(sentence: str) -> None:
-    """Warns after a commit. dbt's own warnings can raise (--warn-error); the next run would then add the rows again."""
-    _LOG.warning(sentence)
+    """Warns after a commit. With --warn-error a warning can raise; the next run would then add the rows again."""
+    try:
+        _LOG.warning(sentence)
+    except Exception:  # dbt-core 1.12 also raises for what an adapter logs as a warning
+        _LOG.info(f"warning: {sentence}")

@@ -106,7 +106,8 @@ class ExpressionForms:
         except Py4JJavaError as error:
             raise NotUnderstoodError(str(error.java_exception.getMessage()).partition("\n")[0]) from error
         kinds = [str(each.getClass().getSimpleName()) for each in (analyzed, optimized)]
-        if kinds[0] != "Project" or analyzed.projectList().size() != 1:
+        generates = kinds[0] == "Project" and str(analyzed.child().getClass().getSimpleName()) == "Generate"
+        if kinds[0] != "Project" or generates or analyzed.projectList().size() != 1:
             raise NotUnderstoodError("it is no function of one row, such as an aggregate, a window or a generator")
         named = analyzed.projectList().apply(0)
         written = tree_of(self._jvm, named, Budget())

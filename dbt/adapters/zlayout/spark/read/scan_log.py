@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import (
@@ -36,6 +37,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Or,
     StartsWith,
     Unknown,
+    columns_of,
     leaves,
 )
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
@@ -52,6 +54,7 @@ _MOST_LINE_BYTES = 4 << 10
 _MOST_FILE_BYTES = 1 << 20
 _MOST_FILES = 16
 _MOST_LISTED = 12
+_LOG_COLUMNS = frozenset({OP, INSTANT, SEQ})
 _SUFFIX = ".jsonl"
 
 
@@ -224,8 +227,12 @@ def condition_text(predicate: Expr) -> str:
 
 
 def _telling(parts: Sequence[Expr]) -> list[Expr]:
-    """Returns the parts without tests for null, which Spark adds to other conditions, unless there are no others."""
-    return [part for part in parts if not isinstance(part, IsNotNull)] or list(parts)
+    """Returns the parts without those on columns of logs, which a query of a merge-on-read table adds.
+
+    Tests for null, which Spark adds to other conditions, are left out too, unless there are no others.
+    """
+    asked = [part for part in parts if not any(path[0] in _LOG_COLUMNS for path in columns_of(part))]
+    return [part for part in asked if not isinstance(part, IsNotNull)] or asked
 
 
 def shape_of(predicate: Expr) -> str:

@@ -106,7 +106,8 @@ def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
         frame: Incoming rows. Without an ordering column they are returned unchanged.
         table_type: Gives the key and the ordering column.
     """
-    return with_latest_delete(frame, table_type).drop(LATEST_DELETE)
+    rows = with_latest_delete(frame, table_type)
+    return rows.drop(LATEST_DELETE) if table_type.keeps_old_values else rows
 
 
 def with_latest_delete(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
@@ -118,7 +119,7 @@ def with_latest_delete(frame: DataFrame, table_type: TableTypeConfig) -> DataFra
     ordering = backquoted(table_type.ordering)
     if table_type.keeps_old_values:
         arrived = _with_nulls_filled(arrived, keys, ordering)
-    return first_of(arrived, keys, f"{ordering} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL, _DELETES, RANK)
+    return first_of(arrived, keys, f"{ordering} desc nulls last, {_ARRIVAL} desc").drop(_ARRIVAL, RANK)
 
 
 def _with_nulls_filled(arrived: DataFrame, keys: Sequence[str], ordering: str) -> DataFrame:
@@ -139,7 +140,7 @@ def _with_nulls_filled(arrived: DataFrame, keys: Sequence[str], ordering: str) -
     rows = arrived.selectExpr(*(filled.get(name, name) for name in map(backquoted, arrived.columns)))
     if has_deleted_column(rows):
         rows = rows.withColumn(LATEST_DELETE, functions.expr(f"if({_DELETES} > 0, {LATEST_DELETE}, null)"))
-    return rows
+    return rows.drop(_DELETES)
 
 
 def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
