@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
@@ -103,8 +104,10 @@ class ExpressionForms:
             selected = self._frame.selectExpr(self._jvm.root.PythonUtils.toSeq(self._jvm.list_of([text])))
             execution = selected.queryExecution()
             analyzed, optimized = execution.analyzed(), execution.optimizedPlan()
-        except Py4JJavaError as error:
-            raise NotUnderstoodError(str(error.java_exception.getMessage()).partition("\n")[0]) from error
+        except (Py4JJavaError, PySparkException) as error:
+            # PySpark has errors of its own for those of Spark that it knows.
+            told = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+            raise NotUnderstoodError(str(told).strip().partition("\n")[0]) from error
         kinds = [str(each.getClass().getSimpleName()) for each in (analyzed, optimized)]
         generates = kinds[0] == "Project" and str(analyzed.child().getClass().getSimpleName()) == "Generate"
         if kinds[0] != "Project" or generates or analyzed.projectList().size() != 1:
