@@ -344,7 +344,8 @@ def test_changes_are_the_rows_that_differ(spark):
 def net_changes_of(table, *versions, files, **options):
     changed = table.net_changes(*versions, **options)
     assert len(changed.inputFiles()) == files
-    return sorted((row._zl_change, *list(row)[:-1]) for row in changed.collect())
+    found = [(row._zl_change, *list(row)[:-1]) for row in changed.collect()]
+    return sorted(found, key=lambda row: (row[0], row[1] is None, row[1] or 0))
 
 
 def added_since(table, version):
