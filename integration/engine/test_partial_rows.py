@@ -41,6 +41,7 @@ def in_order(events):
     return row
 
 
+@pytest.mark.slow
 def test_every_split_of_events_into_batches_ends_the_same(spark):
     splits = list(itertools.product([False, True], repeat=len(EVENTS) - 1))
     table = made(spark, "splits", [(-1, 9, "other", 9, "x")], partition_by="p")
