@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.config.meta_settings import with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
-from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.predicate.literals import backquoted, folded_name
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def config_of_table(table: str, nodes: Nodes) -> Mapping[str, Any]:
         table: ``schema.identifier``, with or without backquotes.
         nodes: ``graph.nodes``.
     """
-    plain = table.replace("`", "").lower()
+    plain = folded_name(table)
     for node in nodes.values():
         if node["resource_type"] in _RELATIONAL and f"{node['schema']}.{node['alias']}".lower() == plain:
             return with_meta_settings(node.get("config") or {})

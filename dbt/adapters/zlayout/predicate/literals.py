@@ -31,6 +31,15 @@ def backquoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def folded_name(name: str) -> str:
+    """Returns the name of a table for comparisons: without backquotes, in lower case.
+
+    >>> folded_name("`Shop`.Orders")
+    'shop.orders'
+    """
+    return name.replace("`", "").lower()
+
+
 def _text_literal(text: str) -> str:
     """Returns a SQL string literal with the characters escaped that Spark's parser would interpret."""
     return f"'{text.translate(_ESCAPES)}'"

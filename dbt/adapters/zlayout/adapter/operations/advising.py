@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbt.adapters.events.logging import AdapterLogger
-
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
 from dbt.adapters.zlayout.adapter.reports.advising import TableAdvice, advice_report
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.spark.read.query_scans import scans_of_query
+from dbt.adapters.zlayout.predicate.literals import folded_name
+from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, condition_text, logged_workload, read_scans
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOG = AdapterLogger("Zlayout")
 _NOTHING = "no query of it is known: run or compile the models that read it, or give predicates"
 
 
@@ -42,28 +41,26 @@ class ProjectWorkload:
         self._target = target
         folder = scans or (None if target is None else target / SCANS_FOLDER)
         self._scans = [] if folder is None else read_scans(folder)
-        self._compiled: Mapping[str, Sequence[WeightedCondition]] | None = None
+
+    @cached_property
+    def queries(self) -> Sequence[tuple[CompiledQuery, Sequence[QueryScan]]]:
+        """The compiled queries of the project with their scans."""
+        return list(analysed_queries(self._session, self._nodes, self._target))
 
     def of(self, table: ZTable) -> tuple[WeightedCondition, ...]:
         """Returns the conditions on a table: its model's ``workload``, logged scans, and compiled SQL."""
         declared = config_of_table(table.name, self._nodes).get("workload")
         given = parse_workload(declared, table.name) if declared else ()
         logged = logged_workload(self._scans, table.names)
-        if self._compiled is None:
-            self._compiled = self._of_compiled_sql()
-        return merged([*given, *logged, *self._compiled.get(_folded(table.name), ())])
+        return merged([*given, *logged, *self._compiled.get(folded_name(table.name), ())])
 
-    def _of_compiled_sql(self) -> dict[str, list[WeightedCondition]]:
+    @cached_property
+    def _compiled(self) -> dict[str, list[WeightedCondition]]:
         found: dict[str, list[WeightedCondition]] = {}
-        for query in compiled_queries(self._nodes, self._target):
-            try:
-                scans = scans_of_query(self._session, query.sql)
-            except Exception as error:  # of one node; the others still tell what they ask
-                _LOG.debug(f"the compiled SQL of {query.name} cannot be analysed: {error}")
-                continue
+        for query, scans in self.queries:
             for scan in scans:
                 condition = WeightedCondition(condition_text(scan.predicate) or "true", 1.0, query.name)
-                found.setdefault(_folded(scan.table), []).append(condition)
+                found.setdefault(folded_name(scan.table), []).append(condition)
         return found
 
 
@@ -119,7 +116,3 @@ def advise_report(
         workload = ProjectWorkload(session, nodes, target, scans)
         found = [table_advice(table, workload.of(table), gain) for table in tables]
     return advice_report(found, as_json=as_json)
-
-
-def _folded(name: str) -> str:
-    return name.replace("`", "").lower()

@@ -1,14 +1,22 @@
-"""The queries of a dbt project: the compiled SQL of its models, tests, snapshots and analyses."""
+"""The queries of a dbt project: the compiled SQL of its models, tests, snapshots and analyses, and what it scans."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Nodes = Mapping[str, Mapping[str, Any]]
 
+_LOG = AdapterLogger("Zlayout")
 _KINDS = ("model", "test", "snapshot", "analysis")
 _MOST_BYTES = 4 << 20
 
@@ -40,6 +48,25 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> list[CompiledQuery]:
         target: The target folder of the project, where dbt keeps compiled SQL; None without one.
     """
     return list(_queries(nodes, target))
+
+
+def analysed_queries(
+    session: SparkSession, nodes: Nodes, target: Path | None
+) -> Iterator[tuple[CompiledQuery, list[QueryScan]]]:
+    """Yields each compiled query with its scans. A query that Spark cannot analyse is left out.
+
+    Args:
+        session: The session.
+        nodes: As for `compiled_queries`, like the other argument.
+        target: The target folder.
+    """
+    for query in compiled_queries(nodes, target):
+        try:
+            scans = scans_of_query(session, query.sql)
+        except Exception as error:  # of one node; the others still count
+            _LOG.debug(f"the compiled SQL of {query.name} cannot be analysed: {error}")
+            continue
+        yield query, scans
 
 
 def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:

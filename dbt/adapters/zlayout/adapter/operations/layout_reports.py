@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
 from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_page
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
+from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def layout_report(
     written = None
     if path is not None:
         known = {each.name for each in tables if isinstance(each, TableReport)}
-        sections = [_advice(session, sorted(known), workload, with_dbt), _lint(session, nodes, target, known)]
+        sections = [_advice(session, sorted(known), workload, with_dbt), _lint(session, workload, target, known)]
         page = report_page(title, tables, dt.datetime.now(dt.timezone.utc), sections=sections, with_dbt=with_dbt)
         written = write_page(Path(path), page)
     ordered = worst_first(tables)
@@ -135,10 +136,10 @@ def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkl
     return Section("Advice", lines)
 
 
-def _lint(session: SparkSession, nodes: Nodes, target: Path | None, tables: Collection[str]) -> Section:
+def _lint(session: SparkSession, workload: ProjectWorkload, target: Path | None, tables: Collection[str]) -> Section:
     """Returns the conditions of compiled queries that cannot skip files, those that cost most first."""
-    folded = {name.replace("`", "").lower() for name in tables}
-    found = [each for each in find_conditions(session, nodes, target) if each.table.replace("`", "").lower() in folded]
+    folded = set(map(folded_name, tables))
+    found = [each for each in find_conditions(session, workload.queries, target) if folded_name(each.table) in folded]
     lines = [
         (f"{each.path}:{each.line}: {each.condition} cannot skip files of {each.table}: {each.why}", "")
         for each in found[:_MOST_FINDINGS]

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbt.adapters.events.logging import AdapterLogger
-
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, compiled_queries
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
 from dbt.adapters.zlayout.adapter.reports.linting import Finding, lint_report
+from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for
-from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
+from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
 from dbt.adapters.zlayout.table.reads import reads_of, reads_of_conditions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOG = AdapterLogger("Zlayout")
 # The rest of a pattern after its beginning, which does skip.
 _HARMLESS = "a pattern says nothing about files beyond its beginning"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|'[^']*'|\d+")
@@ -33,24 +31,22 @@ _LISTED_TYPES = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
 
 
 def find_conditions(
-    session: SparkSession, nodes: Nodes, target: Path | None, table: str | None = None
+    session: SparkSession,
+    queries: Iterable[tuple[CompiledQuery, Sequence[QueryScan]]],
+    target: Path | None,
+    table: str | None = None,
 ) -> list[Finding]:
     """Returns the conditions that cannot skip files, those that cost most first.
 
     Args:
         session: The session.
-        nodes: ``graph.nodes``, or the nodes of a manifest.
-        target: The target folder of the project, with compiled SQL; None without one.
+        queries: From `analysed_queries`.
+        target: The target folder of the project; None without one.
         table: Only conditions on this table count; None for all tables.
     """
     found: list[Finding] = []
-    for query in compiled_queries(nodes, target):
-        try:
-            scans = scans_of_query(session, query.sql)
-        except Exception as error:  # of one node; the others are still looked at
-            _LOG.debug(f"the compiled SQL of {query.name} cannot be analysed: {error}")
-            continue
-        wanted = [scan for scan in scans if table is None or _folded(scan.table) == _folded(table)]
+    for query, scans in queries:
+        wanted = [scan for scan in scans if table is None or folded_name(scan.table) == folded_name(table)]
         found += [
             finding
             for scan in wanted
@@ -62,7 +58,8 @@ def find_conditions(
 
 def lint_findings(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None) -> list[Finding]:
     """Returns the findings for the table of a model, or for all tables of the project."""
-    return find_conditions(session, nodes, target, None if not model else table_of(model, nodes))
+    queries = analysed_queries(session, nodes, target)
+    return find_conditions(session, queries, target, None if not model else table_of(model, nodes))
 
 
 def lint_text(findings: Sequence[Finding], kind: str) -> str:
@@ -144,7 +141,3 @@ def line_of(raw: str, condition: str) -> int:
     scores = [len(wanted & {word.lower() for word in _WORD.findall(line)}) for line in raw.splitlines()]
     best = max(scores, default=0)
     return scores.index(best) + 1 if best else 1
-
-
-def _folded(name: str) -> str:
-    return name.replace("`", "").lower()

@@ -40,6 +40,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     columns_of,
     leaves,
 )
+from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
 
 SCAN_LOG = "spark.zlayout.scanLog"
@@ -182,11 +183,11 @@ def logged_workload(scans: Iterable[LoggedScan], tables: Collection[str]) -> tup
         tables: Names that the table has, ``schema.table`` with or without backquotes: a merge-on-read table has one for
             its files too.
     """
-    plain = {table.replace("`", "").lower() for table in tables}
+    plain = set(map(folded_name, tables))
     return merged(
         WeightedCondition(scan.where or "true", 1.0, SOURCE)
         for scan in scans
-        if scan.table.replace("`", "").lower() in plain and scan.where is not None
+        if folded_name(scan.table) in plain and scan.where is not None
     )
 
 
