@@ -39,3 +39,13 @@ def spark(tmp_path_factory):
     session.sql("create schema if not exists z")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def calendar(spark):
+    """Spark 3 writes old dates only if it is told in which calendar."""
+    keys = [f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96")]
+    before = {key: spark.conf.get(key) for key in keys}
+    yield
+    for key, value in before.items():
+        spark.conf.set(key, value)

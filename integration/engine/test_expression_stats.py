@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from comparing import same_checksum
+from indexed_rows import stage
 from scanned import Scans
 
 from dbt.adapters.zlayout import enable
@@ -67,10 +68,6 @@ def table(spark):
         target_file_size="3kb",
         stats_expressions=EXPRESSIONS,
     )
-
-
-def stage(explanation, name):
-    return next(each for each in explanation.stages if each.name == name)
 
 
 def measured(table, text):

@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow.compute as pc
 import pytest
+from indexed_rows import id_of, reads, rows_of, stage
 from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
@@ -16,37 +17,7 @@ from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 
-pytestmark = pytest.mark.spark
-ROWS = 4_000
-
-
-@pytest.fixture(autouse=True)
-def calendar(spark):
-    """Spark 3 writes old dates only if it is told in which calendar."""
-    keys = [f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96")]
-    before = {key: spark.conf.get(key) for key in keys}
-    yield
-    for key, value in before.items():
-        spark.conf.set(key, value)
-
-
-def rows_of(spark, start=0, count=ROWS):
-    """Rows with ids that look random: each file has them from end to end."""
-    return spark.range(start, start + count).selectExpr(
-        "sha2(cast(id as string), 256) as id", "id % 97 as n", "named_struct('k', id * 7919 % 1000003) as s"
-    )
-
-
-def id_of(spark, number):
-    return spark.sql(f"select sha2('{number}', 256)").head()[0]
-
-
-def stage(explanation, name):
-    return next(each for each in explanation.stages if each.name == name)
-
-
-def reads(table, condition):
-    return table.explain(condition).kept_files
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("calendar")]
 
 
 def without_entries(table):
