@@ -7,10 +7,11 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -79,7 +80,9 @@ class DbtProject:
         }
         (folder / "profiles.yml").write_text(yaml.safe_dump({profile: {"target": "t", "outputs": {"t": target}}}))
 
-    def __call__(self, *arguments: str, **variables: Any) -> Outcome:
+    def __call__(self, *arguments: str, dbt_vars: Mapping[str, Any] | None = None, **variables: Any) -> Outcome:
+        """Runs a command in this process. The macro ``var`` of the project finds ``variables`` in the environment;
+        ``dbt_vars`` are for what reads dbt's own variables, such as properties in YAML."""
         from dbt.cli.main import dbtRunner
 
         printed: list[str] = []
@@ -92,15 +95,17 @@ class DbtProject:
                 log.append(event.info.msg)
 
         place = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
-        if variables:
-            # dbt parses all models again where the variables differ from those of the last command in a target folder.
-            spoken = json.dumps(variables)
+        if dbt_vars:
+            # dbt parses all files anew where --vars differ from those of the last command in a target folder.
+            spoken = json.dumps(dbt_vars)
             folder = self.folder / "target" / hashlib.sha256(spoken.encode()).hexdigest()[:16]
             place += ["--vars", spoken, "--target-path", str(folder)]
         if arguments[0] in ("compile", "run-operation"):
             # Their artifacts hold nothing of the adapter, and dbt would write the whole manifest for each.
             place += ["--no-write-json"]
-        done = dbtRunner(callbacks=[note]).invoke([*arguments, *place])
+        given = {f"ADAPTER_SUITE_{name}": json.dumps(value) for name, value in variables.items()}
+        with patch.dict(os.environ, given):
+            done = dbtRunner(callbacks=[note]).invoke([*arguments, *place])
         found = getattr(done.result, "results", None) or []
         return Outcome(
             success=done.success,

@@ -40,7 +40,7 @@ def project(dbt, project_at, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", ["table", "view"])
 def test_grants_are_refused_before_anything_is_written(project, spark, kind):
-    done = project("run", "--select", "granted", kind=kind, round=1)
+    done = project("run", "--select", "granted", dbt_vars={"kind": kind, "round": 1})
     assert not done.success
     message = done.message("granted")
     assert "grants: this Spark cannot grant (" in message
@@ -53,14 +53,14 @@ def comments(spark):
 
 
 def test_comments_of_columns_change_with_an_incremental_run(project, spark):
-    assert project("run", "--select", "described", round=1).success
+    assert project("run", "--select", "described", dbt_vars={"round": 1}).success
     assert comments(spark) == {"id": "number of the first run", "Name": "text of the first run"}
-    done = project("run", "--select", "described", round=2, told="the second")
+    done = project("run", "--select", "described", dbt_vars={"round": 2, "told": "the second"})
     assert done.success, done.log
     assert comments(spark) == {"id": "number of the second", "Name": "text of the second"}
     assert spark.table("first_hour.described").count() == 2
     before = ZTable.for_name(spark, "first_hour.described")
-    assert project("run", "--select", "described", round=3, told="the second").success
+    assert project("run", "--select", "described", dbt_vars={"round": 3, "told": "the second"}).success
     after = ZTable.for_name(spark, "first_hour.described")
     assert after.snapshot().schema_json == before.snapshot().schema_json
 

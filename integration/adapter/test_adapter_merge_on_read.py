@@ -121,7 +121,7 @@ def test_compactions_are_planned_and_executed_and_a_test_limits_the_lag(dbt, spa
     assert "main.upserted: merged the logs of 1 file group: 3 files" in done.printed
     assert rows_by_id(spark) == before
     assert spark.table("main.upserted__ro").count() == len(before)
-    assert dbt("test", "--select", "logs_are_few", commits=0).success
+    assert dbt("test", "--select", "logs_are_few", dbt_vars={"commits": 0}).success
     again = dbt.operation("zlayout_compact", json=True)
     (report,) = [each for each in json.loads(again.printed) if each["table"] == "main.upserted"]
     assert (report["groups"], report["scheduled"]) == (0, False)

@@ -57,7 +57,7 @@ def test_an_incremental_model_knows_that_it_is_one(dbt, rows):
     [("list", ("builtins.list", "pandas-on-Spark DataFrame")), ("failing", ("line 6", "no_such_method"))],
 )
 def test_a_model_that_fails_or_returns_no_dataframe_is_an_error(dbt, variant, words):
-    outcome = dbt("run", "--select", "broken", variant=variant)
+    outcome = dbt("run", "--select", "broken", dbt_vars={"variant": variant})
     assert not outcome.success
     for word in words:
         assert word in outcome.message("broken"), outcome.message("broken")

@@ -21,7 +21,7 @@ def built(dbt, spark):
 
 
 def run(dbt, model="skips", *options, **variables):
-    done = dbt("run", "--select", model, *options, **variables)
+    done = dbt("run", "--select", model, *options, dbt_vars=variables)
     assert done.success, done.log
     return done
 
