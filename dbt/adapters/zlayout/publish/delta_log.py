@@ -20,10 +20,20 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.commit_view import LOG_RECORDS, changes_rows, oldest_seen, stored_statistics
 from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol
 from dbt.adapters.zlayout.publish.delta_statistics import statistics_texts
-from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION, check_written_by, mark, read_if_there
+from dbt.adapters.zlayout.publish.publication import (
+    INSTANT,
+    LOG_RECORDS,
+    TABLE_ID,
+    VERSION,
+    changes_rows,
+    check_written_by,
+    mark,
+    oldest_seen,
+    read_if_there,
+    stored_statistics,
+)
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.store.uri import escaped
 from dbt.adapters.zlayout.timeline.files.action import Operation

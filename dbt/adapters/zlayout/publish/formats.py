@@ -14,9 +14,9 @@ from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.publish import delta_log, iceberg_table
 from dbt.adapters.zlayout.publish.catalog_registration import register, what_lags_in_catalogs
-from dbt.adapters.zlayout.publish.commit_view import lag_of
 from dbt.adapters.zlayout.publish.delta_schema import unpublishable_columns
 from dbt.adapters.zlayout.publish.iceberg_schema import columns_taken_for_one
+from dbt.adapters.zlayout.publish.publication import lag_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 

@@ -39,7 +39,7 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     read_shown,
     to_bytes,
 )
-from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION
+from dbt.adapters.zlayout.publish.publication import INSTANT, TABLE_ID, VERSION
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import without_login
 

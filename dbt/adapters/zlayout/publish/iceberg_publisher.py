@@ -23,13 +23,13 @@ from pyiceberg.manifest import ManifestFile
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.commit_view import LOG_RECORDS, changes_rows, stored_statistics
-from dbt.adapters.zlayout.publish.field_ids import field_id, ids_in
-from dbt.adapters.zlayout.publish.iceberg_grouping import Sized, full_bytes, grouped
 from dbt.adapters.zlayout.publish.iceberg_manifests import (
     Address,
     NewFiles,
     Part,
+    Sized,
+    full_bytes,
+    grouped,
     live_files,
     manifest_list,
     manifest_of,
@@ -54,9 +54,16 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     schema_id_of,
     spec_id_of,
 )
-from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, partition_types
+from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, ids_in, partition_types
 from dbt.adapters.zlayout.publish.iceberg_statistics import data_file_entries
-from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION
+from dbt.adapters.zlayout.publish.publication import (
+    INSTANT,
+    LOG_RECORDS,
+    TABLE_ID,
+    VERSION,
+    changes_rows,
+    stored_statistics,
+)
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name

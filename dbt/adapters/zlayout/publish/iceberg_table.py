@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, UnsupportedError
-from dbt.adapters.zlayout.publish.commit_view import oldest_seen
 from dbt.adapters.zlayout.publish.iceberg_metadata import (
     FOLDER,
     HINT,
@@ -22,7 +21,7 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     read_shown,
     to_bytes,
 )
-from dbt.adapters.zlayout.publish.ownership import mark, read_if_there
+from dbt.adapters.zlayout.publish.publication import mark, oldest_seen, read_if_there
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline

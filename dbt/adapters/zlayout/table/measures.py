@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -35,13 +36,14 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import scans_of, skipped_percent
 from dbt.adapters.zlayout.timeline.files.naming import is_own_name
-from dbt.adapters.zlayout.timeline.log.file_slices import log_files
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_text
 from dbt.adapters.zlayout.timeline.transactions.row_changes import rows_changed_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 _MOST_NAMES = 20
 
@@ -269,3 +271,21 @@ def _choice(measurable: dict[ColumnPath, pa.DataType]) -> str:
         return "no column has statistics: list columns in stats_columns and build the table, or refresh its index"
     more = f" … and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"choose among {', '.join(names[:_MOST_NAMES])}{more}, or list the column in stats_columns"
+
+
+def live_files(opened: TableSnapshot) -> pa.Table:
+    """Returns the files that hold the rows of a version. See ``ZTable.files``."""
+    files = base_files(opened.files)
+    root = unquote(opened.store.root_uri).rstrip("/").removeprefix("file://")
+    # Only Hadoop knows `s3a`.
+    root = f"s3://{root.removeprefix('s3a://')}" if root.startswith("s3a://") else root
+    paths = files["path"].combine_chunks()
+    columns = {
+        "path": pc.binary_join_element_wise(root, paths, "/") if len(paths) else paths,
+        "size_bytes": files["size_bytes"],
+        "row_count": files["row_count"],
+    }
+    if names := list(opened.partition_columns):
+        values = [pa.array(files.partition_values(name)) for name in names]
+        columns["partition"] = pa.StructArray.from_arrays(values, names=names)
+    return pa.table(columns)

@@ -57,14 +57,15 @@ from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
 from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
+    ConditionReads,
     Explanation,
     commit_history,
     explanation_of,
     explanation_of_table,
+    reads_of_conditions,
     scans_of,
 )
 from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport, layout_report
-from dbt.adapters.zlayout.table.live_files import live_files
 from dbt.adapters.zlayout.table.maintenance import (
     clean_table,
     cluster,
@@ -77,9 +78,9 @@ from dbt.adapters.zlayout.table.measures import (
     ClusteringInformation,
     clustering_information,
     information,
+    live_files,
     rows_changed_at,
 )
-from dbt.adapters.zlayout.table.reads import ConditionReads, reads_of_conditions
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.positions import Position
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot

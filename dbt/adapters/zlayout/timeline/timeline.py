@@ -19,16 +19,17 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     log_path,
     version_in_name,
 )
-from dbt.adapters.zlayout.timeline.log.checkpoint import (
+from dbt.adapters.zlayout.timeline.log.entry import Commit, CommitHeader
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
+from dbt.adapters.zlayout.timeline.log.snapshot import (
     CHECKPOINT_EVERY,
+    Snapshot,
     checkpoint_bytes,
     hint_bytes,
+    replay,
     snapshot_from_checkpoint,
     version_from_hint,
 )
-from dbt.adapters.zlayout.timeline.log.entry import Commit, CommitHeader
-from dbt.adapters.zlayout.timeline.log.runtime import Runtime
-from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
 
 # Number of versions to probe one by one after the newest checkpoint; beyond that a listing is cheaper.
 _PROBES = 4 * CHECKPOINT_EVERY

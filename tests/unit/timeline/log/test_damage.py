@@ -18,8 +18,7 @@ from dbt.adapters.zlayout.table.explanation import commit_history
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import CHECKPOINT_HINT, CLEAN_FOLDER, log_path
 from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file, read_table_file
-from dbt.adapters.zlayout.timeline.log.checkpoint import version_from_hint
-from dbt.adapters.zlayout.timeline.log.snapshot import row_count
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count, version_from_hint
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 from dbt.adapters.zlayout.timeline.retention.past import version_at_time, version_of_instant

@@ -20,15 +20,15 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     version_in_name,
 )
 from dbt.adapters.zlayout.timeline.log.entry import Commit
-from dbt.adapters.zlayout.timeline.retention.clean_record import (
+from dbt.adapters.zlayout.timeline.retention.orphans import own_orphans
+from dbt.adapters.zlayout.timeline.retention.past import (
     CleanRecord,
+    combined,
     create_record,
-    newest_state,
     read_records,
     retire_records,
+    stored_files,
 )
-from dbt.adapters.zlayout.timeline.retention.orphans import own_orphans
-from dbt.adapters.zlayout.timeline.retention.past import stored_files
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending, list_pending, liveness
 
@@ -184,7 +184,7 @@ def _look(timeline: Timeline, needed: _Needed, now_ms: int, with_orphans: bool) 
     # of the last two, so none of its files can look unneeded.
     own_files = [*store.list(INDEX_FOLDER, recursive=True), *store.list(CURVE_FOLDER, recursive=True)]
     records = read_records(store)
-    known = newest_state(list(records.values())) or CleanRecord(0, 0)
+    known = combined(records.values())
     pending = list_pending(store)
     since_ms = now_ms - int(needed.hours * _HOUR_MS)
     lost = [file for file in own_orphans(timeline) if file.modified_ms < since_ms] if with_orphans else []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
-from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.errors import FileMissingError
+from dbt.adapters.zlayout.store import StoredFile
 from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
     instants_in_name,
@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     staged_under,
 )
 from dbt.adapters.zlayout.timeline.files.table_file import without_nested_tables
-from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
+from dbt.adapters.zlayout.timeline.retention.past import last_known_clean
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness
 
@@ -40,7 +40,7 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     known: set[str] = set()
     if newest is not None:
         # A file that a version after the last complete clean removed is kept for older readers: it is not an orphan.
-        oldest = min(_deleted_through(store), newest)
+        oldest = min(last_known_clean(store).deleted_through, newest)
         known.update(timeline.snapshot(oldest).files["path"].to_pylist())
         for entry in timeline.entries(oldest + 1, newest):
             known.update(entry.adds["path"].to_pylist())
@@ -77,14 +77,6 @@ def foreign_text(count: int, *, merges_on_read: bool) -> str:
     return f"another tool put {files} into the folder, and no version lists {them}, so no reader sees the rows; {take}"
 
 
-def _deleted_through(store: Store) -> int:
-    try:
-        cleaned = newest_state(list(read_records(store).values()))
-    except CorruptError:
-        return 0  # then the files of every version count as known
-    return cleaned.deleted_through if cleaned is not None else 0
-
-
 def own_orphans(timeline: Timeline) -> list[StoredFile]:
     """Returns data and staged files of this format that no version lists and no unfinished transaction wrote.
 
@@ -107,7 +99,7 @@ def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
     newest = timeline.latest_version()
     if newest is None:
         return set()
-    oldest = min(_deleted_through(timeline.store), newest)
+    oldest = min(last_known_clean(timeline.store).deleted_through, newest)
     found = [timeline.snapshot(oldest).partition_by]
     found += [entry.partition_by for entry in timeline.entries(oldest + 1, newest)]
     return {tuple(name.lower() for name in columns) for columns in found}

@@ -17,8 +17,8 @@ from dbt.adapters.zlayout.timeline.files.table_file import without_nested_tables
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay, row_count
-from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.retention.past import last_known_clean
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
@@ -86,7 +86,7 @@ def version_figures(timeline: Timeline, limit: int) -> list[VersionFigures]:
     """
     newest = timeline.snapshot().version
     first = max(0, newest - limit + 1)
-    oldest = _oldest_readable(timeline)
+    oldest = last_known_clean(timeline.store).oldest_version
     before = timeline.snapshot(first - 1) if first else None
     found = []
     for commit in timeline.entries(first, newest):
@@ -144,14 +144,6 @@ def _figures(after: Snapshot, commit: Commit, readable: bool) -> VersionFigures:
         log_records=log_files(files).total_rows,
         readable=readable,
     )
-
-
-def _oldest_readable(timeline: Timeline) -> int:
-    try:
-        cleaned = newest_state(list(read_records(timeline.store).values()))
-    except CorruptError:
-        return 0
-    return 0 if cleaned is None else cleaned.oldest_version
 
 
 def _bytes_of(files: Sequence[StoredFile]) -> int:

@@ -58,15 +58,7 @@ class Plan:
 
     def to_json(self) -> bytes:
         """Returns the bytes of the state file."""
-        return to_json_bytes(
-            {
-                "operation": self.operation,
-                "base_version": self.base_version,
-                "heartbeat_ms": self.heartbeat_ms,
-                "committing": self.committing,
-                "writer": asdict(self.writer),
-            }
-        )
+        return to_json_bytes(asdict(self))
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> Plan:
