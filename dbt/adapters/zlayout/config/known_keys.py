@@ -37,6 +37,9 @@ _OTHER_WORDS = {
     "zorder_by": "zorder",
 }
 _PREFIX = "zlayout"
+_META = "meta"
+# What `meta.zlayout` may hold. dbt-spark's own macros read this key from the config.
+_ALLOWED_IN_META = frozenset(OWN_KEYS) - {LOCATION_ROOT.key}
 
 
 def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str]:
@@ -70,11 +73,6 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
     return sentences
 
 
-_META, _OURS = "meta", "zlayout"
-# dbt-spark's own macros read the key from the config.
-_ALLOWED = frozenset(OWN_KEYS) - {LOCATION_ROOT.key}
-
-
 def with_meta_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what is set in a config and in its ``meta.zlayout``. A setting in the config itself takes precedence.
 
@@ -84,7 +82,7 @@ def with_meta_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     'hilbert'
     """
     found = _ours(config)
-    settings = {key: found[key] for key in found if key in _ALLOWED} if isinstance(found, Mapping) else {}
+    settings = {key: found[key] for key in found if key in _ALLOWED_IN_META} if isinstance(found, Mapping) else {}
     return {key: value for each in (settings, config) for key, value in each.items() if value is not None}
 
 
@@ -107,7 +105,7 @@ def meta_problems(config: Mapping[str, Any]) -> list[str]:
         return []
     if not isinstance(found, Mapping):
         return [f"meta.zlayout: {found!r} is not a mapping; write settings under it, such as zorder: [id]"]
-    problems = unknown_settings((str(key) for key in found if key != LOCATION_ROOT.key), _ALLOWED)
+    problems = unknown_settings((str(key) for key in found if key != LOCATION_ROOT.key), _ALLOWED_IN_META)
     if LOCATION_ROOT.key in found:
         problems.append(f"{LOCATION_ROOT.key} is read from the config only; set it there")
     return [f"meta.zlayout: {each}" for each in problems]
@@ -115,4 +113,4 @@ def meta_problems(config: Mapping[str, Any]) -> list[str]:
 
 def _ours(config: Mapping[str, Any]) -> object:
     meta = config.get(_META)
-    return meta.get(_OURS) if isinstance(meta, Mapping) else None
+    return meta.get(_PREFIX) if isinstance(meta, Mapping) else None

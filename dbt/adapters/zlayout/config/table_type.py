@@ -31,8 +31,7 @@ TOMBSTONE = "tombstone"
 class TableTypeConfig:
     """How a table applies row changes; all attributes but the first apply to ``merge_on_read`` only.
 
-    ``unique_key`` is the record key: the columns whose
-    values identify a row.
+    ``unique_key`` is the record key: the columns whose values identify a row.
     """
 
     kind: TableType = declared(settings.TABLE_TYPE)

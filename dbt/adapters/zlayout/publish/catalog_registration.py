@@ -158,7 +158,7 @@ def _module() -> ModuleType:
     except Exception as error:
         # pyiceberg reads its configuration as it is imported. The message would have lines of the file.
         raise UnsupportedError(
-            f"pyiceberg cannot read its configuration, .pyiceberg.yaml ({type(error).__name__}); mend it"
+            f"pyiceberg cannot read its configuration, .pyiceberg.yaml ({type(error).__name__}); correct it"
         ) from None
     return iceberg_catalog
 

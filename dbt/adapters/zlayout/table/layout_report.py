@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,7 +22,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.explanation import scans_of
+from dbt.adapters.zlayout.table.explanation import files_read, scans_of
 from dbt.adapters.zlayout.table.measures import measure_table, measured_columns
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
@@ -254,4 +253,4 @@ def _reads(spark: SparkSession, name: TableRef, opened: TableSnapshot, condition
         scans = scans_of(spark, name, opened, condition.sql)
     except Exception as error:  # of one condition; the others are still shown
         return PredicateReads(*given, opened.all_files(), short_message(error))
-    return PredicateReads(*given, np.logical_or.reduce([each.filters.plan.candidates for each in scans]))
+    return PredicateReads(*given, files_read(scans))
