@@ -2,6 +2,10 @@
 
 Each entry of a manifest is one Avro block. A manifest is written again from the blocks of others, without understanding
 more of them than which file each is, and whether it is added, kept or deleted.
+
+Readers open every manifest, so there should be few. A commit writes a manifest again if it loses a file, so none should
+be large. Therefore a manifest is full from some size on, and those that are not full are put together. They stay below
+twice that size. Iceberg's MergeAppend does the same with fewer, larger manifests, and Hudi compacts its timeline so.
 """
 
 from __future__ import annotations
@@ -51,6 +55,11 @@ _EXISTING, _ADDED, _DELETED = 0, 2, 4
 _STORED = struct.Struct("<BHH")
 # Of decimals.
 DIGITS_OF_EIGHT_BYTES, WIDE_BYTES = 18, 16
+# pyiceberg spends on opening a manifest what it spends on 35 of the files in it. Some 500 files with the statistics of
+# four columns take this size.
+_FULL_BYTES = 128 << 10
+# How many manifests a commit reads only to put them together. More than one are left when the size of a full one grows.
+_MOST_READ = 8
 
 
 @dataclass(frozen=True)
@@ -495,13 +504,6 @@ def _block(status: int, numbers: Sequence[int | None], location: bytes, deflated
     head = b"".join([bytes([status]), *parts, location])
     stored = _STORED.pack(0, len(head), len(head) ^ 0xFFFF)
     return b"".join([_varint(1), _varint(len(stored) + len(head) + len(deflated)), stored, head, deflated, _SYNC])
-
-
-# pyiceberg spends on opening a manifest what it spends on 35 of the files in it. Some 500 files with the statistics of
-# four columns take this size.
-_FULL_BYTES = 128 << 10
-# How many manifests a commit reads only to put them together. More than one are left when the size of a full one grows.
-_MOST_READ = 8
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """The schema of a published Iceberg table: Spark's schema in Iceberg's types, its partition spec and its name mapping.
 
+Readers find a column in a file by its field id, whatever the column is called. An id is a function of the column's
+path. So all files of all tables agree on it, nothing is stored, and switching publishing off and on changes nothing.
+Readers of ids find what Spark finds, which looks columns up by name.
 Source: the Iceberg table specification, https://iceberg.apache.org/spec/
 """
 

@@ -1,4 +1,4 @@
-"""Who wrote what lies in the folder of a published format: this table, another one, or other software.
+"""Publications: what every format shows of a version, who wrote it, and which versions its readers see.
 
 Every file that publishes a version names the table, the version and its instant by the keys here.
 """
@@ -19,6 +19,8 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 
 TABLE_ID, VERSION, INSTANT = "zlayout.table_id", "zlayout.version", "zlayout.instant"
+# The key that counts records in logs of the version, which readers do not see.
+LOG_RECORDS = "zlayout.log_records_not_shown"
 
 
 def mark(table_id: str) -> bytes:
@@ -56,10 +58,6 @@ def read_if_there(store: Store, path: str) -> bytes:
         return store.read(path)
     except FileMissingError:
         return b""
-
-
-# The key that counts records in logs of the version, which readers do not see.
-LOG_RECORDS = "zlayout.log_records_not_shown"
 
 
 def changes_rows(state: TableState) -> bool:

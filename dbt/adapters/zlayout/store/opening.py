@@ -1,9 +1,11 @@
-"""Opening stores: from the location of a table to the store that holds it."""
+"""Opening stores: from the location of a table to the store that holds it, and whether it can hold one.
+
+The atomic-create probe tests that a store refuses to create a file that already exists, as commits require.
+"""
 
 from __future__ import annotations
 
 import re
-import threading
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,6 +37,8 @@ _REASONS = {
 
 Opener = Callable[[str], Store]
 _hadoop_openers: list[Opener] = []
+# Roots whose store has passed the atomic-create probe in this process.
+_probed: set[str] = set()
 
 
 def open_hadoop_with(opener: Opener) -> None:
@@ -151,10 +155,6 @@ def _path_of_file_uri(location: str) -> str:
     return unquote(location[len("file:") :].removeprefix("//" + urlsplit(location).netloc))
 
 
-_kept: set[str] = set()
-_lock = threading.Lock()
-
-
 def check_create_if_absent(store: Store) -> None:
     """Creates one file twice; the second attempt must fail and keep the first. Each process probes a root once.
 
@@ -168,7 +168,7 @@ def check_create_if_absent(store: Store) -> None:
         UnsupportedError: The second create succeeded; two writers could commit the same version.
         StoreError: The store cannot be written at all.
     """
-    if store.local_path("") is not None or store.root_uri in _kept:
+    if store.local_path("") is not None or store.root_uri in _probed:
         return
     path = f"{SCRATCH_FOLDER}/.{uuid.uuid4().hex}.probe"
     try:
@@ -177,8 +177,7 @@ def check_create_if_absent(store: Store) -> None:
             store.create(path, b"second")
         except AlreadyExistsError:
             if store.read(path) == b"first":
-                with _lock:
-                    _kept.add(store.root_uri)
+                _probed.add(store.root_uri)
                 return
     finally:
         with suppress(StoreError):

@@ -1,6 +1,7 @@
 """The store protocol: what the timeline, the index and the writers need from a place that holds files.
 
-Here is also what all stores share: safe paths, the size of the largest file and a local scratch folder.
+Here is also what all stores share: safe paths, the size of the largest file, a local scratch folder, and a file of a
+store for readers that take a Python file.
 """
 
 from __future__ import annotations
