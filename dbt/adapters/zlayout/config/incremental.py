@@ -99,12 +99,7 @@ class IncrementalConfig(MergeRules):
 
 
 def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> IncrementalConfig:
-    """Reads the settings of an incremental model.
-
-    Args:
-        raw: Values by key, as dbt provides them; None means the default.
-        problems: Receives one sentence for each wrong setting.
-    """
+    """Reads the settings of an incremental model."""
     strategy = _strategy(raw, problems)
     update_columns = settings.MERGE_UPDATE_COLUMNS.read(raw, problems)
     exclude_columns = settings.MERGE_EXCLUDE_COLUMNS.read(raw, problems)

@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import type_name
 
 SortColumns = tuple[tuple[ColumnPath, ...], list[str]]
+_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 _ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and booleans"
 
 
@@ -162,17 +163,9 @@ def _unfit_key(column_type: pa.DataType) -> str | None:
 
 def _unfit_folder(column_type: pa.DataType) -> str | None:
     # Folder names are text: bytes that are not UTF-8 would not survive the round trip.
-    if is_orderable(column_type) and not _is_binary(column_type):
+    if is_orderable(column_type) and not any(each(column_type) for each in _BINARY):
         return None
     return "allowed are integers, floats, decimals, dates, timestamps, strings and booleans"
-
-
-def _is_binary(column_type: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(column_type)
-        or pa.types.is_large_binary(column_type)
-        or pa.types.is_fixed_size_binary(column_type)
-    )
 
 
 def _always_fit(_: pa.DataType) -> str | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LISTED = 12
+# What Spark's parser would interpret in a string.
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
 _FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _TYPE_NAMES = (
@@ -76,11 +77,6 @@ def type_name(kind: pa.DataType) -> str:
     return next((word for fits, word in _TYPE_NAMES if fits(kind)), str(kind))
 
 
-def _text_literal(text: str) -> str:
-    """Returns a SQL string literal with the characters escaped that Spark's parser would interpret."""
-    return f"'{text.translate(_ESCAPES)}'"
-
-
 def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
     r"""Returns a constant as SQL.
 
@@ -96,7 +92,7 @@ def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
     if pa.types.is_boolean(kind):
         return "TRUE" if value.as_py() else "FALSE"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _text_literal(value.as_py())
+        return f"'{value.as_py().translate(_ESCAPES)}'"
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return f"X'{value.as_py().hex().upper()}'"
     if pa.types.is_decimal(kind):

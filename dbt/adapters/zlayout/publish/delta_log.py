@@ -165,13 +165,8 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
     """Publishes every version that the Delta log does not show yet, oldest first; the newest if there is no Delta log.
 
     A commit is a function of the version, and its file is created only if it does not exist. So it does not matter how
-    many publishers work at the same time.
-
-    Args:
-        store: The table's folder.
-        timeline: Its versions.
-        table_id: The table's id.
-        retain_hours: Commits older than this are deleted once a newer checkpoint exists.
+    many publishers work at the same time. Commits older than ``retain_hours`` are deleted once a newer checkpoint
+    exists.
 
     Raises:
         UnsupportedError: Other software has written the Delta log.

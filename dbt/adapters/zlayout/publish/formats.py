@@ -77,13 +77,7 @@ FORMATS: Mapping[str, PublishedFormat] = MappingProxyType({"delta": delta_log, "
 
 
 def _unpublishable_columns(format_: str, schema_json: str, partition_by: Collection[str]) -> list[str]:
-    """Returns a sentence for each column that a Delta or an Iceberg table cannot have.
-
-    Args:
-        format_: The format, for the sentences. Both have the same types.
-        schema_json: Spark's JSON of the columns.
-        partition_by: The partition columns among them.
-    """
+    """Returns a sentence for each column that a Delta or an Iceberg table cannot have."""
     schema = json.loads(schema_json)
     problems = [
         f"publish: column '{name}' has type {word}, which {format_} tables do not have; cast it, or do not publish"
@@ -161,11 +155,7 @@ def _version_shown(store: Store, table_id: str, name: str) -> int | None:
 def oldest_version_shown(store: Store, table_id: str, formats: Collection[str], since_ms: float) -> int | None:
     """Returns the oldest version that readers of any format have seen since a time; None if they see none.
 
-    Args:
-        store: The table's folder.
-        table_id: The table's id.
-        formats: The formats.
-        since_ms: The time, in milliseconds since the epoch; infinite for now.
+    The time is in milliseconds since the epoch; infinite for now.
 
     Raises:
         StoreError, CorruptError, UnsupportedError: It is unknown what they see.

@@ -198,11 +198,7 @@ def new_files(
 ) -> NewFiles:
     """Returns the entries of added files.
 
-    Args:
-        files: The files.
-        schema: The table's schema, as its metadata has it.
-        spec: The partition spec, as its metadata has it.
-        address: The snapshot.
+    Schema and partition spec are as the table's metadata has them.
     """
     specification, columns = PartitionSpec.model_validate(spec), Schema.model_validate(schema)
     if not files:
@@ -354,7 +350,7 @@ def manifest_list(manifests: Sequence[ManifestFile], parent: int | None, address
     )
     with writer:
         writer.add_manifests(list(manifests))
-    content = _with_own_sync(buffer.getvalue(), writer._writer.sync_bytes)
+    content = buffer.getvalue().replace(writer._writer.sync_bytes, _SYNC)
     return address.path_of(content, "list"), content
 
 
@@ -402,10 +398,6 @@ def _widened(bound: bytes | None) -> bytes | None:
     if bound is None:
         return None
     return int.from_bytes(bound, "big", signed=True).to_bytes(WIDE_BYTES, "big", signed=True)
-
-
-def _with_own_sync(content: bytes, sync: bytes) -> bytes:
-    return content.replace(sync, _SYNC)
 
 
 def _digest(content: bytes) -> str:
@@ -524,10 +516,6 @@ def full_bytes(entries_bytes: int, files: int) -> int:
 
     >>> full_bytes(25_000_000, files=100_000), full_bytes(1_000_000_000, files=4_000_000)
     (131072, 500000)
-
-    Args:
-        entries_bytes: The size of all entries of the table.
-        files: The number of its files.
     """
     return max(_FULL_BYTES, isqrt(files) * entries_bytes // max(files, 1))
 
@@ -540,9 +528,7 @@ def grouped(manifests: Sequence[Sized], full: int) -> list[list[int]]:
     >>> grouped([Sized(40, True), Sized(130, False), Sized(50, False), Sized(110, True)], full=100)
     [[3], [0, 2]]
 
-    Args:
-        manifests: The table's manifests. Those that the commit leaves without files are not among them.
-        full: The size from which on a manifest is full.
+    A manifest that the commit leaves without files is not among ``manifests``.
     """
     written = [position for position, each in enumerate(manifests) if each.is_written]
     read = [position for position, each in enumerate(manifests) if not each.is_written and each.size_bytes < full]
@@ -563,10 +549,6 @@ def cut(sizes: Sequence[int], full: int) -> list[tuple[int, int]]:
 
     >>> cut([60, 60, 60, 60, 60], full=100)
     [(0, 3), (3, 5)]
-
-    Args:
-        sizes: The size of each entry, in their order.
-        full: The size from which on a manifest is full.
     """
     ranges, begin, total = [], 0, 0
     for end, size in enumerate(sizes, 1):

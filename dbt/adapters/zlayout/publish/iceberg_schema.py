@@ -112,17 +112,16 @@ class IcebergSchema:
 
     def ids(self) -> dict[int, ColumnPath]:
         """Returns the paths of all columns, fields and parts by id."""
-        return {field_id(path): path for path, _ in _all_parts(self.fields, ())}
+        return {field_id(path): path for path, _ in _all_parts(self.fields)}
 
     def leaves(self) -> dict[ColumnPath, str]:
         """Returns the types of the columns that have statistics: those outside lists and maps."""
-        return {path: kind for path, kind in _all_parts(self.fields, ()) if isinstance(kind, str) and "[]" not in path}
+        return {path: kind for path, kind in _all_parts(self.fields) if isinstance(kind, str) and "[]" not in path}
 
     def types(self) -> dict[int, Any]:
         """Returns the type of each column, field and part by its id; only the kind of nested ones."""
         return {
-            field_id(path): kind if isinstance(kind, str) else kind["type"]
-            for path, kind in _all_parts(self.fields, ())
+            field_id(path): kind if isinstance(kind, str) else kind["type"] for path, kind in _all_parts(self.fields)
         }
 
     def to_json(self, schema_id: int) -> dict[str, Any]:
@@ -148,15 +147,15 @@ class IcebergSchema:
 
     def name_mapping(self) -> str:
         """Returns the mapping by which readers find the columns of files without ids."""
-        return json.dumps([_mapping(each, ()) for each in self.fields], ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(
+            [_mapped((each["name"],), each["type"]) for each in self.fields], ensure_ascii=False, separators=(",", ":")
+        )
 
 
 def may_follow(old: Mapping[int, Any], new: Mapping[int, Any]) -> bool:
     """Returns whether a reader may see files of both schemas in one table.
 
-    Args:
-        old: `IcebergSchema.types` of the schema before.
-        new: The same of the schema after.
+    Both are `IcebergSchema.types`.
     """
     return all(old[each] == kind or _is_wider(old[each], kind) for each, kind in new.items() if each in old)
 
@@ -169,7 +168,7 @@ def columns_taken_for_one(schema_json: str) -> list[str]:
     """
     seen: dict[int | str, ColumnPath] = {}
     problems = []
-    for path, _ in _all_parts(IcebergSchema.of(schema_json, ()).fields, ()):
+    for path, _ in _all_parts(IcebergSchema.of(schema_json, ()).fields):
         parts = tuple(each for each in path if each != "[]")
         for what, key in (("id", field_id(path)), ("name", ".".join(parts))):
             other = seen.setdefault(key, parts)
@@ -245,8 +244,8 @@ def _parts(kind: Any, path: ColumnPath) -> list[tuple[ColumnPath, Any]]:
     return [((*path, *KEY), kind["key"]), ((*path, *VALUE), kind["value"])]
 
 
-def _all_parts(fields: Sequence[Mapping[str, Any]], path: ColumnPath) -> Iterator[tuple[ColumnPath, Any]]:
-    for below, kind in _parts({"type": "struct", "fields": fields}, path):
+def _all_parts(fields: Sequence[Mapping[str, Any]]) -> Iterator[tuple[ColumnPath, Any]]:
+    for below, kind in _parts({"type": "struct", "fields": fields}, ()):
         yield from _with_parts(below, kind)
 
 
@@ -254,10 +253,6 @@ def _with_parts(path: ColumnPath, kind: Any) -> Iterator[tuple[ColumnPath, Any]]
     yield path, kind
     for below, part in _parts(kind, path):
         yield from _with_parts(below, part)
-
-
-def _mapping(each: Mapping[str, Any], path: ColumnPath) -> dict[str, Any]:
-    return _mapped((*path, each["name"]), each["type"])
 
 
 def _mapped(path: ColumnPath, kind: Any) -> dict[str, Any]:

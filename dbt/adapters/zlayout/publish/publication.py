@@ -31,12 +31,6 @@ def mark(table_id: str) -> bytes:
 def check_written_by(table_id: str, path: str, content: bytes, format_name: str) -> None:
     """Checks that a file is one of the table.
 
-    Args:
-        table_id: The table's id.
-        path: The file, in the format's folder.
-        content: What it holds.
-        format_name: The format, as the setting `publish` names it.
-
     Raises:
         UnsupportedError: Another table or other software wrote it.
     """
@@ -76,10 +70,7 @@ def stored_statistics(store: Store, state: TableState, files: DataFiles) -> pa.T
 def lag_of(readers: str, newest: int, look: Callable[[], int | None]) -> Iterator[str]:
     """Yields a sentence if readers do not see the newest version, or if it is unknown what they see.
 
-    Args:
-        readers: What they read.
-        newest: The newest version.
-        look: Returns the version that they see, None if they see none.
+    ``look`` returns the version that they see, None if they see none.
     """
     try:
         seen = look()

@@ -42,20 +42,12 @@ _probed: set[str] = set()
 
 
 def open_hadoop_with(opener: Opener) -> None:
-    """Registers how this process opens Hadoop file systems, which needs a JVM; the engine does so in a Spark driver.
-
-    Args:
-        opener: Returns the store of a location.
-    """
+    """Registers how this process opens Hadoop file systems, which needs a JVM; the engine does so in a Spark driver."""
     _hadoop_openers[:] = [opener]
 
 
 def place_problem(location: str) -> str | None:
-    """Returns why a location cannot hold a table, judging by its spelling only; None if it can.
-
-    Args:
-        location: As for `open_store`.
-    """
+    """Returns why a location cannot hold a table, judging by its spelling only; None if it can."""
     if has_login(location):
         return NO_LOGIN
     match = _SCHEME.match(location)
@@ -114,25 +106,19 @@ def open_store(location: str) -> Store:
 def check_place(location: str) -> None:
     """Checks that a location can hold tables, as far as possible without writing.
 
-    Args:
-        location: As for `open_store`.
-
     Raises:
         UnsupportedError: Its spelling is not valid.
         StoreError: It is a local folder that cannot be written.
     """
     if (problem := place_problem(location)) is not None:
         raise UnsupportedError(f"location_root: {without_login(location)!r} {problem}")
-    folder = open_store(location).local_path("") if not _is_remote(location) else None
+    match = _SCHEME.match(location)
+    is_local = match is None or match.group(1).lower() == "file"
+    folder = open_store(location).local_path("") if is_local else None
     if folder is not None and (problem := folder_problem(folder)) is not None:
         raise StoreError(
             f"location_root: {location!r} cannot hold tables: {problem}; set it to a folder that can be written"
         )
-
-
-def _is_remote(location: str) -> bool:
-    match = _SCHEME.match(location)
-    return match is not None and match.group(1).lower() != "file"
 
 
 def workers_can_write(store: Store) -> bool:
@@ -160,9 +146,6 @@ def check_create_if_absent(store: Store) -> None:
 
     Local file systems are not probed: hard links never overwrite, and file systems without them report an error. A
     service behind a network may ignore the condition of a request and answer as if it had been met.
-
-    Args:
-        store: The store in which a table is about to be created.
 
     Raises:
         UnsupportedError: The second create succeeded; two writers could commit the same version.

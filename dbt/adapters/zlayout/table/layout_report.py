@@ -137,13 +137,6 @@ def layout_report(
 ) -> TableReport:
     """Collects what a report says of a table. Without conditions, nothing runs in Spark.
 
-    Args:
-        spark: The session; only conditions need it.
-        name: The table.
-        opened: Its newest version.
-        conditions: The conditions whose reads are shown.
-        most_files: The most files in the layout map.
-
     Raises:
         CorruptError: The newest version cannot be read.
     """

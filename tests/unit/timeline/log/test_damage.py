@@ -14,7 +14,7 @@ import pytest
 
 from dbt.adapters.zlayout.errors import ConflictError, CorruptError, NewerFormatError, StoreError, ZlayoutError
 from dbt.adapters.zlayout.index.whole_slices import open_slice, read_columns
-from dbt.adapters.zlayout.table.explanation import commit_history
+from dbt.adapters.zlayout.table.measures import commit_history
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import CHECKPOINT_HINT, CLEAN_FOLDER, log_path
 from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file, read_table_file

@@ -45,10 +45,6 @@ class Step:
     committed_ms: int
     last_instant: str
 
-    def step_fields(self) -> dict[str, Any]:
-        """Returns these fields for JSON."""
-        return {each.name: getattr(self, each.name) for each in fields(Step)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class TableState(Step):
@@ -77,7 +73,7 @@ class TableState(Step):
     def state_fields(self) -> dict[str, Any]:
         """Returns the fields of the table's state for JSON, including those of `Step`."""
         return {
-            **self.step_fields(),
+            **{each.name: getattr(self, each.name) for each in fields(Step)},
             "schema_json": self.schema_json,
             "partition_by": list(self.partition_by),
             "layout": dict(self.layout),
@@ -238,10 +234,7 @@ def _files_to_columns(files: DataFiles) -> dict[str, Any]:
 def _files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], path: str) -> DataFiles:
     """Parses the result of `_files_to_columns`.
 
-    Args:
-        columns: The object.
-        partition_by: Names of the partition columns.
-        path: The file that contains it, for errors.
+    ``path`` is the file that contains it, for errors.
 
     Raises:
         CorruptError: A column is missing, or has another length or type.

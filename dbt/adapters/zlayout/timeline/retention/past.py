@@ -99,10 +99,7 @@ def last_known_clean(store: Store) -> CleanRecord:
 def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> str:
     """Writes a record under a new name.
 
-    Args:
-        store: The table's files.
-        record: The record.
-        after: Paths of the previous records.
+    ``after`` are the paths of the previous records.
 
     Returns:
         Its path.
@@ -125,11 +122,6 @@ def retire_records(store: Store, superseded: Sequence[str]) -> None:
 
 def snapshot_of(timeline: Timeline, version: int, subject: str) -> Snapshot:
     """Returns the snapshot of a version after checking that it can be read.
-
-    Args:
-        timeline: The table's timeline.
-        version: The version.
-        subject: The table, for messages.
 
     Raises:
         VersionNotFoundError: There is no such version, or its files were cleaned.
@@ -176,10 +168,7 @@ def version_of_instant(timeline: Timeline, instant: str, subject: str) -> int:
 def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
     """Returns the newest version that was committed at or before a time.
 
-    Args:
-        timeline: The table's timeline.
-        time_ms: Milliseconds since the epoch.
-        subject: The table, for messages.
+    The time is in milliseconds since the epoch.
 
     Raises:
         VersionNotFoundError: All versions are newer.

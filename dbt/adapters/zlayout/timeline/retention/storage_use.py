@@ -77,10 +77,6 @@ class StorageUse:
 def version_figures(timeline: Timeline, limit: int) -> list[VersionFigures]:
     """Returns the last versions, oldest first.
 
-    Args:
-        timeline: The table's timeline, which has a version.
-        limit: Most versions to return.
-
     Raises:
         CorruptError: An entry of the log is damaged or missing.
     """
@@ -98,9 +94,7 @@ def version_figures(timeline: Timeline, limit: int) -> list[VersionFigures]:
 def storage_use(timeline: Timeline, managed: bool) -> StorageUse:
     """Returns what the data files in the folder are for. It lists the folder.
 
-    Args:
-        timeline: The table's timeline, which has a version.
-        managed: Whether this package writes the table. Otherwise every file in the folder counts as live.
+    If this package does not write the table, every file in the folder counts as live.
     """
     snapshot = timeline.snapshot()
     stored = [

@@ -153,11 +153,7 @@ def list_pending(store: Store) -> list[Pending]:
 
 
 def pending_in(files: Sequence[StateFile]) -> list[Pending]:
-    """Returns the pending transactions among state files, oldest instant first.
-
-    Args:
-        files: From `list_state_files`.
-    """
+    """Returns the pending transactions among state files, oldest instant first."""
     found: dict[tuple[str, Action], Pending] = {}
     # REQUESTED sorts after INFLIGHT by name, so the order is reversed: the inflight file comes last.
     for file in reversed(files):
