@@ -1,6 +1,6 @@
 """What pruning makes of a whole filter, partition columns and others mixed, as Spark's optimizer leaves it."""
 
-from dbt.adapters.zlayout.predicate import Constant
+from dbt.adapters.zlayout.predicate.expr import Constant
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm

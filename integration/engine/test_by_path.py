@@ -17,10 +17,10 @@ from dbt.adapters.zlayout.errors import (
     UnsupportedError,
 )
 from dbt.adapters.zlayout.publish import spark_manifest
-from dbt.adapters.zlayout.publish.folder_note import FOLDER_NOTE, NOTE_BYTES
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit import register as register_module
 from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.files.table_file import FOLDER_NOTE, NOTE_BYTES
 
 
 def rows(spark, count=1000, first=0):

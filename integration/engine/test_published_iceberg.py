@@ -17,7 +17,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import CommittedError
-from dbt.adapters.zlayout.publish.field_ids import field_id, ids_in
+from dbt.adapters.zlayout.publish.iceberg_schema import field_id, ids_in
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 SQL = {"string": "varchar", "timestamp_ntz": "timestamp"}

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dbt.adapters.zlayout.publish import delta_log, iceberg_metadata
-from dbt.adapters.zlayout.publish.folder_note import FOLDER_NOTE
 from dbt.adapters.zlayout.timeline.files import naming
+from dbt.adapters.zlayout.timeline.files.table_file import FOLDER_NOTE
 
 # Changes of Spark's session catalog; every other call that a writer makes of it must be known to change nothing.
 CATALOG_EFFECTS = frozenset({"dropTable", "createTable", "alterTable", "alterTableStats", "renameTable"})

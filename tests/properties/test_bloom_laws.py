@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
 from dbt.adapters.zlayout.index.bloom.split_block import blocks_of, filter_of, masks_of
 from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.predicate import normal_form
+from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles

@@ -19,7 +19,8 @@ from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.predicate import And, Column, Compare, Expr, Op, normal_form
+from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, Op
+from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
 from dbt.adapters.zlayout.pruning.prune import prune
 from dbt.adapters.zlayout.spark.commit import lookup_commit

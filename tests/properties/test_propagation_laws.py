@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.predicate import Call, Column, Compare, Function, Op
 from dbt.adapters.zlayout.predicate import functions as f
+from dbt.adapters.zlayout.predicate.expr import Call, Column, Compare, Function, Op
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.pruning import ColumnBounds
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation

@@ -16,12 +16,14 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.predicate import (
+from dbt.adapters.zlayout.predicate.expr import (
     And,
     Column,
+    ColumnLeaf,
     ColumnPath,
     Compare,
     Constant,
+    Evaluated,
     Expr,
     In,
     IsNotNull,
@@ -33,15 +35,13 @@ from dbt.adapters.zlayout.predicate import (
     NotStartsWith,
     Op,
     Or,
+    Same,
     StartsWith,
     Unknown,
     Value,
     if_else,
-    normal_form,
-    push_not,
-    simplify,
 )
-from dbt.adapters.zlayout.predicate.expr import ColumnLeaf, Evaluated, Same
+from dbt.adapters.zlayout.predicate.normal_form import normal_form, push_not, simplify
 from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
 from dbt.adapters.zlayout.pruning.cost_limits import Limits, cost_of, limited
 

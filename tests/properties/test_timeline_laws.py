@@ -22,10 +22,9 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     METADATA_FOLDER,
     SPARK_MANIFEST_FOLDER,
 )
-from dbt.adapters.zlayout.timeline.log.checkpoint import checkpoint_bytes, snapshot_from_checkpoint
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime
-from dbt.adapters.zlayout.timeline.log.snapshot import replay
+from dbt.adapters.zlayout.timeline.log.snapshot import checkpoint_bytes, replay, snapshot_from_checkpoint
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change

@@ -86,7 +86,7 @@ def _identity(timeline: Timeline) -> Hashable:
     known = timeline._cached
     if known is None:
         return None
-    snapshot = known.snapshot
+    snapshot, _ = known
     # Two histories may differ in a version between that changed nothing but the index.
     index = tuple(sorted((part, tuple(paths)) for part, paths in snapshot.index.items()))
     return snapshot.version, snapshot.instant, tuple(snapshot.files["path"].to_pylist()), index

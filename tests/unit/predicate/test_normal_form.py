@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.predicate import (
+from dbt.adapters.zlayout.predicate.expr import (
     And,
     Column,
     Compare,
@@ -24,12 +24,9 @@ from dbt.adapters.zlayout.predicate import (
     StartsWith,
     Unknown,
     columns_of,
-    conjuncts,
     if_else,
-    normal_form,
-    push_not,
-    simplify,
 )
+from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form, push_not, simplify
 
 X = Column(("x",), pa.int32())
 S = Column(("person", "name"), pa.string())

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.predicate import (
+from dbt.adapters.zlayout.predicate.expr import (
     And,
     Column,
     Compare,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.predicate import (
+from dbt.adapters.zlayout.predicate.expr import (
     And,
     Call,
     Column,
@@ -21,11 +21,10 @@ from dbt.adapters.zlayout.predicate import (
     Or,
     Term,
     Unknown,
-    conjuncts,
     if_else,
-    normal_form,
 )
 from dbt.adapters.zlayout.predicate.functions import Negate
+from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
 from dbt.adapters.zlayout.pruning.cost_limits import LIMITS, Cost, Limits, cost_of, limited
 
 LONG = pa.int64()

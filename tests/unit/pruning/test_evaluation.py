@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.predicate import (
+from dbt.adapters.zlayout.predicate import functions as f
+from dbt.adapters.zlayout.predicate.expr import (
     And,
     Call,
     Column,
@@ -31,7 +32,6 @@ from dbt.adapters.zlayout.predicate import (
     columns_of,
     if_else,
 )
-from dbt.adapters.zlayout.predicate import functions as f
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
 

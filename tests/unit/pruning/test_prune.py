@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.predicate import (
+from dbt.adapters.zlayout.predicate.expr import (
     And,
     Column,
     ColumnPath,

@@ -14,7 +14,8 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, PartitionStatistics, TableIndex
-from dbt.adapters.zlayout.predicate import (
+from dbt.adapters.zlayout.predicate.expr import (
+    EXPRESSION,
     And,
     Call,
     Column,
@@ -29,8 +30,8 @@ from dbt.adapters.zlayout.predicate import (
     Op,
     Or,
     Unknown,
+    columns_of,
 )
-from dbt.adapters.zlayout.predicate.expr import EXPRESSION, columns_of
 from dbt.adapters.zlayout.predicate.functions import Negate
 from dbt.adapters.zlayout.pruning.prune import advice_for
 from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan

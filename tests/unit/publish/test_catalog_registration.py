@@ -219,9 +219,9 @@ def test_what_is_switched_off_or_renamed_leaves_no_entry(table, lakes) -> None:
     assert not noted_registrations(table.store)
 
 
-def test_an_entry_that_could_not_be_removed_is_removed_by_the_next_publisher(table, lakes) -> None:
+def test_an_entry_that_could_not_be_removed_is_removed_by_the_next_publisher(table, lakes, tmp_path) -> None:
     table.publish()
-    lakes(lake="sqlite:////nowhere/lake.db", other=lakes.both["other"])
+    lakes(lake=f"sqlite:///{tmp_path}/nowhere/lake.db", other=lakes.both["other"])
     other = PublishingConfig(("iceberg",), "other")
     [told] = table.publish(other)
     assert told.startswith("shop.orders in catalog 'lake': catalog 'lake' failed: OperationalError")

@@ -16,8 +16,7 @@ from pyiceberg.schema import Schema
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
-from dbt.adapters.zlayout.publish.field_ids import field_id
-from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema
+from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id
 from dbt.adapters.zlayout.publish.iceberg_statistics import arrow_type, data_file_entries
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 

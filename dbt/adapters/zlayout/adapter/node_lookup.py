@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
-from dbt.adapters.zlayout.config.meta_settings import with_meta_settings
+from dbt.adapters.zlayout.config.known_keys import with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted, folded_name
 from dbt.adapters.zlayout.table.ztable import ZTable

@@ -40,14 +40,14 @@ class Context:
     @functools.cached_property
     def nodes(self) -> dict[str, dict[str, Any]]:
         """The models of the manifest; none without a manifest."""
-        from dbt.adapters.zlayout.cli.manifest import read_manifest  # noqa: PLC0415 # `--help` starts fast
+        from dbt.adapters.zlayout.cli.manifest import read_manifest
 
         return {} if self.manifest is None else read_manifest(self.manifest)
 
     @functools.cached_property
     def every_node(self) -> dict[str, dict[str, Any]]:
         """All nodes of the manifest, tests and analyses too; none without a manifest."""
-        from dbt.adapters.zlayout.cli.manifest import read_nodes  # noqa: PLC0415
+        from dbt.adapters.zlayout.cli.manifest import read_nodes
 
         return {} if self.manifest is None else {**read_nodes(self.manifest), **self.nodes}
 
@@ -62,7 +62,7 @@ class Context:
         Raises:
             ConfigError: No model has the name.
         """
-        from dbt.adapters.zlayout.adapter.node_lookup import is_path, table_of  # noqa: PLC0415
+        from dbt.adapters.zlayout.adapter.node_lookup import is_path, table_of
 
         if self.manifest is None and "." not in text and not is_path(text):
             raise click.UsageError(
@@ -71,9 +71,14 @@ class Context:
             )
         return table_of(text, self.nodes)
 
+    def open(self, table: str) -> tuple[SparkSession, str]:
+        """Returns the session for a command on one table, and the table that the user names."""
+        name = self.table(table)
+        return self.session(name), name
+
     def config(self, table: str) -> Mapping[str, Any]:
         """Returns the config of the model that builds a table, empty without one."""
-        from dbt.adapters.zlayout.adapter.node_lookup import config_of_table  # noqa: PLC0415
+        from dbt.adapters.zlayout.adapter.node_lookup import config_of_table
 
         return config_of_table(table, self.nodes)
 
@@ -92,9 +97,9 @@ class Context:
 
         A command on a folder needs no metastore, so none is opened unless the configuration asks for one.
         """
-        from dbt.adapters.zlayout.adapter.node_lookup import is_path  # noqa: PLC0415
-        from dbt.adapters.zlayout.adapter.session.launch import session_for  # noqa: PLC0415
-        from dbt.adapters.zlayout.adapter.session.profile import profile_parameters  # noqa: PLC0415
+        from dbt.adapters.zlayout.adapter.node_lookup import is_path
+        from dbt.adapters.zlayout.adapter.session.launch import session_for
+        from dbt.adapters.zlayout.adapter.session.profile import profile_parameters
 
         parameters = {"spark.ui.enabled": "false"}
         if self.profile:
@@ -163,14 +168,14 @@ def _one_line_errors() -> Iterator[None]:
         # Whoever read the results has stopped, as `head` does. Click ends the command without a word.
         raise
     except Exception as error:
-        from dbt.adapters.zlayout.adapter.dbt_errors import one_line  # noqa: PLC0415
+        from dbt.adapters.zlayout.adapter.dbt_errors import one_line
 
         raise click.ClickException(one_line(error)) from None
 
 
 @contextmanager
 def _progress_on_stderr() -> Iterator[None]:
-    from dbt.adapters.zlayout.adapter.session.progress import progress_to  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.session.progress import progress_to
 
     with progress_to(lambda line: click.echo(line, err=True)):
         yield
@@ -179,7 +184,7 @@ def _progress_on_stderr() -> Iterator[None]:
 @contextmanager
 def results_on_stdout() -> Iterator[None]:
     """Keeps the process's stdout for results: what Spark's JVM and other libraries print there goes to stderr."""
-    import sys  # noqa: PLC0415
+    import sys
 
     if sys.stdout is None:  # the caller has closed it
         yield

@@ -31,10 +31,10 @@ def zlayout() -> None:
 @_JSON
 def info(context: Context, table: str, columns: str | None, verbose: bool, as_json: bool) -> None:
     """Say how good a table is: a verdict, what is left to do, its version and size."""
-    from dbt.adapters.zlayout.adapter.operations.diagnostics import information_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.diagnostics import information_report
 
-    name = context.table(table)
-    click.echo(information_report(context.session(name), name, columns, as_json, verbose))
+    session, name = context.open(table)
+    click.echo(information_report(session, name, columns, as_json, verbose))
 
 
 @command(zlayout)
@@ -46,8 +46,8 @@ def report(context: Context, tables: tuple[str, ...], output: str | None, as_jso
 
     Without TABLE, of all tables of --manifest.
     """
-    from dbt.adapters.zlayout.adapter.node_lookup import is_path  # noqa: PLC0415
-    from dbt.adapters.zlayout.adapter.operations.layout_reports import layout_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.node_lookup import is_path
+    from dbt.adapters.zlayout.adapter.operations.layout_reports import layout_report
 
     if not tables and context.manifest is None:
         raise click.UsageError("give tables, or --manifest for all tables of a dbt project")
@@ -70,7 +70,7 @@ def report(context: Context, tables: tuple[str, ...], output: str | None, as_jso
 @_JSON
 def explain(context: Context, table: str, predicate: str, verbose: bool, as_json: bool) -> None:
     """Explain which files a condition reads, such as "day = '2024-01-01'"."""
-    from dbt.adapters.zlayout.adapter.operations.diagnostics import explain_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.diagnostics import explain_report
 
     name = context.table(table)
     click.echo(explain_report(context.session(name), None, name, predicate, as_json, verbose))
@@ -94,11 +94,10 @@ def advise(
 
     Without --where, they come from the scan log and from the compiled SQL of the project of --manifest.
     """
-    from dbt.adapters.zlayout.adapter.operations.advising import advise_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.advising import advise_report
 
-    name = context.table(table)
+    session, name = context.open(table)
     wanted = [_weighted(each) for each in where]
-    session = context.session(name)
     click.echo(
         advise_report(session, name, context.every_node, context.target_folder, wanted, min_gain, as_json, scan_log)
     )
@@ -110,10 +109,10 @@ def advise(
 @_JSON
 def history(context: Context, table: str, limit: int | None, as_json: bool) -> None:
     """List the versions, newest first."""
-    from dbt.adapters.zlayout.adapter.operations.time_travel import history_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.time_travel import history_report
 
-    name = context.table(table)
-    click.echo(history_report(context.session(name), name, limit, as_json))
+    session, name = context.open(table)
+    click.echo(history_report(session, name, limit, as_json))
 
 
 @command(zlayout)
@@ -130,11 +129,11 @@ def history(context: Context, table: str, limit: int | None, as_json: bool) -> N
 @_JSON
 def cluster(context: Context, table: str, as_json: bool, **given: Any) -> None:
     """Rewrite overlapping, small and oversized files where it pays off."""
-    from dbt.adapters.zlayout.adapter.operations.maintenance import cluster_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.maintenance import cluster_report
 
-    name = context.table(table)
+    session, name = context.open(table)
     wanted = {key: value for key, value in given.items() if value not in (None, False)}
-    click.echo(cluster_report(context.session(name), name, context.nodes, as_json, wanted))
+    click.echo(cluster_report(session, name, context.nodes, as_json, wanted))
 
 
 @command(zlayout)
@@ -149,11 +148,11 @@ def cluster(context: Context, table: str, as_json: bool, **given: Any) -> None:
 @_JSON
 def compact(context: Context, table: str, as_json: bool, **given: Any) -> None:
     """Merge the logs of a merge-on-read table into its base files."""
-    from dbt.adapters.zlayout.adapter.operations.maintenance import compaction_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.maintenance import compaction_report
 
-    name = context.table(table)
+    session, name = context.open(table)
     wanted = {key: value for key, value in given.items() if value not in (None, False)}
-    click.echo(compaction_report(context.session(name), name, context.nodes, as_json, wanted))
+    click.echo(compaction_report(session, name, context.nodes, as_json, wanted))
 
 
 @command(zlayout)
@@ -171,10 +170,9 @@ def clean(
     as_json: bool,
 ) -> None:
     """Delete the files that no retained version needs."""
-    from dbt.adapters.zlayout.adapter.operations.time_travel import clean_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.time_travel import clean_report
 
-    name = context.table(table)
-    session = context.session(name)
+    session, name = context.open(table)
     click.echo(clean_report(session, name, context.nodes, dry_run, retain_versions, retain_hours, as_json))
 
 
@@ -196,16 +194,16 @@ def publish(
 
     Formats and catalog that no option gives are those of the model's config in --manifest, or else the table's own.
     """
-    from dbt.adapters.zlayout.adapter.operations.publishing import publish_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.publishing import publish_report
 
     if off and (formats or publish_catalog):
         raise click.UsageError("--off withdraws all formats; leave out --format and --catalog")
-    name = context.table(table)
+    session, name = context.open(table)
     config = {} if off else context.config(name)
     wanted = [] if off else list(formats) or config.get("publish")
     if publish_catalog is None and (wanted is None or "iceberg" in wanted):
         publish_catalog = config.get("publish_catalog")
-    click.echo(publish_report(context.session(name), name, context.nodes, wanted, publish_catalog, as_json))
+    click.echo(publish_report(session, name, context.nodes, wanted, publish_catalog, as_json))
 
 
 @command(zlayout)
@@ -228,7 +226,7 @@ def index(
 
     Without any, what files lack of the table's indexes is added.
     """
-    from dbt.adapters.zlayout.adapter.operations.indexes import index_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.indexes import index_report
 
     if drop and not (bloom or lookup or stats_expression):
         raise click.UsageError("--drop needs --bloom or --lookup with the columns, or --stats-expression")
@@ -245,10 +243,10 @@ def adopt(context: Context, table: str, manage: bool, as_json: bool) -> None:
 
     Clustering keys, columns with statistics and the like are those of the model's config in --manifest.
     """
-    from dbt.adapters.zlayout.adapter.operations.indexes import adopt_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.indexes import adopt_report
 
-    name = context.table(table)
-    click.echo(adopt_report(context.session(name), name, context.config(name), manage, as_json))
+    session, name = context.open(table)
+    click.echo(adopt_report(session, name, context.config(name), manage, as_json))
 
 
 @command(zlayout)
@@ -258,10 +256,9 @@ def adopt(context: Context, table: str, manage: bool, as_json: bool) -> None:
 @_JSON
 def refresh(context: Context, table: str, take_orphans: bool, drop_missing: bool, as_json: bool) -> None:
     """Bring the index of a table up to date with its files. A Parquet table without an index gets one."""
-    from dbt.adapters.zlayout.adapter.operations.indexes import refresh_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.indexes import refresh_report
 
-    name = context.table(table)
-    session = context.session(name)
+    session, name = context.open(table)
     click.echo(refresh_report(session, name, context.nodes, {}, take_orphans, drop_missing, as_json))
 
 
@@ -271,9 +268,9 @@ def refresh(context: Context, table: str, take_orphans: bool, drop_missing: bool
 @_JSON
 def verify(context: Context, table: str, data: bool, as_json: bool) -> None:
     """Compare the index with the files. The exit code is 1 if a cell is wrong."""
-    from dbt.adapters.zlayout.adapter.node_lookup import opened_table  # noqa: PLC0415
-    from dbt.adapters.zlayout.adapter.operations.indexes import verified  # noqa: PLC0415
-    from dbt.adapters.zlayout.adapter.reports.indexes import verify_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.node_lookup import opened_table
+    from dbt.adapters.zlayout.adapter.operations.indexes import verified
+    from dbt.adapters.zlayout.adapter.reports.indexes import verify_report
 
     name = context.table(table)
     wrong = verified([opened_table(context.session(name), name)], data)
@@ -289,12 +286,12 @@ def verify(context: Context, table: str, data: bool, as_json: bool) -> None:
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
 def files(context: Context, table: str, version: int | None, kind: str, output: Path | None) -> None:
     """List the files that hold the rows of a version, for any tool."""
-    from dbt.adapters.zlayout.adapter.operations.live_files import files_bytes  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.live_files import files_bytes
 
     if kind == "parquet" and output is None:
         raise click.UsageError("--format parquet needs --output FILE")
-    name = context.table(table)
-    content = files_bytes(context.session(name), name, version, kind)
+    session, name = context.open(table)
+    content = files_bytes(session, name, version, kind)
     if output is None:
         click.echo(content, nl=False)
     else:
@@ -307,7 +304,7 @@ def files(context: Context, table: str, version: int | None, kind: str, output: 
 @_JSON
 def register(context: Context, name: str, path: str, as_json: bool) -> None:
     """Make the catalog entry NAME of the table in the folder PATH."""
-    from dbt.adapters.zlayout.adapter.operations.registering import register_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.registering import register_report
 
     session = context.session(path, needs_catalog=True)
     click.echo(register_report(session, context.table(name), path, as_json))
@@ -323,7 +320,7 @@ def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_j
 
     Needs --manifest. Without TABLE, all tables of the project count.
     """
-    from dbt.adapters.zlayout.adapter.operations.linting import lint_findings, lint_text  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.linting import lint_findings, lint_text
 
     name = context.table(table) if table else None
     session = context.project_session()
@@ -346,7 +343,7 @@ def lock(context: Context, table: str | None, check: bool, path: Path, tolerance
 
     Needs --manifest. Without TABLE, all tables of the project count.
     """
-    from dbt.adapters.zlayout.adapter.operations.locking import lock_report  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.operations.locking import lock_report
 
     name = context.table(table) if table else None
     session = context.project_session()

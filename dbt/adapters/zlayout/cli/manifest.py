@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dbt.adapters.zlayout.config.meta_settings import with_meta_settings
+from dbt.adapters.zlayout.config.known_keys import with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError
 
 _NEEDED = ("resource_type", "name", "unique_id", "schema", "alias")

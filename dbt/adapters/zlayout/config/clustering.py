@@ -1,23 +1,70 @@
-"""Clustering settings: the key columns, the curve, and when and how a table is clustered again."""
+"""Clustering settings: the key columns, or that the workload chooses them; the curve; when and how files are rewritten.
+
+The workload chooses the keys with ``zorder: auto``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from dbt.adapters.zlayout.config import settings
-from dbt.adapters.zlayout.config.auto_keys import is_auto
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.scalars import Parser, one_of
-from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName
+from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName, declared, read_as
+from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 MAX_ZORDER_COLUMNS = 8
 # Keys that control how a clustering run works, as opposed to when a model starts one.
 CLUSTER_SETTINGS = settings.keys_of(settings.Scope.CLUSTERING)
 
+AUTO = "auto"
+_AUTO_KEYS = "auto_keys"
 _MIN_FILE_SHARE, _MAX_FILE_SHARE = 0.75, 1.8
+
+
+@dataclass(frozen=True)
+class AutoKeys:
+    """Whether the workload chooses the keys.
+
+    Attributes:
+        wanted: Whether it does.
+        workload: Conditions that queries put on the table, as the settings name them.
+        why: Why the present keys were chosen, in a sentence; None if nothing was chosen yet.
+    """
+
+    wanted: bool = False
+    workload: tuple[WeightedCondition, ...] = ()
+    why: str | None = None
+
+    def after(self, before: AutoKeys) -> AutoKeys:
+        """Returns these settings with the reason of earlier ones, unless there is a new one."""
+        return replace(self, why=self.why or before.why) if self.wanted else self
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the settings as a version stores them."""
+        return {_AUTO_KEYS: {"why": self.why}} if self.wanted else {}
+
+    @classmethod
+    def of_stored(cls, layout: Mapping[str, Any]) -> AutoKeys:
+        """Returns the settings that a version stores."""
+        stored = layout.get(_AUTO_KEYS)
+        if stored is None:
+            return cls()
+        why = stored["why"]
+        return cls(wanted=True, why=None if why is None else str(why))
+
+
+def parse_auto_keys(raw: Mapping[str, object], problems: list[str]) -> AutoKeys:
+    """Reads `zorder: auto` and ``workload``."""
+    return AutoKeys(is_auto(raw.get(settings.ZORDER.key)), settings.WORKLOAD.read(raw, problems) or ())
+
+
+def is_auto(zorder: object) -> bool:
+    """Returns whether a value of ``zorder`` is the word 'auto'. A column of that name is written as a list."""
+    return isinstance(zorder, str) and zorder.strip().lower() == AUTO
 
 
 @dataclass(frozen=True)
@@ -29,8 +76,8 @@ class ClusteringConfig:
         curve: The curve that orders the rows.
     """
 
-    columns: tuple[ColumnPath, ...] = settings.ZORDER.default_value
-    curve: CurveName = settings.CURVE.default_value
+    columns: tuple[ColumnPath, ...] = declared(settings.ZORDER)
+    curve: CurveName = declared(settings.CURVE)
 
 
 ClusterStrategyName = Literal["curve", "binpack", "sort"]
@@ -80,21 +127,21 @@ def parse_strategy(strategy: object, sort_by: object, problems: list[str]) -> Cl
 
 @dataclass(frozen=True)
 class ReclusteringConfig:
-    """When clustering runs, what it rewrites and how. `parse_reclustering` says which key each attribute comes from."""
+    """When clustering runs, what it rewrites and how."""
 
-    mode: ClusteringMode = settings.CLUSTERING.default_value
-    every: int = settings.CLUSTER_EVERY.default_value
-    min_gain: float = settings.CLUSTER_MIN_GAIN.default_value
-    max_bytes: int | None = settings.CLUSTER_MAX_BYTES.default_value
-    min_file_bytes: int | None = settings.MIN_FILE_SIZE.default_value
-    max_file_bytes: int | None = settings.MAX_FILE_SIZE.default_value
-    max_group_bytes: int = settings.MAX_GROUP_SIZE.default_value
-    min_input_files: int = settings.MIN_INPUT_FILES.default_value
-    max_concurrent_groups: int = settings.MAX_CONCURRENT_GROUPS.default_value
-    partial_progress: bool = settings.PARTIAL_PROGRESS.default_value
-    max_commits: int = settings.MAX_COMMITS.default_value
-    rewrite_all: bool = settings.REWRITE_ALL.default_value
-    verify: bool = settings.VERIFY.default_value
+    mode: ClusteringMode = declared(settings.CLUSTERING)
+    every: int = declared(settings.CLUSTER_EVERY)
+    min_gain: float = declared(settings.CLUSTER_MIN_GAIN)
+    max_bytes: int | None = declared(settings.CLUSTER_MAX_BYTES)
+    min_file_bytes: int | None = declared(settings.MIN_FILE_SIZE)
+    max_file_bytes: int | None = declared(settings.MAX_FILE_SIZE)
+    max_group_bytes: int = declared(settings.MAX_GROUP_SIZE)
+    min_input_files: int = declared(settings.MIN_INPUT_FILES)
+    max_concurrent_groups: int = declared(settings.MAX_CONCURRENT_GROUPS)
+    partial_progress: bool = declared(settings.PARTIAL_PROGRESS)
+    max_commits: int = declared(settings.MAX_COMMITS)
+    rewrite_all: bool = declared(settings.REWRITE_ALL)
+    verify: bool = declared(settings.VERIFY)
 
     def file_limits(self, target_bytes: int) -> tuple[int, int]:
         """Returns the sizes below which a file is small and above which it is too large."""
@@ -116,21 +163,7 @@ def parse_clustering(raw: Mapping[str, object], problems: list[str]) -> Clusteri
 
 def parse_reclustering(raw: Mapping[str, object], problems: list[str]) -> ReclusteringConfig:
     """Reads ``clustering``, ``cluster_every`` and the keys of `CLUSTER_SETTINGS`."""
-    config = ReclusteringConfig(
-        mode=settings.CLUSTERING.read(raw, problems),
-        every=settings.CLUSTER_EVERY.read(raw, problems),
-        min_gain=settings.CLUSTER_MIN_GAIN.read(raw, problems),
-        max_bytes=settings.CLUSTER_MAX_BYTES.read(raw, problems),
-        min_file_bytes=settings.MIN_FILE_SIZE.read(raw, problems),
-        max_file_bytes=settings.MAX_FILE_SIZE.read(raw, problems),
-        max_group_bytes=settings.MAX_GROUP_SIZE.read(raw, problems),
-        min_input_files=settings.MIN_INPUT_FILES.read(raw, problems),
-        max_concurrent_groups=settings.MAX_CONCURRENT_GROUPS.read(raw, problems),
-        partial_progress=settings.PARTIAL_PROGRESS.read(raw, problems),
-        max_commits=settings.MAX_COMMITS.read(raw, problems),
-        rewrite_all=settings.REWRITE_ALL.read(raw, problems),
-        verify=settings.VERIFY.read(raw, problems),
-    )
+    config = read_as(ReclusteringConfig, raw, problems)
     low, high = config.min_file_bytes, config.max_file_bytes
     if low is not None and high is not None and low >= high:
         problems.append(

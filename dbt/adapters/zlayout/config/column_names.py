@@ -210,18 +210,16 @@ def parse_one_column(key: str, value: object, problems: list[str]) -> str | None
 def parse_no_expressions(key: str, value: object, problems: list[str]) -> tuple[str, ...]:
     """Reads a list of top-level columns where dbt also allows expressions, which are refused."""
     listed = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
-    if expressions := [each for each in listed if isinstance(each, str) and _is_expression(each)]:
+    words = {each: _BACKQUOTED.sub("x", each).split(",") for each in listed if isinstance(each, str)}
+    if expressions := [
+        each for each, parts in words.items() if any(_EXPRESSION.search(part.strip()) for part in parts)
+    ]:
         problems.append(
             f"{key}: {expressions[0]!r} is an expression; name columns, in backquotes where a name is not a plain word,"
             " and compute the expression as a column of the model"
         )
         return ()
     return parse_top_level(key, value, problems, repeats=True)
-
-
-def _is_expression(text: str) -> bool:
-    words = _BACKQUOTED.sub("x", text).split(",")
-    return any(_EXPRESSION.search(word.strip()) for word in words)
 
 
 def parse_expressions(key: str, value: object, problems: list[str]) -> tuple[str, ...]:

@@ -7,7 +7,13 @@ from dataclasses import dataclass, fields
 from typing import Any, cast, get_args
 
 from dbt.adapters.zlayout.config import settings
-from dbt.adapters.zlayout.config.settings import OnSchemaChangeName, PartitionOverwriteName, StrategyName
+from dbt.adapters.zlayout.config.settings import (
+    OnSchemaChangeName,
+    PartitionOverwriteName,
+    StrategyName,
+    declared,
+    read_as,
+)
 from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
 
 SOURCE_ALIAS = settings.SOURCE_ALIAS.default_value
@@ -35,17 +41,17 @@ class MergeRules:
         target_alias: Name of the table in conditions.
     """
 
-    unique_key: tuple[str, ...] = ()
+    unique_key: tuple[str, ...] = declared(settings.UNIQUE_KEY)
     update_columns: tuple[str, ...] | None = None
-    exclude_columns: tuple[str, ...] = ()
+    exclude_columns: tuple[str, ...] = declared(settings.MERGE_EXCLUDE_COLUMNS)
     predicates: tuple[str, ...] = ()
-    matched_condition: str | None = None
-    not_matched_condition: str | None = None
-    skip_matched_step: bool = False
-    skip_not_matched_step: bool = False
-    deleted_when: str | None = None
-    source_alias: str = SOURCE_ALIAS
-    target_alias: str = TARGET_ALIAS
+    matched_condition: str | None = declared(settings.MATCHED_CONDITION)
+    not_matched_condition: str | None = declared(settings.NOT_MATCHED_CONDITION)
+    skip_matched_step: bool = declared(settings.SKIP_MATCHED_STEP)
+    skip_not_matched_step: bool = declared(settings.SKIP_NOT_MATCHED_STEP)
+    deleted_when: str | None = declared(settings.DELETED_WHEN)
+    source_alias: str = declared(settings.SOURCE_ALIAS)
+    target_alias: str = declared(settings.TARGET_ALIAS)
 
     @property
     def unconditional(self) -> bool:
@@ -76,9 +82,9 @@ class IncrementalConfig(MergeRules):
         event_time: The column that assigns a row to a microbatch.
     """
 
-    strategy: StrategyName = settings.INCREMENTAL_STRATEGY.default_value
-    on_schema_change: OnSchemaChangeName = settings.ON_SCHEMA_CHANGE.default_value
-    partition_overwrite: PartitionOverwriteName = settings.PARTITION_OVERWRITE.default_value
+    strategy: StrategyName = declared(settings.INCREMENTAL_STRATEGY)
+    on_schema_change: OnSchemaChangeName = declared(settings.ON_SCHEMA_CHANGE)
+    partition_overwrite: PartitionOverwriteName = declared(settings.PARTITION_OVERWRITE)
     event_time: str | None = None
 
     @property
@@ -93,32 +99,20 @@ class IncrementalConfig(MergeRules):
 
 
 def parse_incremental(raw: Mapping[str, object], problems: list[str]) -> IncrementalConfig:
-    """Reads the settings of an incremental model.
-
-    Args:
-        raw: Values by key, as dbt provides them; None means the default.
-        problems: Receives one sentence for each wrong setting.
-    """
+    """Reads the settings of an incremental model."""
     strategy = _strategy(raw, problems)
     update_columns = settings.MERGE_UPDATE_COLUMNS.read(raw, problems)
     exclude_columns = settings.MERGE_EXCLUDE_COLUMNS.read(raw, problems)
     if update_columns and exclude_columns:
         problems.append("merge_update_columns: merge_exclude_columns is set too; a model can have one of them")
-    config = IncrementalConfig(
+    config = read_as(
+        IncrementalConfig,
+        raw,
+        problems,
         strategy=strategy,
-        unique_key=settings.UNIQUE_KEY.read(raw, problems),
         predicates=_predicates(raw, problems),
         update_columns=update_columns or None,
         exclude_columns=exclude_columns,
-        matched_condition=settings.MATCHED_CONDITION.read(raw, problems),
-        not_matched_condition=settings.NOT_MATCHED_CONDITION.read(raw, problems),
-        skip_matched_step=settings.SKIP_MATCHED_STEP.read(raw, problems),
-        skip_not_matched_step=settings.SKIP_NOT_MATCHED_STEP.read(raw, problems),
-        deleted_when=settings.DELETED_WHEN.read(raw, problems),
-        source_alias=settings.SOURCE_ALIAS.read(raw, problems),
-        target_alias=settings.TARGET_ALIAS.read(raw, problems),
-        on_schema_change=settings.ON_SCHEMA_CHANGE.read(raw, problems),
-        partition_overwrite=settings.PARTITION_OVERWRITE.read(raw, problems),
         event_time=_event_time(strategy, raw, problems),
     )
     if config.deleted_when is not None and strategy != "merge":

@@ -1,11 +1,15 @@
-"""Unknown keys: suggestions for misspelled keys, and the keys of dbt and dbt-spark, which are never reported."""
+"""Known keys: those of dbt and dbt-spark, suggestions for misspelled ones, and settings below ``meta.zlayout``.
+
+Engines accept keys that they do not know below ``meta``.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from dbt.adapters.zlayout.config.settings import OWN_KEYS, Scope, keys_of
+from dbt.adapters.zlayout.config.settings import LOCATION_ROOT, OWN_KEYS, Scope, keys_of
 
 DBT_KEYS = frozenset(keys_of(Scope.DBT)) | frozenset(
     """
@@ -33,6 +37,9 @@ _OTHER_WORDS = {
     "zorder_by": "zorder",
 }
 _PREFIX = "zlayout"
+_META = "meta"
+# What `meta.zlayout` may hold. dbt-spark's own macros read this key from the config.
+_ALLOWED_IN_META = frozenset(OWN_KEYS) - {LOCATION_ROOT.key}
 
 
 def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str]:
@@ -64,3 +71,46 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
         elif folded.startswith(_PREFIX):
             sentences.append(f"`{key}`: no such key; remove it, or use one of {', '.join(sorted(OWN_KEYS))}")
     return sentences
+
+
+def with_meta_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what is set in a config and in its ``meta.zlayout``. A setting in the config itself takes precedence.
+
+    Other keys of ``meta.zlayout`` are left out; `meta_problems` names them.
+
+    >>> with_meta_settings({"curve": "hilbert", "meta": {"zlayout": {"zorder": "id", "curve": "zorder"}}})["curve"]
+    'hilbert'
+    """
+    found = _ours(config)
+    settings = {key: found[key] for key in found if key in _ALLOWED_IN_META} if isinstance(found, Mapping) else {}
+    return {key: value for each in (settings, config) for key, value in each.items() if value is not None}
+
+
+def settings_among(keys: Iterable[str], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of some settings that are set in a config or in its ``meta.zlayout``.
+
+    Args:
+        keys: The settings.
+        config: A mapping, or the object that dbt passes to hooks, which only has ``get``.
+    """
+    keys = tuple(keys)
+    found = with_meta_settings({key: config.get(key) for key in (*keys, _META)})
+    return {key: found[key] for key in keys if key in found}
+
+
+def meta_problems(config: Mapping[str, Any]) -> list[str]:
+    """Returns a sentence for each problem of ``meta.zlayout`` itself, such as a key that is no setting."""
+    found = _ours(config)
+    if found is None:
+        return []
+    if not isinstance(found, Mapping):
+        return [f"meta.zlayout: {found!r} is not a mapping; write settings under it, such as zorder: [id]"]
+    problems = unknown_settings((str(key) for key in found if key != LOCATION_ROOT.key), _ALLOWED_IN_META)
+    if LOCATION_ROOT.key in found:
+        problems.append(f"{LOCATION_ROOT.key} is read from the config only; set it there")
+    return [f"meta.zlayout: {each}" for each in problems]
+
+
+def _ours(config: Mapping[str, Any]) -> object:
+    meta = config.get(_META)
+    return meta.get(_PREFIX) if isinstance(meta, Mapping) else None

@@ -14,25 +14,11 @@ from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.literals import type_name
 
 SortColumns = tuple[tuple[ColumnPath, ...], list[str]]
+_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 _ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and booleans"
-_WORDS = (
-    (pa.types.is_boolean, "boolean"),
-    (pa.types.is_int8, "tinyint"),
-    (pa.types.is_int16, "smallint"),
-    (pa.types.is_int32, "int"),
-    (pa.types.is_int64, "bigint"),
-    (pa.types.is_float32, "float"),
-    (pa.types.is_float64, "double"),
-    (pa.types.is_date32, "date"),
-    (pa.types.is_duration, "interval"),
-    (pa.types.is_null, "void"),
-    (pa.types.is_string, "string"),
-    (pa.types.is_large_string, "string"),
-    (pa.types.is_binary, "binary"),
-    (pa.types.is_large_binary, "binary"),
-)
 
 
 def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str = "") -> TableConfig:
@@ -152,7 +138,7 @@ def _resolve(
         elif matches[0] in found:
             problems.append(f"{key}: column '{spelled}' is listed twice")
         elif (why := unfit(known[matches[0]])) is not None:
-            problems.append(f"{key}: column '{spelled}' has type {_spark_word(known[matches[0]])}; {why}")
+            problems.append(f"{key}: column '{spelled}' has type {type_name(known[matches[0]])}; {why}")
         else:
             found.append(matches[0])
     return tuple(found)
@@ -177,38 +163,10 @@ def _unfit_key(column_type: pa.DataType) -> str | None:
 
 def _unfit_folder(column_type: pa.DataType) -> str | None:
     # Folder names are text: bytes that are not UTF-8 would not survive the round trip.
-    if is_orderable(column_type) and not _is_binary(column_type):
+    if is_orderable(column_type) and not any(each(column_type) for each in _BINARY):
         return None
     return "allowed are integers, floats, decimals, dates, timestamps, strings and booleans"
 
 
-def _is_binary(column_type: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(column_type)
-        or pa.types.is_large_binary(column_type)
-        or pa.types.is_fixed_size_binary(column_type)
-    )
-
-
 def _always_fit(_: pa.DataType) -> str | None:
     return None
-
-
-def _spark_word(kind: pa.DataType) -> str:
-    """Returns the Spark SQL name of an Arrow type, for messages: users write types in these words.
-
-    >>> _spark_word(pa.list_(pa.int64()))
-    'array<bigint>'
-    """
-    if pa.types.is_struct(kind):
-        fields = [f"{field.name}:{_spark_word(field.type)}" for field in kind]
-        return f"struct<{','.join(fields)}>"
-    if pa.types.is_map(kind):
-        return f"map<{_spark_word(kind.key_type)},{_spark_word(kind.item_type)}>"
-    if pa.types.is_list(kind):
-        return f"array<{_spark_word(kind.value_type)}>"
-    if pa.types.is_timestamp(kind):
-        return "timestamp" if kind.tz else "timestamp_ntz"
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    return next((word for fits, word in _WORDS if fits(kind)), str(kind))

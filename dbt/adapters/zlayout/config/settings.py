@@ -6,9 +6,9 @@ Parsing, the hints for unknown keys, the options of ``ZTable`` and the tables of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any, Generic, Literal, cast, get_args
+from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import (
     ColumnSet,
@@ -37,6 +37,8 @@ from dbt.adapters.zlayout.config.scalars import (
 )
 from dbt.adapters.zlayout.config.workload import WeightedCondition, read_workload
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+C = TypeVar("C")
 
 CurveName = Literal["zorder", "hilbert", "linear"]
 WriterName = Literal["arrow", "spark"]
@@ -405,6 +407,29 @@ SETTINGS: tuple[Setting[Any], ...] = (
     MERGE_EXCLUDE_COLUMNS, ON_SCHEMA_CHANGE, EVENT_TIME, *_PROFILE,
 )
 # fmt: on
+
+
+def declared(setting: Setting[T]) -> T:
+    """Declares a field of a dataclass that holds a setting: with its default, and for `read_as`."""
+    return field(default=setting.default_value, metadata={"setting": setting})
+
+
+def read_as(kind: type[C], raw: Mapping[str, object], problems: list[str], /, **others: object) -> C:
+    """Reads the settings that a dataclass declares.
+
+    Args:
+        kind: The dataclass. `declared` declares its fields.
+        raw: Values by key; None means the default.
+        problems: Receives one sentence for each wrong value.
+        others: Fields that are not read, by name.
+    """
+    own: Any = kind
+    found = {
+        each.name: each.metadata["setting"].read(raw, problems)
+        for each in fields(own)
+        if "setting" in each.metadata and each.name not in others
+    }
+    return kind(**found, **others)
 
 
 def keys_of(*scopes: Scope) -> tuple[str, ...]:

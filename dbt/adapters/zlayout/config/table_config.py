@@ -7,20 +7,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt.adapters.zlayout.config import settings
-from dbt.adapters.zlayout.config.auto_keys import AutoKeys, parse_auto_keys
 from dbt.adapters.zlayout.config.clustering import (
+    AutoKeys,
     ClusteringConfig,
     ReclusteringConfig,
+    parse_auto_keys,
     parse_clustering,
     parse_reclustering,
 )
-from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.column_names import ColumnSet, described_set, format_column_path
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
-from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
-from dbt.adapters.zlayout.config.settings import CompressionName, PublishFormat, WriterName
+from dbt.adapters.zlayout.config.settings import CompressionName, PublishFormat, WriterName, declared, read_as
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig, parse_table_type
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+_OPTIONAL_INDEXES = (settings.BLOOM.key, settings.LOOKUP.key, settings.STATS_EXPRESSIONS.key)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class PartitioningConfig:
         columns: Top-level columns, outermost folder first; empty for a table without partitions.
     """
 
-    columns: tuple[str, ...] = settings.PARTITION_BY.default_value
+    columns: tuple[str, ...] = declared(settings.PARTITION_BY)
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class FileSizingConfig:
         row_group_rows: Rows per row group, or None to let the layout choose.
     """
 
-    target_file_bytes: int = settings.TARGET_FILE_SIZE.default_value
-    row_group_rows: int | None = settings.ROW_GROUP_ROWS.default_value
+    target_file_bytes: int = declared(settings.TARGET_FILE_SIZE)
+    row_group_rows: int | None = declared(settings.ROW_GROUP_ROWS)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class StatisticsConfig:
         columns: A number of leaf columns, counted from the start of the schema, or a list of columns.
     """
 
-    columns: int | tuple[ColumnPath, ...] = settings.STATS_COLUMNS.default_value
+    columns: int | tuple[ColumnPath, ...] = declared(settings.STATS_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class RetentionConfig:
         hours: Versions that were current within this many hours are kept.
     """
 
-    versions: int = settings.RETAIN_VERSIONS.default_value
-    hours: float = settings.RETAIN_HOURS.default_value
+    versions: int = declared(settings.RETAIN_VERSIONS)
+    hours: float = declared(settings.RETAIN_HOURS)
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,9 @@ class WritingConfig:
         compression: Codec of the pages, by its pyarrow name.
     """
 
-    location_root: str | None = settings.LOCATION_ROOT.default_value
-    writer: WriterName = settings.WRITER.default_value
-    compression: CompressionName = settings.COMPRESSION.default_value
+    location_root: str | None = declared(settings.LOCATION_ROOT)
+    writer: WriterName = declared(settings.WRITER)
+    compression: CompressionName = declared(settings.COMPRESSION)
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,8 @@ class PublishingConfig:
             none; None keeps what the table has.
     """
 
-    formats: tuple[PublishFormat, ...] | None = settings.PUBLISH.default_value
-    catalog: str | None = settings.PUBLISH_CATALOG.default_value
+    formats: tuple[PublishFormat, ...] | None = declared(settings.PUBLISH)
+    catalog: str | None = declared(settings.PUBLISH_CATALOG)
 
     def after(self, before: PublishingConfig) -> PublishingConfig:
         """Returns these settings, with what they leave open as earlier settings have it.
@@ -135,6 +137,75 @@ class PublishingConfig:
         """Returns the settings that a version stores."""
         formats = tuple(layout["publish"]) if "publish" in layout else None
         return cls(formats, layout.get("publish_catalog"))
+
+
+@dataclass(frozen=True)
+class OptionalIndexes:
+    """The optional parts of a table's index.
+
+    Attributes:
+        bloom: The columns with Bloom filters; None keeps those that the table has.
+        lookup: The columns of each lookup index; None keeps those that the table has.
+        stats_expressions: The expressions with statistics, as SQL; None keeps those that the table has.
+    """
+
+    bloom: tuple[ColumnPath, ...] | None = declared(settings.BLOOM)
+    lookup: tuple[ColumnSet, ...] | None = declared(settings.LOOKUP)
+    stats_expressions: tuple[str, ...] | None = declared(settings.STATS_EXPRESSIONS)
+
+    def after(self, before: OptionalIndexes, usable: Collection[ColumnPath]) -> OptionalIndexes:
+        """Returns these settings, with what they leave open as earlier settings have it.
+
+        Args:
+            before: The earlier settings.
+            usable: The columns of the table that can have such an index. Others are no longer kept.
+
+        >>> kept = OptionalIndexes().after(OptionalIndexes((("id",), ("gone",))), [("id",), ("name",)])
+        >>> kept.bloom, OptionalIndexes(()).after(kept, [("id",)]).bloom
+        ((('id',),), ())
+        """
+        found = self
+        if self.bloom is None and before.bloom is not None:
+            found = replace(found, bloom=tuple(path for path in before.bloom if path in usable))
+        if self.lookup is None and before.lookup is not None:
+            found = replace(found, lookup=tuple(each for each in before.lookup if set(each) <= set(usable)))
+        if self.stats_expressions is None:
+            found = replace(found, stats_expressions=before.stats_expressions)
+        return found
+
+    @property
+    def column_sets(self) -> tuple[tuple[str, ColumnSet], ...]:
+        """The columns of each index, with the setting that names them."""
+        bloom = [(settings.BLOOM.key, (path,)) for path in self.bloom or ()]
+        return (*bloom, *((settings.LOOKUP.key, columns) for columns in self.lookup or ()))
+
+    def partition_problems(self, partition_by: Collection[str]) -> list[str]:
+        """Returns a sentence for each index on a partition column: files have one value of it."""
+        return [
+            f"{key}: {described_set((path,))} is a partition column, of which each file has one value; "
+            f"leave it out of {key}"
+            for key, columns in self.column_sets
+            for path in columns
+            if path[0] in partition_by
+        ]
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the settings as a version stores them."""
+        bloom = {settings.BLOOM.key: [list(path) for path in self.bloom]} if self.bloom else {}
+        sets = [[list(path) for path in columns] for columns in self.lookup or ()]
+        lookup = {settings.LOOKUP.key: sets} if sets else {}
+        expressions = self.stats_expressions
+        return {**bloom, **lookup, **({settings.STATS_EXPRESSIONS.key: list(expressions)} if expressions else {})}
+
+    @classmethod
+    def of_stored(cls, layout: Mapping[str, Any]) -> OptionalIndexes:
+        """Returns the settings that a version stores."""
+        bloom, lookup, expressions = (layout.get(key) for key in _OPTIONAL_INDEXES)
+        return cls(
+            None if bloom is None else tuple(tuple(path) for path in bloom),
+            None if lookup is None else tuple(tuple(tuple(path) for path in columns) for columns in lookup),
+            None if expressions is None else tuple(map(str, expressions)),
+        )
 
 
 @dataclass(frozen=True)
@@ -215,27 +286,15 @@ def read_table_config(
     problems += near_misses(raw, known_other_keys)
     config = TableConfig(
         clustering=parse_clustering(raw, problems),
-        partitioning=PartitioningConfig(settings.PARTITION_BY.read(raw, problems)),
-        file_sizing=FileSizingConfig(
-            settings.TARGET_FILE_SIZE.read(raw, problems), settings.ROW_GROUP_ROWS.read(raw, problems)
-        ),
-        statistics=StatisticsConfig(settings.STATS_COLUMNS.read(raw, problems)),
-        retention=RetentionConfig(
-            settings.RETAIN_VERSIONS.read(raw, problems), settings.RETAIN_HOURS.read(raw, problems)
-        ),
-        writing=WritingConfig(
-            location_root=settings.LOCATION_ROOT.read(raw, problems),
-            writer=settings.WRITER.read(raw, problems),
-            compression=settings.COMPRESSION.read(raw, problems),
-        ),
+        partitioning=read_as(PartitioningConfig, raw, problems),
+        file_sizing=read_as(FileSizingConfig, raw, problems),
+        statistics=read_as(StatisticsConfig, raw, problems),
+        retention=read_as(RetentionConfig, raw, problems),
+        writing=read_as(WritingConfig, raw, problems),
         reclustering=parse_reclustering(raw, problems),
         table_type=parse_table_type(raw, problems),
-        publishing=PublishingConfig(settings.PUBLISH.read(raw, problems), settings.PUBLISH_CATALOG.read(raw, problems)),
-        indexes=OptionalIndexes(
-            settings.BLOOM.read(raw, problems),
-            settings.LOOKUP.read(raw, problems),
-            settings.STATS_EXPRESSIONS.read(raw, problems),
-        ),
+        publishing=read_as(PublishingConfig, raw, problems),
+        indexes=read_as(OptionalIndexes, raw, problems),
         auto_keys=parse_auto_keys(raw, problems),
     )
     problems += config.indexes.partition_problems(config.partitioning.columns)
@@ -305,6 +364,11 @@ def published_as(layout: Mapping[str, Any], publishing: PublishingConfig) -> dic
     """Returns what a version stores, but published otherwise."""
     keys = (settings.PUBLISH.key, settings.PUBLISH_CATALOG.key)
     return {**{key: value for key, value in layout.items() if key not in keys}, **publishing.stored()}
+
+
+def indexed_as(layout: Mapping[str, Any], indexes: OptionalIndexes) -> dict[str, Any]:
+    """Returns what a version stores, but with other optional parts of the index."""
+    return {**{key: value for key, value in layout.items() if key not in _OPTIONAL_INDEXES}, **indexes.stored()}
 
 
 def _paths(listed: list[list[str]]) -> tuple[ColumnPath, ...]:

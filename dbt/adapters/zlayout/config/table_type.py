@@ -8,7 +8,14 @@ from typing import Any
 
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.column_names import parse_top_level
-from dbt.adapters.zlayout.config.settings import CompactionMode, CompactionStrategy, Payload, TableType
+from dbt.adapters.zlayout.config.settings import (
+    CompactionMode,
+    CompactionStrategy,
+    Payload,
+    TableType,
+    declared,
+    read_as,
+)
 
 TABLE_TYPE_KEYS = (settings.TABLE_TYPE.key, *settings.keys_of(settings.Scope.MERGE_ON_READ))
 # Columns that log files have in addition to those of the table.
@@ -24,28 +31,27 @@ TOMBSTONE = "tombstone"
 class TableTypeConfig:
     """How a table applies row changes; all attributes but the first apply to ``merge_on_read`` only.
 
-    `parse_table_type` says which key each attribute comes from. ``unique_key`` is the record key: the columns whose
-    values identify a row.
+    ``unique_key`` is the record key: the columns whose values identify a row.
     """
 
-    kind: TableType = settings.TABLE_TYPE.default_value
+    kind: TableType = declared(settings.TABLE_TYPE)
     unique_key: tuple[str, ...] = ()
-    ordering: str | None = settings.ORDERING.default_value
-    payload: Payload = settings.PAYLOAD.default_value
-    update_partition_path: bool = settings.UPDATE_PARTITION_PATH.default_value
-    small_file_bytes: int = settings.SMALL_FILE_LIMIT.default_value
-    log_max_bytes: int = settings.LOG_MAX_SIZE.default_value
-    bucket_buffer_bytes: int = settings.BUCKET_BUFFER_SIZE.default_value
-    buffer_bytes: int = settings.BUFFER_SIZE.default_value
-    compaction: CompactionMode = settings.COMPACTION.default_value
-    compact_every: int = settings.COMPACT_EVERY.default_value
-    compact_after_hours: float | None = settings.COMPACT_AFTER_HOURS.default_value
-    compaction_min_log_ratio: float = settings.COMPACTION_MIN_LOG_RATIO.default_value
-    compaction_max_logs: int = settings.COMPACTION_MAX_LOGS.default_value
-    compaction_max_deleted_share: float = settings.COMPACTION_MAX_DELETED_SHARE.default_value
-    compaction_strategy: CompactionStrategy = settings.COMPACTION_STRATEGY.default_value
-    compaction_max_bytes: int | None = settings.COMPACTION_MAX_BYTES.default_value
-    retain_deletes_hours: float = settings.RETAIN_DELETES_HOURS.default_value
+    ordering: str | None = declared(settings.ORDERING)
+    payload: Payload = declared(settings.PAYLOAD)
+    update_partition_path: bool = declared(settings.UPDATE_PARTITION_PATH)
+    small_file_bytes: int = declared(settings.SMALL_FILE_LIMIT)
+    log_max_bytes: int = declared(settings.LOG_MAX_SIZE)
+    bucket_buffer_bytes: int = declared(settings.BUCKET_BUFFER_SIZE)
+    buffer_bytes: int = declared(settings.BUFFER_SIZE)
+    compaction: CompactionMode = declared(settings.COMPACTION)
+    compact_every: int = declared(settings.COMPACT_EVERY)
+    compact_after_hours: float | None = declared(settings.COMPACT_AFTER_HOURS)
+    compaction_min_log_ratio: float = declared(settings.COMPACTION_MIN_LOG_RATIO)
+    compaction_max_logs: int = declared(settings.COMPACTION_MAX_LOGS)
+    compaction_max_deleted_share: float = declared(settings.COMPACTION_MAX_DELETED_SHARE)
+    compaction_strategy: CompactionStrategy = declared(settings.COMPACTION_STRATEGY)
+    compaction_max_bytes: int | None = declared(settings.COMPACTION_MAX_BYTES)
+    retain_deletes_hours: float = declared(settings.RETAIN_DELETES_HOURS)
 
     @property
     def merges_on_read(self) -> bool:
@@ -78,29 +84,9 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
     unique_key = parse_top_level("unique_key", raw.get("unique_key"), problems)
     if not unique_key and not raw.get("unique_key"):
         problems.append("unique_key: table_type 'merge_on_read' needs the columns that identify a row")
-    ordering = settings.ORDERING.read(raw, problems)
     if str(raw.get("writer") or "arrow").lower() != "arrow":
         problems.append(f"writer: {raw['writer']!r} cannot write log files; a merge_on_read table needs 'arrow'")
-    return TableTypeConfig(
-        kind=kind,
-        unique_key=unique_key,
-        ordering=ordering,
-        payload=settings.PAYLOAD.read(raw, problems),
-        update_partition_path=settings.UPDATE_PARTITION_PATH.read(raw, problems),
-        small_file_bytes=settings.SMALL_FILE_LIMIT.read(raw, problems),
-        log_max_bytes=settings.LOG_MAX_SIZE.read(raw, problems),
-        bucket_buffer_bytes=settings.BUCKET_BUFFER_SIZE.read(raw, problems),
-        buffer_bytes=settings.BUFFER_SIZE.read(raw, problems),
-        compaction=settings.COMPACTION.read(raw, problems),
-        compact_every=settings.COMPACT_EVERY.read(raw, problems),
-        compact_after_hours=settings.COMPACT_AFTER_HOURS.read(raw, problems),
-        compaction_min_log_ratio=settings.COMPACTION_MIN_LOG_RATIO.read(raw, problems),
-        compaction_max_logs=settings.COMPACTION_MAX_LOGS.read(raw, problems),
-        compaction_max_deleted_share=settings.COMPACTION_MAX_DELETED_SHARE.read(raw, problems),
-        compaction_strategy=settings.COMPACTION_STRATEGY.read(raw, problems),
-        compaction_max_bytes=settings.COMPACTION_MAX_BYTES.read(raw, problems),
-        retain_deletes_hours=settings.RETAIN_DELETES_HOURS.read(raw, problems),
-    )
+    return read_as(TableTypeConfig, raw, problems, kind=kind, unique_key=unique_key)
 
 
 def asks_for_merge_on_read(raw: Mapping[str, object]) -> bool:

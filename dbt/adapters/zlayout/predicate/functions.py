@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import Function
-from dbt.adapters.zlayout.predicate.literals import literal
+from dbt.adapters.zlayout.predicate.literals import literal, type_name
 
 Number = int | float | Decimal
 
@@ -55,36 +55,13 @@ class CalendarPart(Enum):
     SECOND = "second"
 
 
-_TYPE_NAMES = {
-    "bool": "BOOLEAN",
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INT",
-    "int64": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "date32[day]": "DATE",
-    "timestamp[us]": "TIMESTAMP_NTZ",
-    "timestamp[us, tz=UTC]": "TIMESTAMP",
-    "string": "STRING",
-    "binary": "BINARY",
-}
-
-
-def type_name(kind: pa.DataType) -> str:
-    """Returns Spark's name of a type."""
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision},{kind.scale})"
-    return _TYPE_NAMES.get(str(kind), str(kind))
-
-
 @dataclass(frozen=True)
 class Convert(Function):
     """The value in another type, as CAST converts it where no time zone is involved."""
 
     def sql(self, argument: str) -> str:
         """Returns ``CAST(x AS type)``."""
-        return f"CAST({argument} AS {type_name(self.type)})"
+        return f"CAST({argument} AS {type_name(self.type).upper()})"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Column names and constants as readable Spark SQL."""
+"""Column names, types and constants as readable Spark SQL."""
 
 from __future__ import annotations
 
@@ -9,8 +9,25 @@ import pyarrow as pa
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LISTED = 12
+# What Spark's parser would interpret in a string.
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
 _FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_TYPE_NAMES = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_int8, "tinyint"),
+    (pa.types.is_int16, "smallint"),
+    (pa.types.is_int32, "int"),
+    (pa.types.is_int64, "bigint"),
+    (pa.types.is_float32, "float"),
+    (pa.types.is_float64, "double"),
+    (pa.types.is_date32, "date"),
+    (pa.types.is_duration, "interval"),
+    (pa.types.is_null, "void"),
+    (pa.types.is_string, "string"),
+    (pa.types.is_large_string, "string"),
+    (pa.types.is_binary, "binary"),
+    (pa.types.is_large_binary, "binary"),
+)
 
 
 def column_name(path: Sequence[str]) -> str:
@@ -40,9 +57,24 @@ def folded_name(name: str) -> str:
     return name.replace("`", "").lower()
 
 
-def _text_literal(text: str) -> str:
-    """Returns a SQL string literal with the characters escaped that Spark's parser would interpret."""
-    return f"'{text.translate(_ESCAPES)}'"
+def type_name(kind: pa.DataType) -> str:
+    """Returns the Spark SQL name of an Arrow type.
+
+    >>> type_name(pa.list_(pa.int64()))
+    'array<bigint>'
+    """
+    if pa.types.is_struct(kind):
+        fields = [f"{field.name}:{type_name(field.type)}" for field in kind]
+        return f"struct<{','.join(fields)}>"
+    if pa.types.is_map(kind):
+        return f"map<{type_name(kind.key_type)},{type_name(kind.item_type)}>"
+    if pa.types.is_list(kind):
+        return f"array<{type_name(kind.value_type)}>"
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return next((word for fits, word in _TYPE_NAMES if fits(kind)), str(kind))
 
 
 def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
@@ -60,7 +92,7 @@ def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
     if pa.types.is_boolean(kind):
         return "TRUE" if value.as_py() else "FALSE"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _text_literal(value.as_py())
+        return f"'{value.as_py().translate(_ESCAPES)}'"
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return f"X'{value.as_py().hex().upper()}'"
     if pa.types.is_decimal(kind):

@@ -52,7 +52,7 @@ _NEGATED = {
 def normal_form(expr: Expr) -> Expr:
     """Returns an equivalent expression without ``Not``, nested ANDs or ORs, and constants in ANDs and ORs except NULL.
 
-    >>> from dbt.adapters.zlayout.predicate import Column, Compare, In
+    >>> from dbt.adapters.zlayout.predicate.expr import Column, Compare, In
     >>> city, day = Column(("city",), pa.string()), Column(("day",), pa.date32())
     >>> in_bonn = In(city, pa.array(["Bonn"]))
     >>> before = Compare(Op.LT, day, pa.scalar(19_723, pa.int32()).cast(pa.date32()))

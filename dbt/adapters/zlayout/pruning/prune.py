@@ -133,7 +133,7 @@ def prune(
     Returns:
         The same verdicts as `evaluation.verdicts`, with the reports.
 
-    >>> from dbt.adapters.zlayout.predicate import Column, Compare, Op
+    >>> from dbt.adapters.zlayout.predicate.expr import Column, Compare, Op
     >>> from dbt.adapters.zlayout.pruning import ColumnBounds
     >>> exact, none = pa.array([True, True]), pa.array([0, 0])
     >>> bounds = ColumnBounds(pa.int64(), pa.array([1, 50]), pa.array([40, 90]), exact, exact, none, none)

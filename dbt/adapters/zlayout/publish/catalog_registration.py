@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.errors import (
     StoreError,
     UnsupportedError,
 )
-from dbt.adapters.zlayout.publish.commit_view import lag_of
+from dbt.adapters.zlayout.publish.publication import lag_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import CATALOG_NOTES_FOLDER
@@ -158,7 +158,7 @@ def _module() -> ModuleType:
     except Exception as error:
         # pyiceberg reads its configuration as it is imported. The message would have lines of the file.
         raise UnsupportedError(
-            f"pyiceberg cannot read its configuration, .pyiceberg.yaml ({type(error).__name__}); mend it"
+            f"pyiceberg cannot read its configuration, .pyiceberg.yaml ({type(error).__name__}); correct it"
         ) from None
     return iceberg_catalog
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,19 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.commit_view import LOG_RECORDS, changes_rows, oldest_seen, stored_statistics
-from dbt.adapters.zlayout.publish.delta_schema import delta_schema, protocol
 from dbt.adapters.zlayout.publish.delta_statistics import statistics_texts
-from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION, check_written_by, mark, read_if_there
+from dbt.adapters.zlayout.publish.publication import (
+    INSTANT,
+    LOG_RECORDS,
+    TABLE_ID,
+    VERSION,
+    changes_rows,
+    check_written_by,
+    mark,
+    oldest_seen,
+    read_if_there,
+    stored_statistics,
+)
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.store.uri import escaped
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -36,6 +45,8 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 FOLDER = "_delta_log"
+# Written by no other software, so engines that write Delta tables refuse to write to this one. All can read it.
+WRITER_FEATURE = "zlayoutManaged"
 _HINT = f"{FOLDER}/_last_checkpoint"
 _COMMIT = re.compile(r"([0-9]{20})\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
@@ -46,6 +57,9 @@ _FILES_PER_COMMIT = 1_000
 _HOUR_MS = 3_600_000
 _REDO = "switch publishing to Delta off and on again: zlayout_publish writes a new one"
 _SCHEMA = "zlayout.schema"
+_TIMESTAMP_NTZ = "timestamp_ntz"
+# The other keys of a field's metadata mean something to Delta only with features that the table does not declare.
+_KEPT_METADATA = ("comment", "__CHAR_VARCHAR_TYPE_STRING")
 _OPERATIONS = {
     Operation.MERGE.value: "MERGE",
     Operation.DELETE.value: "DELETE",
@@ -151,13 +165,8 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
     """Publishes every version that the Delta log does not show yet, oldest first; the newest if there is no Delta log.
 
     A commit is a function of the version, and its file is created only if it does not exist. So it does not matter how
-    many publishers work at the same time.
-
-    Args:
-        store: The table's folder.
-        timeline: Its versions.
-        table_id: The table's id.
-        retain_hours: Commits older than this are deleted once a newer checkpoint exists.
+    many publishers work at the same time. Commits older than ``retain_hours`` are deleted once a newer checkpoint
+    exists.
 
     Raises:
         UnsupportedError: Other software has written the Delta log.
@@ -412,3 +421,54 @@ def _replayed(store: Store, number: int) -> tuple[pa.Table, dict[str, Any]]:
             raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error
     kept = old.filter(pc.invert(pc.is_in(old["path"], value_set=pa.array(sorted(touched), pa.string()))))
     return pa.concat_tables([kept, pa.Table.from_pylist(list(new.values()), pa.schema(list(_ADD)))]), others
+
+
+def delta_schema(schema_json: str) -> str:
+    """Returns the ``schemaString`` for Spark's JSON of a schema. Every column may be null."""
+    return json.dumps(_type(json.loads(schema_json)), separators=(",", ":"), ensure_ascii=False)
+
+
+def protocol(schema_json: str) -> dict[str, Any]:
+    """Returns the ``protocol`` action for a schema."""
+    if _TIMESTAMP_NTZ not in {word for _, word in leaf_types(json.loads(schema_json), "")}:
+        return {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [WRITER_FEATURE]}
+    features = ["timestampNtz"]
+    writer_features = [*features, WRITER_FEATURE]
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features,
+        "writerFeatures": writer_features,
+    }
+
+
+def leaf_types(kind: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yields the name and type of each leaf of a type, as Spark's JSON has them."""
+    if isinstance(kind, str):
+        yield name, kind
+        return
+    if kind["type"] == "struct":
+        for each in kind["fields"]:
+            yield from leaf_types(each["type"], f"{name}.{each['name']}" if name else each["name"])
+    elif kind["type"] in ("array", "map"):
+        for part in ("elementType", "keyType", "valueType"):
+            if part in kind:
+                yield from leaf_types(kind[part], name)
+    else:
+        yield name, str(kind["type"])
+
+
+def _type(kind: Any) -> Any:
+    """Returns a type without constraints on nulls and without metadata that only Spark understands."""
+    if isinstance(kind, str):
+        return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
+    if kind["type"] == "struct":
+        return {"type": "struct", "fields": list(map(_field, kind["fields"]))}
+    nested = {part: _type(kind[part]) for part in ("elementType", "keyType", "valueType") if part in kind}
+    nullable = {"array": "containsNull", "map": "valueContainsNull"}[kind["type"]]
+    return {"type": kind["type"], **nested, nullable: True}
+
+
+def _field(each: Any) -> dict[str, Any]:
+    metadata = {key: value for key, value in (each.get("metadata") or {}).items() if key in _KEPT_METADATA}
+    return {"name": each["name"], "type": _type(each["type"]), "nullable": True, "metadata": metadata}

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.commit_view import all_finite
+from dbt.adapters.zlayout.publish.publication import all_finite
 
 _Texts = list[str | None]
 # First and last day, and microsecond that can be rounded up, of the years 1 to 9999. Others have no agreed spelling.

@@ -5,6 +5,8 @@ Publishing is a projection of the log: a version that is not published yet is pu
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -14,11 +16,27 @@ from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.publish import delta_log, iceberg_table
 from dbt.adapters.zlayout.publish.catalog_registration import register, what_lags_in_catalogs
-from dbt.adapters.zlayout.publish.commit_view import lag_of
-from dbt.adapters.zlayout.publish.delta_schema import unpublishable_columns
+from dbt.adapters.zlayout.publish.delta_log import leaf_types
 from dbt.adapters.zlayout.publish.iceberg_schema import columns_taken_for_one
+from dbt.adapters.zlayout.publish.publication import lag_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.timeline import Timeline
+
+# The types of Spark that Delta and Iceberg have too.
+_PUBLISHABLE = {"boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary"}
+_PUBLISHABLE |= {"date", "timestamp", "timestamp_ntz"}
+_WITH_NUMBERS = re.compile(r"decimal\(\d+,\s*\d+\)|(var)?char\(\d+\)")
+_DEFAULT = "EXISTS_DEFAULT"
+_COLLATIONS = "__COLLATIONS"
+# The folder names of such partitions depend on the session that wrote or reads them.
+_NO_FOLDERS = {
+    "Delta": {"timestamp": "its folder names are local times", "binary": "its folder names are not text"},
+    "Iceberg": {
+        "timestamp": "its folder names are local times",
+        "binary": "its folder names are not text",
+        **dict.fromkeys(("float", "double"), "readers round the values of such folders"),
+    },
+}
 
 
 class PublishedFormat(Protocol):
@@ -58,11 +76,34 @@ class Shown(Protocol):
 FORMATS: Mapping[str, PublishedFormat] = MappingProxyType({"delta": delta_log, "iceberg": iceberg_table})
 
 
+def _unpublishable_columns(format_: str, schema_json: str, partition_by: Collection[str]) -> list[str]:
+    """Returns a sentence for each column that a Delta or an Iceberg table cannot have."""
+    schema = json.loads(schema_json)
+    problems = [
+        f"publish: column '{name}' has type {word}, which {format_} tables do not have; cast it, or do not publish"
+        for name, word in leaf_types(schema, "")
+        if word not in _PUBLISHABLE and not _WITH_NUMBERS.fullmatch(word)
+    ]
+    for each in schema["fields"]:
+        metadata, name, kind = each.get("metadata") or {}, each["name"], each["type"]
+        if _DEFAULT in metadata:
+            problems.append(
+                f"publish: column '{name}' has a default, which {format_} readers would not see in old files"
+            )
+        if _COLLATIONS in metadata:
+            problems.append(f"publish: column '{name}' has a collation, which {format_} readers do not know")
+        if name in partition_by and isinstance(kind, str) and kind in _NO_FOLDERS[format_]:
+            problems.append(
+                f"publish: partition column '{name}' has type {kind}: {_NO_FOLDERS[format_][kind]}; cast it"
+            )
+    return problems
+
+
 def problems_of(formats: Collection[str], schema_json: str, partition_by: Collection[str]) -> list[str]:
     """Returns a sentence for each column that cannot be published in one of the formats."""
-    problems = unpublishable_columns("Delta", schema_json, partition_by) if "delta" in formats else []
+    problems = _unpublishable_columns("Delta", schema_json, partition_by) if "delta" in formats else []
     if "iceberg" in formats:
-        found = unpublishable_columns("Iceberg", schema_json, partition_by)
+        found = _unpublishable_columns("Iceberg", schema_json, partition_by)
         problems += found or columns_taken_for_one(schema_json)
     return problems
 
@@ -114,11 +155,7 @@ def _version_shown(store: Store, table_id: str, name: str) -> int | None:
 def oldest_version_shown(store: Store, table_id: str, formats: Collection[str], since_ms: float) -> int | None:
     """Returns the oldest version that readers of any format have seen since a time; None if they see none.
 
-    Args:
-        store: The table's folder.
-        table_id: The table's id.
-        formats: The formats.
-        since_ms: The time, in milliseconds since the epoch; infinite for now.
+    The time is in milliseconds since the epoch; infinite for now.
 
     Raises:
         StoreError, CorruptError, UnsupportedError: It is unknown what they see.

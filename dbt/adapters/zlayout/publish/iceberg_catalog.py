@@ -39,7 +39,7 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     read_shown,
     to_bytes,
 )
-from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION
+from dbt.adapters.zlayout.publish.publication import INSTANT, TABLE_ID, VERSION
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import without_login
 
@@ -110,7 +110,7 @@ class CatalogEntry:
         Raises:
             UnsupportedError: The entry is of another table.
         """
-        seen = self._seen(mend=False)
+        seen = self._seen(repair=False)
         return None if seen is None else int(seen.metadata.properties[VERSION])
 
     def point(self) -> None:
@@ -124,7 +124,7 @@ class CatalogEntry:
             StoreError: Other publishers were faster each time.
         """
         for _ in range(_TRIES):
-            seen = self._seen(mend=True)
+            seen = self._seen(repair=True)
             newest = read_shown(self.store, self.store.list(FOLDER), self.table_id)
             if newest is None or (seen is not None and _shows(seen, newest)):
                 return
@@ -141,18 +141,18 @@ class CatalogEntry:
     def remove(self) -> None:
         """Removes the entry, if it is this table's. Files stay."""
         try:
-            seen = self._seen(mend=True)
+            seen = self._seen(repair=True)
         except UnsupportedError:
             return
         if seen is not None:
             with suppress(NoSuchTableError):
                 self.catalog.drop_table(self.identifier)
 
-    def _seen(self, *, mend: bool) -> Table | None:
+    def _seen(self, *, repair: bool) -> Table | None:
         """Returns the entry, None if there is none, or if it is ours and has lost its file.
 
         Args:
-            mend: Drop an entry of ours that has lost its file.
+            repair: Drop an entry of ours that has lost its file.
         """
         try:
             table = self.catalog.load_table(self.identifier)
@@ -162,7 +162,7 @@ class CatalogEntry:
             # A REST catalog says that there is no table if there is no file, and names the file.
             locations = (unquote(self.store.root_uri), *self.former_locations)
             if any(f"{urlsplit(each).path}/{FOLDER}/" in str(error) for each in locations):
-                if mend:
+                if repair:
                     with suppress(NoSuchTableError):
                         self.catalog.drop_table(self.identifier)
             elif isinstance(error, FileNotFoundError):
@@ -235,7 +235,7 @@ def _config_of(name: str) -> Mapping[str, Any]:
         found, known = config.get_catalog_config(name), config.get_known_catalogs()
     except Exception as error:
         # The message would have lines of the file.
-        raise UnsupportedError(f"pyiceberg cannot read {_FILES} ({type(error).__name__}); mend it") from None
+        raise UnsupportedError(f"pyiceberg cannot read {_FILES} ({type(error).__name__}); correct it") from None
     if not found:
         there = f", which has {', '.join(sorted(known))}" if known else ", which names none"
         variable = re.sub(r"[^A-Z0-9]", "_", name.upper())

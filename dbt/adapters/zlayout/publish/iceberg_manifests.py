@@ -2,6 +2,10 @@
 
 Each entry of a manifest is one Avro block. A manifest is written again from the blocks of others, without understanding
 more of them than which file each is, and whether it is added, kept or deleted.
+
+Readers open every manifest, so there should be few. A commit writes a manifest again if it loses a file, so none should
+be large. Therefore a manifest is full from some size on, and those that are not full are put together. They stay below
+twice that size. Iceberg's MergeAppend does the same with fewer, larger manifests, and Hudi compacts its timeline so.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyiceberg.conversions import from_bytes
@@ -32,11 +37,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, NestedField
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.publish.iceberg_grouping import cut
 
 if TYPE_CHECKING:
     from pyiceberg.io import InputFile, OutputFile
     from pyiceberg.types import PrimitiveType
+
 
 # Avro separates blocks by 16 bytes that should not occur in them. Random ones would differ between publishers. These
 # are no text, so that no path has them.
@@ -50,6 +55,11 @@ _EXISTING, _ADDED, _DELETED = 0, 2, 4
 _STORED = struct.Struct("<BHH")
 # Of decimals.
 DIGITS_OF_EIGHT_BYTES, WIDE_BYTES = 18, 16
+# pyiceberg spends on opening a manifest what it spends on 35 of the files in it. Some 500 files with the statistics of
+# four columns take this size.
+_FULL_BYTES = 128 << 10
+# How many manifests a commit reads only to put them together. More than one are left when the size of a full one grows.
+_MOST_READ = 8
 
 
 @dataclass(frozen=True)
@@ -188,11 +198,7 @@ def new_files(
 ) -> NewFiles:
     """Returns the entries of added files.
 
-    Args:
-        files: The files.
-        schema: The table's schema, as its metadata has it.
-        spec: The partition spec, as its metadata has it.
-        address: The snapshot.
+    Schema and partition spec are as the table's metadata has them.
     """
     specification, columns = PartitionSpec.model_validate(spec), Schema.model_validate(schema)
     if not files:
@@ -344,7 +350,7 @@ def manifest_list(manifests: Sequence[ManifestFile], parent: int | None, address
     )
     with writer:
         writer.add_manifests(list(manifests))
-    content = _with_own_sync(buffer.getvalue(), writer._writer.sync_bytes)
+    content = buffer.getvalue().replace(writer._writer.sync_bytes, _SYNC)
     return address.path_of(content, "list"), content
 
 
@@ -392,10 +398,6 @@ def _widened(bound: bytes | None) -> bytes | None:
     if bound is None:
         return None
     return int.from_bytes(bound, "big", signed=True).to_bytes(WIDE_BYTES, "big", signed=True)
-
-
-def _with_own_sync(content: bytes, sync: bytes) -> bytes:
-    return content.replace(sync, _SYNC)
 
 
 def _digest(content: bytes) -> str:
@@ -494,3 +496,64 @@ def _block(status: int, numbers: Sequence[int | None], location: bytes, deflated
     head = b"".join([bytes([status]), *parts, location])
     stored = _STORED.pack(0, len(head), len(head) ^ 0xFFFF)
     return b"".join([_varint(1), _varint(len(stored) + len(head) + len(deflated)), stored, head, deflated, _SYNC])
+
+
+@dataclass(frozen=True)
+class Sized:
+    """What a commit leaves of a manifest.
+
+    Attributes:
+        size_bytes: The size of the entries that stay, about.
+        is_written: Whether the commit writes it in any case, since it is new or loses files.
+    """
+
+    size_bytes: int
+    is_written: bool
+
+
+def full_bytes(entries_bytes: int, files: int) -> int:
+    """Returns the size from which on a manifest is full: a constant, and that of √n files in a table of very many.
+
+    >>> full_bytes(25_000_000, files=100_000), full_bytes(1_000_000_000, files=4_000_000)
+    (131072, 500000)
+    """
+    return max(_FULL_BYTES, isqrt(files) * entries_bytes // max(files, 1))
+
+
+def grouped(manifests: Sequence[Sized], full: int) -> list[list[int]]:
+    """Returns the positions of manifests that become one each. The others stay as they are.
+
+    At most one manifest of those that the commit reads or writes is not full afterwards.
+
+    >>> grouped([Sized(40, True), Sized(130, False), Sized(50, False), Sized(110, True)], full=100)
+    [[3], [0, 2]]
+
+    A manifest that the commit leaves without files is not among ``manifests``.
+    """
+    written = [position for position, each in enumerate(manifests) if each.is_written]
+    read = [position for position, each in enumerate(manifests) if not each.is_written and each.size_bytes < full]
+    groups = [[position] for position in written if manifests[position].size_bytes >= full]
+    open_group: list[int] = []
+    for position in [*(each for each in written if manifests[each].size_bytes < full), *read[:_MOST_READ]]:
+        open_group.append(position)
+        if sum(manifests[each].size_bytes for each in open_group) >= full:
+            groups.append(open_group)
+            open_group = []
+    if len(open_group) > 1 or any(manifests[each].is_written for each in open_group):
+        groups.append(open_group)
+    return groups
+
+
+def cut(sizes: Sequence[int], full: int) -> list[tuple[int, int]]:
+    """Returns ranges of new entries, each for one manifest that stays full if it loses a third of its entries.
+
+    >>> cut([60, 60, 60, 60, 60], full=100)
+    [(0, 3), (3, 5)]
+    """
+    ranges, begin, total = [], 0, 0
+    for end, size in enumerate(sizes, 1):
+        total += size
+        if 2 * total >= 3 * full:
+            ranges.append((begin, end))
+            begin, total = end, 0
+    return [*ranges, (begin, len(sizes))] if begin < len(sizes) else ranges

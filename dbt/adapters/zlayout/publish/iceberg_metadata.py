@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from dbt.adapters.zlayout.config.table_config import RetentionConfig
 from dbt.adapters.zlayout.errors import CorruptError, UnsupportedError
 from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, may_follow, partition_types
-from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION, check_written_by, foreign
+from dbt.adapters.zlayout.publish.publication import INSTANT, TABLE_ID, VERSION, check_written_by, foreign
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 

@@ -23,13 +23,13 @@ from pyiceberg.manifest import ManifestFile
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.commit_view import LOG_RECORDS, changes_rows, stored_statistics
-from dbt.adapters.zlayout.publish.field_ids import field_id, ids_in
-from dbt.adapters.zlayout.publish.iceberg_grouping import Sized, full_bytes, grouped
 from dbt.adapters.zlayout.publish.iceberg_manifests import (
     Address,
     NewFiles,
     Part,
+    Sized,
+    full_bytes,
+    grouped,
     live_files,
     manifest_list,
     manifest_of,
@@ -54,9 +54,16 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     schema_id_of,
     spec_id_of,
 )
-from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, partition_types
+from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, ids_in, partition_types
 from dbt.adapters.zlayout.publish.iceberg_statistics import data_file_entries
-from dbt.adapters.zlayout.publish.ownership import INSTANT, TABLE_ID, VERSION
+from dbt.adapters.zlayout.publish.publication import (
+    INSTANT,
+    LOG_RECORDS,
+    TABLE_ID,
+    VERSION,
+    changes_rows,
+    stored_statistics,
+)
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name
@@ -131,10 +138,7 @@ class Publisher:
     def write_next(self, seen: Shown | None, newest: Snapshot, listed: Collection[str]) -> Shown:
         """Writes the next version's files, and returns its metadata, which the caller writes to publish it.
 
-        Args:
-            seen: What they see; None if they see no table.
-            newest: The newest version.
-            listed: The files of metadata.
+        ``seen`` is what readers see, None for no table. ``listed`` are the files of metadata.
         """
         self._location = seen.metadata["location"] if seen and is_here(self._store, seen.metadata) else self._here
         if seen is None:
@@ -258,13 +262,7 @@ class Publisher:
     ) -> _Manifests:
         """Returns a snapshot's manifests.
 
-        Args:
-            before: The manifests before.
-            new: The files that it adds.
-            removed: The rows of `_FILES` that it removes.
-            schema: The columns.
-            files: How many files it has.
-            address: The snapshot.
+        ``removed`` are the rows of `_FILES` that it removes, and ``files`` is how many files it has.
         """
         old = {self._relative(each.manifest_path): each for each in before}
         lost = Counter(removed["manifest"].to_pylist())
@@ -523,7 +521,9 @@ def _check_file_ids(store: Store, path: str, columns: Collection[str]) -> None:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UnsupportedError(f"the footer of {path} cannot be read ({error}); rewrite this file") from error
     if not any(each is not None for each in ids.values()):
-        other = next((each[0] for each in ids if len(each) == 1 and _differs_in_case(each[0], columns)), None)
+        alike, known = {each.lower() for each in columns}, frozenset(columns)
+        names = (each[0] for each in ids if len(each) == 1)
+        other = next((each for each in names if each not in known and each.lower() in alike), None)
         if other is None:
             return
         problem = f"spells column '{other}' in another case than the table, and Iceberg's readers would not find it"
@@ -532,10 +532,6 @@ def _check_file_ids(store: Store, path: str, columns: Collection[str]) -> None:
     else:
         return
     raise UnsupportedError(f"{path} {problem}; rewrite it (cluster with rewrite_all), or take 'iceberg' out of publish")
-
-
-def _differs_in_case(name: str, columns: Collection[str]) -> bool:
-    return name not in columns and name.lower() in {each.lower() for each in columns}
 
 
 def _footer(store: Store, path: str) -> pq.FileMetaData:

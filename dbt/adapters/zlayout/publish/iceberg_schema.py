@@ -1,18 +1,84 @@
 """The schema of a published Iceberg table: Spark's schema in Iceberg's types, its partition spec and its name mapping.
 
+Readers find a column in a file by its field id, whatever the column is called. An id is a function of the column's
+path. So all files of all tables agree on it, nothing is stored, and switching publishing off and on changes nothing.
+Readers of ids find what Spark finds, which looks columns up by name.
 Source: the Iceberg table specification, https://iceberg.apache.org/spec/
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import pyarrow as pa
+
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.publish.field_ids import ELEMENT, KEY, VALUE, field_id
+
+# The parts of lists and maps. The mark keeps them apart from fields of structs.
+ELEMENT, KEY, VALUE = ("[]", "element"), ("[]", "key"), ("[]", "value")
+# Ids above 2,147,483,446 are reserved.
+_IDS = 2_000_000_000
+_KEY = b"PARQUET:field_id"
+
+
+@lru_cache(maxsize=100_000)
+def field_id(path: ColumnPath) -> int:
+    """Returns the id of a column, a field of a struct, or a part of a list or map.
+
+    >>> field_id(("order_date",))
+    1523736388
+    """
+    digest = hashlib.sha256("\x00".join(path).encode()).digest()
+    return int.from_bytes(digest[:8], "big") % _IDS + 1
+
+
+def with_field_ids(schema: pa.Schema) -> pa.Schema:
+    """Returns a schema whose columns carry their ids, as Arrow's writer puts them into a Parquet file."""
+    return pa.schema([_with_id(each, (each.name,)) for each in schema], schema.metadata)
+
+
+def _with_id(column: pa.Field, path: ColumnPath) -> pa.Field:
+    kind = column.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_with_id(each, (*path, each.name)) for each in kind])
+    elif pa.types.is_map(kind):
+        keys, items = _with_id(kind.key_field, (*path, *KEY)), _with_id(kind.item_field, (*path, *VALUE))
+        kind = pa.map_(keys, items, keys_sorted=kind.keys_sorted)
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_with_id(kind.value_field, (*path, *ELEMENT)))
+    metadata = {**(column.metadata or {}), _KEY: str(field_id(path)).encode()}
+    return pa.field(column.name, kind, column.nullable, metadata)
+
+
+def ids_in(schema: pa.Schema) -> dict[ColumnPath, int | None]:
+    """Returns the ids that the columns of a file have, by path; None for a column without one."""
+    found: dict[ColumnPath, int | None] = {}
+    for each in schema:
+        _collect(each, (each.name,), found)
+    return found
+
+
+def _collect(column: pa.Field, path: ColumnPath, found: dict[ColumnPath, int | None]) -> None:
+    text = (column.metadata or {}).get(_KEY)
+    found[path] = None if text is None else int(text)
+    kind = column.type
+    if pa.types.is_struct(kind):
+        parts = [(each, (*path, each.name)) for each in kind]
+    elif pa.types.is_map(kind):
+        parts = [(kind.key_field, (*path, *KEY)), (kind.item_field, (*path, *VALUE))]
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        parts = [(kind.value_field, (*path, *ELEMENT))]
+    else:
+        parts = []
+    for part, below in parts:
+        _collect(part, below, found)
+
 
 _WORDS = {
     **{word: word for word in ("boolean", "long", "float", "double", "date", "string", "binary")},
@@ -46,17 +112,16 @@ class IcebergSchema:
 
     def ids(self) -> dict[int, ColumnPath]:
         """Returns the paths of all columns, fields and parts by id."""
-        return {field_id(path): path for path, _ in _all_parts(self.fields, ())}
+        return {field_id(path): path for path, _ in _all_parts(self.fields)}
 
     def leaves(self) -> dict[ColumnPath, str]:
         """Returns the types of the columns that have statistics: those outside lists and maps."""
-        return {path: kind for path, kind in _all_parts(self.fields, ()) if isinstance(kind, str) and "[]" not in path}
+        return {path: kind for path, kind in _all_parts(self.fields) if isinstance(kind, str) and "[]" not in path}
 
     def types(self) -> dict[int, Any]:
         """Returns the type of each column, field and part by its id; only the kind of nested ones."""
         return {
-            field_id(path): kind if isinstance(kind, str) else kind["type"]
-            for path, kind in _all_parts(self.fields, ())
+            field_id(path): kind if isinstance(kind, str) else kind["type"] for path, kind in _all_parts(self.fields)
         }
 
     def to_json(self, schema_id: int) -> dict[str, Any]:
@@ -82,15 +147,15 @@ class IcebergSchema:
 
     def name_mapping(self) -> str:
         """Returns the mapping by which readers find the columns of files without ids."""
-        return json.dumps([_mapping(each, ()) for each in self.fields], ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(
+            [_mapped((each["name"],), each["type"]) for each in self.fields], ensure_ascii=False, separators=(",", ":")
+        )
 
 
 def may_follow(old: Mapping[int, Any], new: Mapping[int, Any]) -> bool:
     """Returns whether a reader may see files of both schemas in one table.
 
-    Args:
-        old: `IcebergSchema.types` of the schema before.
-        new: The same of the schema after.
+    Both are `IcebergSchema.types`.
     """
     return all(old[each] == kind or _is_wider(old[each], kind) for each, kind in new.items() if each in old)
 
@@ -103,7 +168,7 @@ def columns_taken_for_one(schema_json: str) -> list[str]:
     """
     seen: dict[int | str, ColumnPath] = {}
     problems = []
-    for path, _ in _all_parts(IcebergSchema.of(schema_json, ()).fields, ()):
+    for path, _ in _all_parts(IcebergSchema.of(schema_json, ()).fields):
         parts = tuple(each for each in path if each != "[]")
         for what, key in (("id", field_id(path)), ("name", ".".join(parts))):
             other = seen.setdefault(key, parts)
@@ -179,8 +244,8 @@ def _parts(kind: Any, path: ColumnPath) -> list[tuple[ColumnPath, Any]]:
     return [((*path, *KEY), kind["key"]), ((*path, *VALUE), kind["value"])]
 
 
-def _all_parts(fields: Sequence[Mapping[str, Any]], path: ColumnPath) -> Iterator[tuple[ColumnPath, Any]]:
-    for below, kind in _parts({"type": "struct", "fields": fields}, path):
+def _all_parts(fields: Sequence[Mapping[str, Any]]) -> Iterator[tuple[ColumnPath, Any]]:
+    for below, kind in _parts({"type": "struct", "fields": fields}, ()):
         yield from _with_parts(below, kind)
 
 
@@ -188,10 +253,6 @@ def _with_parts(path: ColumnPath, kind: Any) -> Iterator[tuple[ColumnPath, Any]]
     yield path, kind
     for below, part in _parts(kind, path):
         yield from _with_parts(below, part)
-
-
-def _mapping(each: Mapping[str, Any], path: ColumnPath) -> dict[str, Any]:
-    return _mapped((*path, each["name"]), each["type"])
 
 
 def _mapped(path: ColumnPath, kind: Any) -> dict[str, Any]:

@@ -20,10 +20,9 @@ from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.commit_view import all_finite
-from dbt.adapters.zlayout.publish.field_ids import field_id
 from dbt.adapters.zlayout.publish.iceberg_manifests import DIGITS_OF_EIGHT_BYTES, WIDE_BYTES
-from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, partition_types
+from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, partition_types
+from dbt.adapters.zlayout.publish.publication import all_finite
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # The entries of a file's maps, in the order of `DataFile`.

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, UnsupportedError
-from dbt.adapters.zlayout.publish.commit_view import oldest_seen
 from dbt.adapters.zlayout.publish.iceberg_metadata import (
     FOLDER,
     HINT,
@@ -22,7 +21,7 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     read_shown,
     to_bytes,
 )
-from dbt.adapters.zlayout.publish.ownership import mark, read_if_there
+from dbt.adapters.zlayout.publish.publication import mark, oldest_seen, read_if_there
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -72,13 +71,8 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
     """Publishes every version that the Iceberg table does not show yet, oldest first; the newest if there is none.
 
     What is written for a version is a function of it and of the metadata before, and the metadata file is created only
-    if it does not exist. So it does not matter how many publishers work at the same time.
-
-    Args:
-        store: The table's folder.
-        timeline: Its versions.
-        table_id: The table's id.
-        retain_hours: Snapshots and metadata that were replaced longer ago than this are deleted.
+    if it does not exist. So it does not matter how many publishers work at the same time. Snapshots and metadata that
+    were replaced more than ``retain_hours`` ago are deleted.
 
     Raises:
         UnsupportedError: Other software has written metadata, a file has columns that Iceberg's readers would take for

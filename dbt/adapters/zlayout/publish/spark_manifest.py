@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
+from dbt.adapters.zlayout.errors import CorruptError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import escaped, qualified
 from dbt.adapters.zlayout.timeline.files.naming import (
@@ -45,9 +45,7 @@ def manifest_path(version: int) -> str:
 def manifest_bytes(root_uri: str, snapshot: Snapshot) -> bytes:
     """Returns the manifest of a snapshot: the line 'v1', then one `SinkFileStatus` of Spark per line as JSON.
 
-    Args:
-        root_uri: The table's root as an escaped URI.
-        snapshot: The snapshot.
+    The table's root is an escaped URI.
     """
     files = snapshot.files
     if not len(files):
@@ -175,10 +173,7 @@ def _published(store: Store) -> list[int]:
 
 
 def _names(store: Store) -> list[str]:
-    try:
-        return [file.path.rpartition("/")[2] for file in store.list(SPARK_MANIFEST_FOLDER)]
-    except FileMissingError:
-        return []
+    return [file.path.rpartition("/")[2] for file in store.list(SPARK_MANIFEST_FOLDER)]
 
 
 def check_log_not_lost(store: Store) -> None:

@@ -1,7 +1,6 @@
 """The store of one table's files: reading, atomic writing and listing, locally, in a cloud or on Hadoop."""
 
-from dbt.adapters.zlayout.store.atomic_create_probe import check_create_if_absent
-from dbt.adapters.zlayout.store.opening import check_place, open_store, workers_can_write
+from dbt.adapters.zlayout.store.opening import check_create_if_absent, check_place, open_store, workers_can_write
 from dbt.adapters.zlayout.store.protocol import Store, StoredFile, StoredFiles
 from dbt.adapters.zlayout.store.uri import qualified
 

@@ -1,14 +1,19 @@
-"""Opening stores: from the location of a table to the store that holds it."""
+"""Opening stores: from the location of a table to the store that holds it, and whether it can hold one.
+
+The atomic-create probe tests that a store refuses to create a file that already exists, as commits require.
+"""
 
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from dbt.adapters.zlayout.errors import StoreError, UnsupportedError
-from dbt.adapters.zlayout.store.local import LocalStore, folder_problem
+from dbt.adapters.zlayout.errors import AlreadyExistsError, StoreError, UnsupportedError
+from dbt.adapters.zlayout.store.local import SCRATCH_FOLDER, LocalStore, folder_problem
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.store.uri import NO_LOGIN, has_login, without_login
 
@@ -32,23 +37,17 @@ _REASONS = {
 
 Opener = Callable[[str], Store]
 _hadoop_openers: list[Opener] = []
+# Roots whose store has passed the atomic-create probe in this process.
+_probed: set[str] = set()
 
 
 def open_hadoop_with(opener: Opener) -> None:
-    """Registers how this process opens Hadoop file systems, which needs a JVM; the engine does so in a Spark driver.
-
-    Args:
-        opener: Returns the store of a location.
-    """
+    """Registers how this process opens Hadoop file systems, which needs a JVM; the engine does so in a Spark driver."""
     _hadoop_openers[:] = [opener]
 
 
 def place_problem(location: str) -> str | None:
-    """Returns why a location cannot hold a table, judging by its spelling only; None if it can.
-
-    Args:
-        location: As for `open_store`.
-    """
+    """Returns why a location cannot hold a table, judging by its spelling only; None if it can."""
     if has_login(location):
         return NO_LOGIN
     match = _SCHEME.match(location)
@@ -107,25 +106,19 @@ def open_store(location: str) -> Store:
 def check_place(location: str) -> None:
     """Checks that a location can hold tables, as far as possible without writing.
 
-    Args:
-        location: As for `open_store`.
-
     Raises:
         UnsupportedError: Its spelling is not valid.
         StoreError: It is a local folder that cannot be written.
     """
     if (problem := place_problem(location)) is not None:
         raise UnsupportedError(f"location_root: {without_login(location)!r} {problem}")
-    folder = open_store(location).local_path("") if not _is_remote(location) else None
+    match = _SCHEME.match(location)
+    is_local = match is None or match.group(1).lower() == "file"
+    folder = open_store(location).local_path("") if is_local else None
     if folder is not None and (problem := folder_problem(folder)) is not None:
         raise StoreError(
             f"location_root: {location!r} cannot hold tables: {problem}; set it to a folder that can be written"
         )
-
-
-def _is_remote(location: str) -> bool:
-    match = _SCHEME.match(location)
-    return match is not None and match.group(1).lower() != "file"
 
 
 def workers_can_write(store: Store) -> bool:
@@ -146,3 +139,35 @@ def no_jvm(location: str) -> UnsupportedError:
 
 def _path_of_file_uri(location: str) -> str:
     return unquote(location[len("file:") :].removeprefix("//" + urlsplit(location).netloc))
+
+
+def check_create_if_absent(store: Store) -> None:
+    """Creates one file twice; the second attempt must fail and keep the first. Each process probes a root once.
+
+    Local file systems are not probed: hard links never overwrite, and file systems without them report an error. A
+    service behind a network may ignore the condition of a request and answer as if it had been met.
+
+    Raises:
+        UnsupportedError: The second create succeeded; two writers could commit the same version.
+        StoreError: The store cannot be written at all.
+    """
+    if store.local_path("") is not None or store.root_uri in _probed:
+        return
+    path = f"{SCRATCH_FOLDER}/.{uuid.uuid4().hex}.probe"
+    try:
+        store.create(path, b"first")
+        try:
+            store.create(path, b"second")
+        except AlreadyExistsError:
+            if store.read(path) == b"first":
+                _probed.add(store.root_uri)
+                return
+    finally:
+        with suppress(StoreError):
+            store.delete([path])
+    raise UnsupportedError(
+        f"{store.root_uri}: this storage overwrites a file that should be created only if it is absent (it ignores "
+        "the condition If-None-Match), so two writers could commit the same version and lose rows; set location_root "
+        "to a storage that supports conditional puts (Amazon S3, MinIO, Google Cloud Storage, Azure Blob Storage), to "
+        "HDFS or to a local file system"
+    )

@@ -34,11 +34,7 @@ def qualified(root_uri: str, relative_path: str) -> str:
 
 
 def escaped(path: str) -> str:
-    """Escapes the characters of a path that a URI may not contain.
-
-    Args:
-        path: Real names, '/'-separated.
-    """
+    """Escapes the characters of a path that a URI may not contain."""
     return _ESCAPED.sub(lambda match: quote(match[0], safe=""), path)
 
 

@@ -57,14 +57,7 @@ def advice_for_table(
 ) -> Advice:
     """Advises a layout for a version of a table. Writes nothing.
 
-    Args:
-        spark: The session.
-        opened: The version.
-        workload: Conditions on its rows.
-        subject: Name of the table, for error messages.
-        min_gain: As for `advise`.
-        may_partition: As for `advise`.
-        progress: Receives a line now and then.
+    ``subject`` is the name of the table, for error messages.
 
     Raises:
         ConfigError: A condition does not fit the table, or there is nothing to judge.
@@ -103,14 +96,8 @@ def with_chosen_keys(
     """Lets the workload choose the keys of a table that is about to be written as a whole, if its settings want that.
 
     The keys of an existing table change only if the present files show that others are better by `MIN_GAIN`. For a new
-    table the query runs once: its rows are kept on disk until the context ends.
-
-    Args:
-        spark: The session.
-        name: The table.
-        frame: The rows to write. Their query has not run yet.
-        config: The settings.
-        progress: Receives a line that says what was chosen, and why.
+    table the query runs once: its rows are kept on disk until the context ends. ``progress`` receives a line that says
+    what was chosen, and why.
 
     Yields:
         The rows and the settings to write. The settings are the given ones without ``zorder: auto``.

@@ -10,37 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.pruning.prune import advice_for
-from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
+from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
+from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for, prune
+from dbt.adapters.zlayout.pruning.scan import ScanStage
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
+from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.text_grid import ruled_lines
-from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 # These limits keep a page to about forty lines.
 _MOST_FILES, _MOST_CONDITIONS, _MOST_CHARACTERS = 10, 8, 70
-
-
-@dataclass(frozen=True)
-class PruningStage:
-    """One step of pruning.
-
-    Attributes:
-        name: 'partition_stats', 'files', 'column_stats', 'expression_stats', 'lookup' or 'bloom'.
-        files_before: Files before the step.
-        files_after: Files that are left after it.
-        seconds: Wall-clock time.
-    """
-
-    name: str
-    files_before: int
-    files_after: int
-    seconds: float
 
 
 _JOINS = pa.schema(
@@ -67,7 +53,8 @@ class Explanation:
         table: ``schema.table``.
         version: The version of the snapshot; None for a table that is only indexed.
         predicate: The scan's filters after Spark's optimizer.
-        stages: The pruning steps in order.
+        stages: The pruning steps in order: 'partition_stats', 'files', 'column_stats', 'expression_stats', 'lookup' and
+            'bloom', as far as they were needed.
         files: ``path`` string, ``verdict`` string (SKIP, READ, ALL_ROWS), ``stage`` string (the step that skipped it),
             ``reason`` string (the statistic that decided), ``rows`` int64, ``bytes`` int64.
         conjuncts: ``sql`` string, ``usable`` bool, ``skips`` int64 (files that this condition alone skips),
@@ -80,7 +67,7 @@ class Explanation:
     table: str
     version: int | None
     predicate: str
-    stages: tuple[PruningStage, ...]
+    stages: tuple[ScanStage, ...]
     files: pa.Table
     conjuncts: pa.Table
     joins: pa.Table = field(default_factory=_JOINS.empty_table)
@@ -164,9 +151,7 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
         table=scan.table,
         version=scan.opened.version if scan.opened.managed else None,
         predicate=short(scan.filters.predicate.sql()),
-        stages=tuple(
-            PruningStage(each.name, each.files_before, each.files_after, each.seconds) for each in plan.stages
-        ),
+        stages=tuple(plan.stages),
         files=pa.table(
             {
                 "path": scan.opened.files.column("path"),
@@ -198,6 +183,12 @@ def scans_of(spark: SparkSession, table: TableRef, opened: TableSnapshot, predic
     return explain_predicate(spark, table, opened, predicate_sql) or [empty_scan(table, opened)]
 
 
+def files_read(scans: Sequence[ExplainedScan]) -> Flags:
+    """Returns which files of the version the scans of one table read, bool[n]."""
+    read: Flags = np.logical_or.reduce([each.filters.plan.candidates for each in scans])
+    return read
+
+
 def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
     """Returns one explanation for all scans of one table.
 
@@ -214,31 +205,6 @@ def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
         columns = {name: pc.if_else(only_in_other, other.files[name], files[name]) for name in files.column_names}
         files = pa.table(columns)
     return replace(first, files=files)
-
-
-def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:
-    """Returns the versions of a table as an Arrow table, in the given order."""
-    return pa.table(
-        {
-            "version": pa.array([each.version for each in headers], pa.int64()),
-            "instant": pa.array([each.instant for each in headers], pa.string()),
-            "action": pa.array([each.action.value for each in headers], pa.string()),
-            "operation": pa.array([each.operation for each in headers], pa.string()),
-            **{
-                name: pa.array([_number(each, name) for each in headers], pa.int64())
-                for name in ("rows", "rows_inserted", "rows_updated", "rows_deleted")
-            },
-            "files_added": pa.array([each.files_added for each in headers], pa.int64()),
-            "files_removed": pa.array([each.files_removed for each in headers], pa.int64()),
-            "bytes_added": pa.array([_number(each, "bytes_added") for each in headers], pa.int64()),
-            "committed_at": pa.array([each.committed_ms * 1000 for each in headers], pa.timestamp("us", tz="UTC")),
-        }
-    )
-
-
-def _number(header: CommitHeader, name: str) -> int | None:
-    found = header.summary.get(name)
-    return found if type(found) is int and abs(found) < 2**63 else None
 
 
 class _Page:
@@ -355,3 +321,62 @@ def _grid(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[st
     if rows:
         yield ""
         yield from (f"  {line}" for line in ruled_lines(head, rows))
+
+
+@dataclass(frozen=True)
+class ConditionReads:
+    """What a condition reads.
+
+    Attributes:
+        condition: The condition.
+        files_read: Files that it reads.
+        files_total: Files of the table.
+        rows_read: Rows in the files that it reads.
+        rows_total: Rows of the table.
+        bytes_read: Size of the files that it reads.
+        bytes_total: Size of the table.
+        parts: What each of its parts that AND joins does by itself.
+    """
+
+    condition: str
+    files_read: int
+    files_total: int
+    rows_read: int
+    rows_total: int
+    bytes_read: int
+    bytes_total: int
+    parts: tuple[ConjunctReport, ...]
+
+    @property
+    def opened(self) -> float:
+        """The share of the rows that lie in files which it reads, 0 … 1."""
+        return self.rows_read / self.rows_total if self.rows_total else 0.0
+
+
+def reads_of(opened: TableSnapshot, predicate: Expr, condition: str) -> ConditionReads:
+    """Returns what a predicate reads of a version."""
+    kept = opened.scan(predicate).candidates
+    rows, sizes = (np.asarray(opened.files.column(name).to_numpy()) for name in ("row_count", "size_bytes"))
+    statistics = opened.statistics.statistics(opened.files, columns_of(predicate))
+    parts = prune(predicate, statistics).conjuncts
+    return ConditionReads(
+        condition,
+        int(kept.sum()),
+        len(kept),
+        int(rows[kept].sum()),
+        int(rows.sum()),
+        int(sizes[kept].sum()),
+        int(sizes.sum()),
+        parts,
+    )
+
+
+def reads_of_conditions(
+    spark: SparkSession, opened: TableSnapshot, conditions: Sequence[str]
+) -> list[ConditionReads | None]:
+    """Returns what conditions read of a version; None for each that does not fit its columns."""
+    predicates = predicates_that_fit(spark, opened.row_schema_json, conditions)
+    return [
+        None if predicate is None else reads_of(opened, predicate, condition)
+        for condition, predicate in zip(conditions, predicates, strict=True)
+    ]

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,17 +22,14 @@ from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.explanation import scans_of
+from dbt.adapters.zlayout.table.explanation import files_read, scans_of
 from dbt.adapters.zlayout.table.measures import measure_table, measured_columns
 from dbt.adapters.zlayout.timeline.files.action import Operation
-from dbt.adapters.zlayout.timeline.log.snapshot import row_count
-from dbt.adapters.zlayout.timeline.retention.storage_use import (
-    StorageUse,
-    VersionFigures,
-    last_version_of,
-    storage_use,
-    version_figures,
-)
+from dbt.adapters.zlayout.timeline.log.entry import Commit
+from dbt.adapters.zlayout.timeline.log.file_slices import log_files
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay, row_count
+from dbt.adapters.zlayout.timeline.retention.orphans import StorageUse, storage_use
+from dbt.adapters.zlayout.timeline.retention.past import last_known_clean
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -42,6 +38,35 @@ if TYPE_CHECKING:
 _MOST_VERSIONS = 100
 _MOST_COLUMNS = 4
 _MOST_PREDICATES = 40
+
+
+@dataclass(frozen=True)
+class VersionFigures:
+    """One version of a table.
+
+    Attributes:
+        version: The version.
+        committed_ms: When it was committed, milliseconds since the epoch.
+        operation: What the user asked for.
+        rows: Rows of the version.
+        size_bytes: Size of its files.
+        files: Number of its files.
+        files_added: Files that it added.
+        files_removed: Files that it removed.
+        log_records: Records in its logs.
+        readable: Whether it is retained.
+    """
+
+    version: int
+    committed_ms: int
+    operation: str
+    rows: int
+    size_bytes: int
+    files: int
+    files_added: int
+    files_removed: int
+    log_records: int
+    readable: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +163,6 @@ def layout_report(
 ) -> TableReport:
     """Collects what a report says of a table. Without conditions, nothing runs in Spark.
 
-    Args:
-        spark: The session; only conditions need it.
-        name: The table.
-        opened: Its newest version.
-        conditions: The conditions whose reads are shown.
-        most_files: The most files in the layout map.
-
     Raises:
         CorruptError: The newest version cannot be read.
     """
@@ -172,7 +190,7 @@ def layout_report(
     )
     layout = _measured(opened, str(name))
     versions, problems = _versions(timeline)
-    clustered = last_version_of(versions, Operation.CLUSTERING.value)
+    clustered = next((each for each in reversed(versions) if each.operation == Operation.CLUSTERING), None)
     kept = clustered is not None and clustered.version > 0
     return TableReport(
         name=str(name),
@@ -202,9 +220,37 @@ def layout_report(
 def _versions(timeline: Timeline) -> tuple[tuple[VersionFigures, ...], tuple[str, ...]]:
     """Returns the last versions, and why there are none: readers of the newest version do not need old log entries."""
     try:
-        return tuple(version_figures(timeline, _MOST_VERSIONS)), ()
+        return _version_figures(timeline), ()
     except CorruptError as error:
         return (), (f"the versions cannot be listed: {error}",)
+
+
+def _version_figures(timeline: Timeline) -> tuple[VersionFigures, ...]:
+    newest = timeline.snapshot().version
+    first = max(0, newest - _MOST_VERSIONS + 1)
+    oldest = last_known_clean(timeline.store).oldest_version
+    before = timeline.snapshot(first - 1) if first else None
+    found = []
+    for commit in timeline.entries(first, newest):
+        before = replay(before, [commit])
+        found.append(_figures(before, commit, before.version >= oldest))
+    return tuple(found)
+
+
+def _figures(after: Snapshot, commit: Commit, readable: bool) -> VersionFigures:
+    files = after.files
+    return VersionFigures(
+        version=commit.version,
+        committed_ms=commit.committed_ms,
+        operation=commit.operation,
+        rows=row_count(after),
+        size_bytes=files.total_bytes,
+        files=len(files),
+        files_added=len(commit.adds),
+        files_removed=len(set(commit.removes)),
+        log_records=log_files(files).total_rows,
+        readable=readable,
+    )
 
 
 def _without_index(opened: TableSnapshot) -> int:
@@ -254,4 +300,4 @@ def _reads(spark: SparkSession, name: TableRef, opened: TableSnapshot, condition
         scans = scans_of(spark, name, opened, condition.sql)
     except Exception as error:  # of one condition; the others are still shown
         return PredicateReads(*given, opened.all_files(), short_message(error))
-    return PredicateReads(*given, np.logical_or.reduce([each.filters.plan.candidates for each in scans]))
+    return PredicateReads(*given, files_read(scans))

@@ -1,4 +1,4 @@
-"""Measures a table: its state, how its files overlap, and which files conditions read."""
+"""Measures a table: its state, its versions and files, how the files overlap, and which of them conditions read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,15 +33,17 @@ from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.explanation import scans_of, skipped_percent
+from dbt.adapters.zlayout.table.explanation import files_read, scans_of, skipped_percent
 from dbt.adapters.zlayout.timeline.files.naming import is_own_name
-from dbt.adapters.zlayout.timeline.log.file_slices import log_files
+from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_text
 from dbt.adapters.zlayout.timeline.transactions.row_changes import rows_changed_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 _MOST_NAMES = 20
 
@@ -181,6 +183,31 @@ def rows_changed_at(opened: TableSnapshot, subject: str) -> datetime:
     return datetime.fromtimestamp(time_ms / 1000, timezone.utc)
 
 
+def commit_history(headers: Sequence[CommitHeader]) -> pa.Table:
+    """Returns the versions of a table as an Arrow table, in the given order."""
+    return pa.table(
+        {
+            "version": pa.array([each.version for each in headers], pa.int64()),
+            "instant": pa.array([each.instant for each in headers], pa.string()),
+            "action": pa.array([each.action.value for each in headers], pa.string()),
+            "operation": pa.array([each.operation for each in headers], pa.string()),
+            **{
+                name: pa.array([_number(each, name) for each in headers], pa.int64())
+                for name in ("rows", "rows_inserted", "rows_updated", "rows_deleted")
+            },
+            "files_added": pa.array([each.files_added for each in headers], pa.int64()),
+            "files_removed": pa.array([each.files_removed for each in headers], pa.int64()),
+            "bytes_added": pa.array([_number(each, "bytes_added") for each in headers], pa.int64()),
+            "committed_at": pa.array([each.committed_ms * 1000 for each in headers], pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+
+def _number(header: CommitHeader, name: str) -> int | None:
+    found = header.summary.get(name)
+    return found if type(found) is int and abs(found) < 2**63 else None
+
+
 def _published(opened: TableSnapshot) -> dict[str, Any]:
     """Returns by format what its readers see: a version, and how many log records they miss.
 
@@ -204,9 +231,8 @@ def _published(opened: TableSnapshot) -> dict[str, Any]:
 
 
 def _files_of(scans: Sequence[ExplainedScan], predicate: str) -> PredicateFiles:
-    read = np.logical_or.reduce([each.filters.plan.candidates for each in scans])
     files = scans[0].opened.files
-    kept = files.filter(pa.array(read))
+    kept = files.filter(pa.array(files_read(scans)))
     return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
 
 
@@ -269,3 +295,21 @@ def _choice(measurable: dict[ColumnPath, pa.DataType]) -> str:
         return "no column has statistics: list columns in stats_columns and build the table, or refresh its index"
     more = f" … and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"choose among {', '.join(names[:_MOST_NAMES])}{more}, or list the column in stats_columns"
+
+
+def live_files(opened: TableSnapshot) -> pa.Table:
+    """Returns the files that hold the rows of a version. See ``ZTable.files``."""
+    files = base_files(opened.files)
+    root = unquote(opened.store.root_uri).rstrip("/").removeprefix("file://")
+    # Only Hadoop knows `s3a`.
+    root = f"s3://{root.removeprefix('s3a://')}" if root.startswith("s3a://") else root
+    paths = files["path"].combine_chunks()
+    columns = {
+        "path": pc.binary_join_element_wise(root, paths, "/") if len(paths) else paths,
+        "size_bytes": files["size_bytes"],
+        "row_count": files["row_count"],
+    }
+    if names := list(opened.partition_columns):
+        values = [pa.array(files.partition_values(name)) for name in names]
+        columns["partition"] = pa.StructArray.from_arrays(values, names=names)
+    return pa.table(columns)

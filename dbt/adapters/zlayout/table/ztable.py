@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.config.column_names import format_column_path, parse_c
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.scalars import parse_size
-from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY
+from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY, Scope, keys_of
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, VersionNotFoundError
@@ -57,14 +57,14 @@ from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
 from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
+    ConditionReads,
     Explanation,
-    commit_history,
     explanation_of,
     explanation_of_table,
+    reads_of_conditions,
     scans_of,
 )
 from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport, layout_report
-from dbt.adapters.zlayout.table.live_files import live_files
 from dbt.adapters.zlayout.table.maintenance import (
     clean_table,
     cluster,
@@ -76,10 +76,11 @@ from dbt.adapters.zlayout.table.maintenance import (
 from dbt.adapters.zlayout.table.measures import (
     ClusteringInformation,
     clustering_information,
+    commit_history,
     information,
+    live_files,
     rows_changed_at,
 )
-from dbt.adapters.zlayout.table.reads import ConditionReads, reads_of_conditions
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.positions import Position
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
 # Source: org.apache.spark.sql.execution.streaming.StreamExecution.QUERY_ID_KEY.
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_TRIES = 4
+_SETTINGS = (*keys_of(Scope.TABLE, Scope.MERGE_ON_READ), "unique_key")
 
 Workload: TypeAlias = "Sequence[str | tuple[str, float] | WeightedCondition] | str"
 """Conditions, as in a WHERE clause, or pairs of a condition and its weight. One text is one condition."""
@@ -285,33 +287,11 @@ class ZTable:
             WriteError: The query failed, or a column of ``not_null`` contains nulls. The table is unchanged.
             ConflictError: Another writer committed first. The table is as that writer left it.
         """
-        settings: dict[str, object] = {
-            "zorder": zorder,
-            "workload": workload,
-            "curve": curve,
-            "partition_by": partition_by,
-            "target_file_size": target_file_size,
-            "row_group_rows": row_group_rows,
-            "stats_columns": stats_columns,
-            "bloom": bloom,
-            "lookup": lookup,
-            "stats_expressions": stats_expressions,
-            "retain_versions": retain_versions,
-            "retain_hours": retain_hours,
-            "location_root": location_root,
-            "writer": writer,
-            "compression": compression,
-            "publish": publish,
-            "publish_catalog": publish_catalog,
-            "table_type": table_type,
-            "unique_key": unique_key,
-            "ordering": ordering,
-            **merging,
-        }
+        settings = {**_settings_among(locals()), **merging}
         found = Catalog(spark).name(name)
         if problems := unknown_settings(merging, TABLE_TYPE_KEYS):
             raise ConfigError(problems, str(found))
-        given = parse_table_config(_given(settings), subject=str(found))
+        given = parse_table_config(settings, subject=str(found))
         feed = _change_feed(deleted_when, unique_key, stored_columns, str(found))
         with with_chosen_keys(spark, found, dataframe, given, progress) as (rows, config):
             wanted = Replacement(
@@ -364,18 +344,9 @@ class ZTable:
             UnsupportedError: It is a view, it is not a Parquet table, or it is already managed.
             ConfigError: A column does not exist, or it cannot be a key.
         """
+        settings = _settings_among(locals())
         found = Catalog(spark).name(name)
-        settings: dict[str, object] = {
-            "zorder": zorder,
-            "stats_columns": stats_columns,
-            "bloom": bloom,
-            "lookup": lookup,
-            "curve": curve,
-            "target_file_size": target_file_size,
-            "row_group_rows": row_group_rows,
-            "compression": compression,
-        }
-        config = parse_table_config(_given(settings), subject=str(found))
+        config = parse_table_config(settings, subject=str(found))
         opened, done = adopt_table(spark, found, config, managed=managed)
         return cls(spark, found, opened, done)
 
@@ -1326,5 +1297,6 @@ def _change_feed(
     return ChangeFeed(deleted_when, tuple(path[0] for path in paths), tuple(stored_columns))
 
 
-def _given(settings: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in settings.items() if value is not None and value != ()}
+def _settings_among(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Returns the settings of a table among the arguments of a call. Those that are not set are left out."""
+    return {key: arguments[key] for key in _SETTINGS if arguments.get(key) not in (None, ())}

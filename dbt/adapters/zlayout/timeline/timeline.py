@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import islice
 
 import pyarrow as pa
@@ -19,25 +19,20 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     log_path,
     version_in_name,
 )
-from dbt.adapters.zlayout.timeline.log.checkpoint import (
+from dbt.adapters.zlayout.timeline.log.entry import Commit, CommitHeader
+from dbt.adapters.zlayout.timeline.log.runtime import Runtime
+from dbt.adapters.zlayout.timeline.log.snapshot import (
     CHECKPOINT_EVERY,
+    Snapshot,
     checkpoint_bytes,
     hint_bytes,
+    replay,
     snapshot_from_checkpoint,
     version_from_hint,
 )
-from dbt.adapters.zlayout.timeline.log.entry import Commit, CommitHeader
-from dbt.adapters.zlayout.timeline.log.runtime import Runtime
-from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
 
 # Number of versions to probe one by one after the newest checkpoint; beyond that a listing is cheaper.
 _PROBES = 4 * CHECKPOINT_EVERY
-
-
-@dataclass(frozen=True)
-class _Cached:
-    snapshot: Snapshot
-    entry_file: StoredFile
 
 
 class Timeline:
@@ -51,7 +46,8 @@ class Timeline:
     def __init__(self, store: Store, runtime: Runtime | None = None) -> None:
         self.store = store
         self.runtime = runtime or Runtime()
-        self._cached: _Cached | None = None
+        # The newest snapshot that was read, and the file of its log entry.
+        self._cached: tuple[Snapshot, StoredFile] | None = None
 
     def latest_version(self) -> int | None:
         """Returns the newest version, or None if there is none yet.
@@ -111,11 +107,7 @@ class Timeline:
         return self._at(version, self._recall())
 
     def history(self, limit: int | None = None) -> list[CommitHeader]:
-        """Returns the versions, newest first, without their files.
-
-        Args:
-            limit: Most versions to return; None for all.
-        """
+        """Returns the versions, newest first, without their files."""
         return list(islice(self.headers(), limit))
 
     def headers(self) -> Iterator[CommitHeader]:
@@ -128,9 +120,7 @@ class Timeline:
     def append(self, commit: Commit, before: Snapshot | None) -> Snapshot:
         """Writes a log entry unless its version exists, and a checkpoint when one is due.
 
-        Args:
-            commit: The entry.
-            before: The snapshot of the previous version.
+        ``before`` is the snapshot of the previous version.
 
         Raises:
             AlreadyExistsError: Another writer has committed that version.
@@ -138,19 +128,13 @@ class Timeline:
         """
         self.store.create(log_path(commit.version), commit.to_json())
         snapshot = replay(before, [commit])
-        try:
-            # The version is committed; the rest only makes reading cheaper, so it may fail.
+        # The version is committed; the rest only makes reading cheaper, so it may fail.
+        with suppress(StoreError):
             if commit.version and commit.version % CHECKPOINT_EVERY == 0:
-                self.write_checkpoint(snapshot)
+                self.store.put(checkpoint_path(snapshot.version), checkpoint_bytes(snapshot))
+                self.store.put(CHECKPOINT_HINT, hint_bytes(snapshot.version))
             self._cache(snapshot)
-        except StoreError:
-            pass
         return snapshot
-
-    def write_checkpoint(self, snapshot: Snapshot) -> None:
-        """Writes a snapshot as a checkpoint and updates the hint to it."""
-        self.store.put(checkpoint_path(snapshot.version), checkpoint_bytes(snapshot))
-        self.store.put(CHECKPOINT_HINT, hint_bytes(snapshot.version))
 
     def entries(self, first: int, last: int) -> list[Commit]:
         """Returns the log entries of versions `first` to `last`, both included.
@@ -223,17 +207,15 @@ class Timeline:
         return snapshot if snapshot.version == version else None
 
     def _cache(self, snapshot: Snapshot) -> None:
-        self._cached = _Cached(snapshot, self.store.stat(log_path(snapshot.version)))
+        self._cached = snapshot, self.store.stat(log_path(snapshot.version))
 
     def _recall(self) -> Snapshot | None:
         # The folder may have been dropped and recreated since: then the entry is another file.
-        known = self._cached
-        if known is None:
+        if self._cached is None:
             return None
-        try:
-            if self.store.stat(known.entry_file.path) == known.entry_file:
-                return known.snapshot
-        except StoreError:
-            pass
+        snapshot, entry_file = self._cached
+        with suppress(StoreError):
+            if self.store.stat(entry_file.path) == entry_file:
+                return snapshot
         self._cached = None
         return None

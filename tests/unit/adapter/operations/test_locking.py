@@ -9,7 +9,7 @@ import pytest
 from dbt.adapters.zlayout.adapter.operations.locking import Lock, _within, read_lock
 from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.table.reads import ConditionReads
+from dbt.adapters.zlayout.table.explanation import ConditionReads
 
 CONDITION = LockedCondition("customer_id = 7", 0.1, 4, 40)
 TABLE = LockedTable(("customer_id",), (), (), (CONDITION,))

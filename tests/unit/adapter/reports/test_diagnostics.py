@@ -23,7 +23,8 @@ from dbt.adapters.zlayout.adapter.reports.diagnostics import (
 from dbt.adapters.zlayout.layout.depth import Overlap, depth_histogram
 from dbt.adapters.zlayout.layout.measures import ColumnClustering
 from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, Remedy, TableVerdict
-from dbt.adapters.zlayout.table.explanation import Explanation, PruningStage
+from dbt.adapters.zlayout.pruning.scan import ScanStage
+from dbt.adapters.zlayout.table.explanation import Explanation
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
 _NO_SESSION: Any = None
@@ -32,7 +33,7 @@ _EXPLANATION = Explanation(
     table="s.t",
     version=1,
     predicate="a = 1",
-    stages=(PruningStage("column_stats", 2, 1, 0.001),),
+    stages=(ScanStage("column_stats", 2, 1, 0.001),),
     files=pa.table(
         {
             "path": ["x", "y"],

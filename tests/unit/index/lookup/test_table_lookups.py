@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, SliceNa
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.slice_cache import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.predicate import Column
+from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.commit import lookup_commit
 from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups, lookups_after
 from dbt.adapters.zlayout.store.local import LocalStore

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.predicate import Function
 from dbt.adapters.zlayout.predicate import functions as f
+from dbt.adapters.zlayout.predicate.expr import Function
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.pruning.propagation import propagate
 from dbt.adapters.zlayout.pruning.propagation.monotone import (

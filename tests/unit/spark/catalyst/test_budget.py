@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.predicate import Unknown
-from dbt.adapters.zlayout.predicate.expr import leaves
+from dbt.adapters.zlayout.predicate.expr import Unknown, leaves
 from dbt.adapters.zlayout.spark.catalyst import predicates, tree
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.tree import Budget, OverBudgetError

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.predicate import Column
+from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters, slices_after
 from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
 from dbt.adapters.zlayout.spark.files import file_report

@@ -11,8 +11,7 @@ from dbt.adapters.zlayout.layout.cluster_plan import scheduled_groups
 from dbt.adapters.zlayout.layout.compaction_plan import groups_of, operations_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE, log_path, may_be_cleaned
-from dbt.adapters.zlayout.timeline.log.checkpoint import checkpoint_bytes, snapshot_from_checkpoint
-from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, checkpoint_bytes, snapshot_from_checkpoint
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 
 HOUR_MS = 3_600_000

@@ -10,11 +10,14 @@ from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path
 from dbt.adapters.zlayout.timeline.files.table_file import (
+    FOLDER_NOTE,
+    NOTE_BYTES,
     Level,
     TableFile,
     check_not_inside_a_table,
     check_removable,
     create_table_file,
+    put_folder_note,
 )
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
@@ -93,3 +96,35 @@ def test_a_linked_folder_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "t")
     with pytest.raises(UnsupportedError, match=r"link is a link to .*DROP TABLE"):
         check_removable(str(tmp_path / "link"))
+
+
+class Counted(LocalStore):
+    """Counts its calls."""
+
+    calls = ()
+
+    def stat(self, path):
+        self.calls = (*self.calls, "stat")
+        return super().stat(path)
+
+    def put(self, path, data):
+        self.calls = (*self.calls, "put")
+        super().put(path, data)
+
+
+def test_the_note_has_five_lines_that_any_terminal_shows():
+    assert NOTE_BYTES.isascii()
+    assert len(NOTE_BYTES.decode().splitlines()) == 5
+    assert max(map(len, NOTE_BYTES.decode().splitlines())) <= 120
+
+
+@pytest.mark.parametrize("before", [None, b"", b"the text of another release"])
+def test_a_missing_or_other_note_is_written_and_then_costs_one_call(tmp_path, before):
+    if before is not None:
+        (tmp_path / FOLDER_NOTE).write_bytes(before)
+    store = Counted(tmp_path)
+    put_folder_note(store)
+    assert store.calls == ("stat", "put")
+    assert (tmp_path / FOLDER_NOTE).read_bytes() == NOTE_BYTES
+    put_folder_note(store)
+    assert store.calls == ("stat", "put", "stat")

@@ -14,12 +14,11 @@ import pytest
 
 from dbt.adapters.zlayout.errors import ConflictError, CorruptError, NewerFormatError, StoreError, ZlayoutError
 from dbt.adapters.zlayout.index.whole_slices import open_slice, read_columns
-from dbt.adapters.zlayout.table.explanation import commit_history
+from dbt.adapters.zlayout.table.measures import commit_history
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import CHECKPOINT_HINT, CLEAN_FOLDER, log_path
 from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file, read_table_file
-from dbt.adapters.zlayout.timeline.log.checkpoint import version_from_hint
-from dbt.adapters.zlayout.timeline.log.snapshot import row_count
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count, version_from_hint
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 from dbt.adapters.zlayout.timeline.retention.past import version_at_time, version_of_instant

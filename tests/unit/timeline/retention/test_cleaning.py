@@ -16,9 +16,9 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     scratch_name,
     staging_folder,
 )
-from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files, orphans, spark_has_written
+from dbt.adapters.zlayout.timeline.retention.past import last_clean
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import Pending, Plan
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -36,9 +36,8 @@ def _indexed_overwrite(table) -> None:
 
 
 def _oldest_whole(table):
-    """The oldest version whose files every clean left whole; None without a clean."""
-    record = newest_state(list(read_records(table.store).values()))
-    return None if record is None else record.oldest_version
+    """The oldest version whose files every clean left whole; 0 without a clean."""
+    return last_clean(table.store).oldest_version
 
 
 def test_files_of_the_newest_versions_stay(table) -> None:

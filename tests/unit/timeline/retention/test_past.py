@@ -8,15 +8,18 @@ from dbt.adapters.zlayout.errors import VersionNotFoundError
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER
-from dbt.adapters.zlayout.timeline.retention.clean_record import (
-    CleanRecord,
-    create_record,
-    newest_state,
-    read_records,
-)
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
-from dbt.adapters.zlayout.timeline.retention.past import missing_files, snapshot_of, version_at_time, version_of_instant
+from dbt.adapters.zlayout.timeline.retention.past import (
+    CleanRecord,
+    create_record,
+    last_clean,
+    missing_files,
+    read_records,
+    snapshot_of,
+    version_at_time,
+    version_of_instant,
+)
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -28,9 +31,8 @@ def _cleaned(table, **options):
 
 
 def _oldest_whole(table):
-    """The oldest version whose files every clean left whole; None without a clean."""
-    record = newest_state(list(read_records(table.store).values()))
-    return None if record is None else record.oldest_version
+    """The oldest version whose files every clean left whole; 0 without a clean."""
+    return last_clean(table.store).oldest_version
 
 
 def test_a_version_is_found_by_its_instant_and_by_its_time(table) -> None:
@@ -150,7 +152,7 @@ def test_a_clean_that_a_rollback_comes_in_between_keeps_its_version_or_the_rollb
     assert refused == ([] if before_the_record else [True])
     begun[0].rollback()
     assert missing_files(table.timeline(), table.timeline().snapshot(0).files) == []
-    assert _oldest_whole(table) in (None, 0)
+    assert _oldest_whole(table) == 0
     assert _cleaned(table).files == 2
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, subject_of
-from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
-from dbt.adapters.zlayout.config.meta_settings import meta_problems, with_meta_settings
+from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, meta_problems, near_misses, with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted

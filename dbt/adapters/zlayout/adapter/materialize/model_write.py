@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
-from dbt.adapters.zlayout.config.meta_settings import meta_problems, settings_among, with_meta_settings
+from dbt.adapters.zlayout.config.known_keys import meta_problems, settings_among, with_meta_settings
 from dbt.adapters.zlayout.config.settings import SKIP_UNCHANGED
 from dbt.adapters.zlayout.config.table_config import read_table_config
 from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read

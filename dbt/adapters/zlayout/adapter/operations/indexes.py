@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import (
 )
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
-from dbt.adapters.zlayout.config.meta_settings import settings_among
+from dbt.adapters.zlayout.config.known_keys import settings_among
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted

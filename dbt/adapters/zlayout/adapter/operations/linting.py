@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.adapter.reports.linting import Finding, lint_report
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
-from dbt.adapters.zlayout.table.reads import reads_of, reads_of_conditions
+from dbt.adapters.zlayout.table.explanation import reads_of, reads_of_conditions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.table.reads import ConditionReads
+from dbt.adapters.zlayout.table.explanation import ConditionReads
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import LAG_TEST, compact_
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports import maintenance
 from dbt.adapters.zlayout.adapter.reports.diagnostics import problem_line
-from dbt.adapters.zlayout.config.meta_settings import settings_among
+from dbt.adapters.zlayout.config.known_keys import settings_among
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.table.ztable import ZTable

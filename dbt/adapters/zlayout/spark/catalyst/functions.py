@@ -18,6 +18,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.predicate import functions as f
 from dbt.adapters.zlayout.predicate.expr import Function
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
+from dbt.adapters.zlayout.predicate.literals import type_name
 from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError, integer_of, scalar_of
 
 _LAST_YEAR = 2045
@@ -133,7 +134,7 @@ def _from_instant(target: pa.DataType, zone: Callable[[], Zone]) -> Chain:
         return [f.Ticks(_LONG, _SECOND_US), f.Convert(target)]
     if pa.types.is_floating(target):
         return [f.Ticks(_LONG, 1), f.Convert(_DOUBLE), f.Over(_DOUBLE, float(_SECOND_US)), f.Convert(target)]
-    raise NotUnderstoodError(f"casting TIMESTAMP to {f.type_name(target)} has no rule")
+    raise NotUnderstoodError(f"casting TIMESTAMP to {type_name(target).upper()} has no rule")
 
 
 def _to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
@@ -142,7 +143,7 @@ def _to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
         return [f.Convert(_LONG), f.FromTicks(_INSTANT, _SECOND_US)]
     if source in (_DATE, _WALL):
         return [f.Convert(_WALL), f.InstantOf(_INSTANT, zone())]
-    raise NotUnderstoodError(f"casting {f.type_name(source)} to TIMESTAMP does not keep an order")
+    raise NotUnderstoodError(f"casting {type_name(source).upper()} to TIMESTAMP does not keep an order")
 
 
 def _zone_at(node: Node) -> Zone:
@@ -290,7 +291,9 @@ def _conversion(source: pa.DataType, target: pa.DataType, zone: Callable[[], Zon
         return _to_instant(source, zone)
     from_text = kinds.is_string(source) and not kinds.is_binary(target)
     if kinds.is_boolean(target) or from_text or (kinds.is_string(target) and source != _DATE):
-        raise NotUnderstoodError(f"casting {f.type_name(source)} to {f.type_name(target)} does not keep an order")
+        raise NotUnderstoodError(
+            f"casting {type_name(source).upper()} to {type_name(target).upper()} does not keep an order"
+        )
     return [f.Convert(target)]
 
 

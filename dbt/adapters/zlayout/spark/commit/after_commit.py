@@ -15,9 +15,9 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import log_path
-from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files, foreign_text, spark_has_written
+from dbt.adapters.zlayout.timeline.retention.past import last_clean
 
 _LOG = logging.getLogger(__name__)
 _HOUR_MS = 3_600_000
@@ -134,9 +134,9 @@ def unfinished_work(opened: TableSnapshot) -> list[str]:
             found.append(f"the manifest of version {newest.version} lists other files than its log entry")
         found += what_lags(store, opened.table_id, config_of(newest).publishing, newest.version)
     try:
-        cleaned = newest_state(list(read_records(store).values()))
+        cleaned = last_clean(store)
     except CorruptError as error:
         return [*found, f"old versions are not cleaned: {error}"]
-    if cleaned is not None and cleaned.failed:
+    if cleaned.failed:
         found.append(f"{counted(cleaned.failed, 'file')} of old versions could not be deleted")
     return found

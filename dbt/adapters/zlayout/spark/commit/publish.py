@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
-from dbt.adapters.zlayout.publish.folder_note import FOLDER_NOTE, put_folder_note
 from dbt.adapters.zlayout.publish.formats import publish_formats
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
@@ -30,6 +29,7 @@ from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.timeline.files.table_file import FOLDER_NOTE, put_folder_note
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

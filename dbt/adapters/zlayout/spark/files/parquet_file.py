@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.index.bloom.hashing import Hashes
 from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.publish.field_ids import with_field_ids
+from dbt.adapters.zlayout.publish.iceberg_schema import with_field_ids
 from dbt.adapters.zlayout.spark.schema.arrow_columns import DIGITS_OF_EIGHT_BYTES, at_path
 
 _FEWEST_ROWS = 1 << 14

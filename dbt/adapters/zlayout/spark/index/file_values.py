@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.schema.arrow_columns import at_path
 from dbt.adapters.zlayout.store import Store, open_store
-from dbt.adapters.zlayout.store.parts import PartsFile
+from dbt.adapters.zlayout.store.protocol import PartsFile
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.column_names import described_set, folded_set, format_column_path, format_column_set
-from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes, indexed_as
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes, indexed_as
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules

@@ -16,8 +16,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.optional_indexes import OptionalIndexes
-from dbt.adapters.zlayout.config.table_config import PartitioningConfig, PublishingConfig
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes, PartitioningConfig, PublishingConfig
 from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError

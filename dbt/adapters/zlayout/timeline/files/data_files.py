@@ -98,14 +98,7 @@ class DataFiles(Sequence[DataFile]):
     ) -> DataFiles:
         """Builds from whole columns, each of length n_files.
 
-        Args:
-            partition_by: Names of the partition columns.
-            path: Strings.
-            partition_values: One column of strings (null = null) for each name in `partition_by`.
-            row_count: Integers.
-            size_bytes: Integers.
-            modified_ms: Integers.
-            group: Strings.
+        ``partition_values`` has one column of strings (null = null) for each name in ``partition_by``.
         """
         schema = files_schema(partition_by)
         if partition_by:

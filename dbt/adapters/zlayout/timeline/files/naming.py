@@ -135,12 +135,7 @@ def staging_folder(instant: str) -> str:
 
 
 def scratch_name(instant: str, suffix: str) -> str:
-    """Returns a name for an unfinished file of a transaction in the scratch folder.
-
-    Args:
-        instant: The instant of the transaction.
-        suffix: The type of the file: 'parquet', 'arrow'.
-    """
+    """Returns a name for an unfinished file of a transaction in the scratch folder."""
     return f".{instant}_{uuid.uuid4().hex}.{suffix}"
 
 
@@ -209,9 +204,7 @@ def is_data_path(path: str) -> bool:
 def check_data_paths(paths: pa.Array | pa.ChunkedArray, where: str) -> None:
     """Checks that paths can be data files of a table.
 
-    Args:
-        paths: Strings.
-        where: The file that contains them, for errors.
+    ``where`` is the file that contains them, for errors.
 
     Raises:
         CorruptError: One is absolute, has an empty segment, '.' or '..', or points to the table's metadata.

@@ -1,13 +1,14 @@
 """`.zlayout/table.json`: marks a folder as a table of this package, with its identity and level; tables do not nest.
 
-No table is created inside another. Files of tables that are already nested are ignored.
+No table is created inside another. Files of tables that are already nested are ignored. A note tells people who find
+the folder what it is.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
@@ -16,6 +17,15 @@ from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreErr
 from dbt.adapters.zlayout.store import Store, StoredFile, check_create_if_absent, open_store
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE
+
+FOLDER_NOTE = "README.zlayout.txt"
+NOTE_BYTES = b"""\
+This folder is one table of dbt-zlayout. Its Parquet files belong to several versions of the table at once.
+A glob over the files (*.parquet, **/*.parquet) reads WRONG rows: it sees replaced and deleted rows too.
+Spark reads it right, by the table's name or by this folder: the list of its files is in _spark_metadata.
+Other engines read it as a Delta table if there is a _delta_log, as Iceberg if there is metadata (zlayout publish).
+For any other tool, `zlayout files FOLDER` lists the right files. Do not add, change or delete files here by hand.
+"""
 
 
 class Level(str, Enum):
@@ -48,9 +58,7 @@ class TableFile:
 
     def to_json(self) -> bytes:
         """Returns the bytes of the file."""
-        return to_json_bytes(
-            {"table_id": self.table_id, "level": self.level.value, "name": self.name, "created_ms": self.created_ms}
-        )
+        return to_json_bytes(vars(self))
 
     @classmethod
     def from_json(cls, data: bytes, path: str = TABLE_FILE) -> TableFile:
@@ -96,10 +104,10 @@ def replace_table_file(store: Store, table_file: TableFile) -> None:
 
 
 def put_name(store: Store, name: str) -> None:
-    """Change the name of a table."""
+    """Changes the name of a table."""
     known = read_table_file(store)
     if known is not None and known.name != name:
-        replace_table_file(store, TableFile(known.table_id, known.level, name, known.created_ms))
+        replace_table_file(store, replace(known, name=name))
 
 
 def nested_tables(stored: Sequence[StoredFile]) -> list[str]:
@@ -169,3 +177,14 @@ def _folders_above(location: str) -> Iterator[str]:
     parts = urlsplit(store.root_uri)
     for folder in PurePosixPath(parts.path).parents:
         yield f"{parts.scheme}://{parts.netloc}{folder}"
+
+
+def put_folder_note(store: Store) -> None:
+    """Writes the note if it is missing or of another release. Takes one store call if there is nothing to do."""
+    try:
+        # Every text has another size (`test_table_file.py`), so the content need not be read.
+        if store.stat(FOLDER_NOTE).size_bytes == len(NOTE_BYTES):
+            return
+    except FileMissingError:
+        pass
+    store.put(FOLDER_NOTE, NOTE_BYTES)

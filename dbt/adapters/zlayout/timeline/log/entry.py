@@ -45,17 +45,6 @@ class Step:
     committed_ms: int
     last_instant: str
 
-    def step_fields(self) -> dict[str, Any]:
-        """Returns these fields for JSON."""
-        return {
-            "version": self.version,
-            "instant": self.instant,
-            "action": self.action.value,
-            "operation": self.operation,
-            "committed_ms": self.committed_ms,
-            "last_instant": self.last_instant,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class TableState(Step):
@@ -84,7 +73,7 @@ class TableState(Step):
     def state_fields(self) -> dict[str, Any]:
         """Returns the fields of the table's state for JSON, including those of `Step`."""
         return {
-            **self.step_fields(),
+            **{each.name: getattr(self, each.name) for each in fields(Step)},
             "schema_json": self.schema_json,
             "partition_by": list(self.partition_by),
             "layout": dict(self.layout),
@@ -238,23 +227,14 @@ def _read_change(content: Mapping[str, Any], path: str) -> tuple[Any, ...]:
 
 def _files_to_columns(files: DataFiles) -> dict[str, Any]:
     """Returns a JSON-compatible object with one list for each column, and one for each partition column."""
-    return {
-        "path": files["path"].to_pylist(),
-        "partition": [files.partition_values(name).to_pylist() for name in files.partition_by],
-        "row_count": files["row_count"].to_pylist(),
-        "size_bytes": files["size_bytes"].to_pylist(),
-        "modified_ms": files["modified_ms"].to_pylist(),
-        "group": files["group"].to_pylist(),
-    }
+    partition = [files.partition_values(name).to_pylist() for name in files.partition_by]
+    return {name: partition if name == "partition" else files[name].to_pylist() for name in files.arrow.schema.names}
 
 
 def _files_from_columns(columns: dict[str, Any], partition_by: tuple[str, ...], path: str) -> DataFiles:
     """Parses the result of `_files_to_columns`.
 
-    Args:
-        columns: The object.
-        partition_by: Names of the partition columns.
-        path: The file that contains it, for errors.
+    ``path`` is the file that contains it, for errors.
 
     Raises:
         CorruptError: A column is missing, or has another length or type.

@@ -65,10 +65,7 @@ def with_changes_taken(
 ) -> dict[str, Any]:
     """Returns the properties of a version that holds what was made from the changes.
 
-    Args:
-        properties: Of the version before it.
-        taken: The changes.
-        subject: The table that is written, for messages.
+    ``properties`` are those of the version before it.
 
     Raises:
         WriteError: Another write has taken changes since.

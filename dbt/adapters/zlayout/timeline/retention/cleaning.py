@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.store import Store, StoredFile
@@ -20,15 +21,15 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     version_in_name,
 )
 from dbt.adapters.zlayout.timeline.log.entry import Commit
-from dbt.adapters.zlayout.timeline.retention.clean_record import (
+from dbt.adapters.zlayout.timeline.retention.orphans import own_orphans
+from dbt.adapters.zlayout.timeline.retention.past import (
     CleanRecord,
+    combined,
     create_record,
-    newest_state,
     read_records,
     retire_records,
+    stored_files,
 )
-from dbt.adapters.zlayout.timeline.retention.orphans import own_orphans
-from dbt.adapters.zlayout.timeline.retention.past import stored_files
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending, list_pending, liveness
 
@@ -82,21 +83,6 @@ class _Findings:
         return replace(self, unneeded=unneeded, record=record)
 
 
-@dataclass(frozen=True)
-class _Needed:
-    """Which versions stay; each rule is enough to keep a version.
-
-    Attributes:
-        versions: Number of newest versions.
-        hours: Versions that were current within this many hours.
-        from_version: This version and all later ones; None for no such version.
-    """
-
-    versions: int
-    hours: float
-    from_version: int | None
-
-
 def store_time_ms(store: Store) -> int:
     """Returns the time of the clock that dates the store's files, independent of any writer's clock."""
     path = f"{STAGING_FOLDER}/.{uuid.uuid4().hex}.tmp"
@@ -139,15 +125,16 @@ def clean(
     if timeline.latest_version() is None:
         return CleanResult(0, 0, None, ())
     store = timeline.store
-    needed = _Needed(retain_versions, retain_hours, needed_from)
-    found = _look(timeline, needed, now_ms, orphans)
+    since_ms = now_ms - int(retain_hours * _HOUR_MS)
+    look = partial(_look, timeline, retain_versions, since_ms, now_ms, orphans, needed_from)
+    found = look()
     for _ in range(_TRIES):
         if dry_run or not (found.unneeded or found.is_news):
             return found.result
         # Writes the record first, then looks again. A transaction that reads an older version announces this before it
         # reads the records. So one of the two sees the other, or the transaction's commit is in the log read here.
         path = create_record(store, found.record, found.records_before)
-        again = _look(timeline, needed, now_ms, orphans) if found.unneeded else found
+        again = look() if found.unneeded else found
         if again.retained_from >= found.retained_from:
             found = found.only(again)
             failed = _delete(store, found.result.paths)
@@ -178,21 +165,27 @@ def _delete(store: Store, paths: Sequence[str]) -> dict[str, str]:
     return failed
 
 
-def _look(timeline: Timeline, needed: _Needed, now_ms: int, with_orphans: bool) -> _Findings:
+def _look(
+    timeline: Timeline,
+    retain_versions: int,
+    since_ms: int,
+    now_ms: int,
+    with_orphans: bool,
+    needed_from: int | None,
+) -> _Findings:
     store = timeline.store
     # The order matters: files, then running transactions, then the log. A transaction that commits meanwhile is in one
     # of the last two, so none of its files can look unneeded.
     own_files = [*store.list(INDEX_FOLDER, recursive=True), *store.list(CURVE_FOLDER, recursive=True)]
     records = read_records(store)
-    known = newest_state(list(records.values())) or CleanRecord(0, 0)
+    known = combined(records.values())
     pending = list_pending(store)
-    since_ms = now_ms - int(needed.hours * _HOUR_MS)
     lost = [file for file in own_orphans(timeline) if file.modified_ms < since_ms] if with_orphans else []
     bases = _bases(timeline, pending)
     newest = timeline.latest_version() or 0
-    oldest = min([_oldest_retained(timeline, newest, needed.versions, since_ms), *bases])
-    if needed.from_version is not None:
-        oldest = min(oldest, needed.from_version)
+    oldest = min([_oldest_retained(timeline, newest, retain_versions, since_ms), *bases])
+    if needed_from is not None:
+        oldest = min(oldest, needed_from)
     retained = timeline.entries(oldest, newest)
     data_files = _data_files(timeline, known.deleted_through, oldest, retained)
     unneeded = [*data_files, *lost, *_own_files(own_files, retained, pending), *_checkpoints(store, oldest)]

@@ -1,11 +1,16 @@
-"""Orphans: data files in the folder that belong to no version and to no running transaction."""
+"""Orphans: data files in the folder that belong to no version and to no running transaction; what the folder holds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
-from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.store import StoredFile
 from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
     instants_in_name,
@@ -15,12 +20,35 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     staged_under,
 )
 from dbt.adapters.zlayout.timeline.files.table_file import without_nested_tables
-from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
+from dbt.adapters.zlayout.timeline.retention.past import last_known_clean
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, list_pending, liveness
 
 # Spark's file committer leaves it in the folder of each job; this package never does.
 _SPARK_MARK = "_SUCCESS"
+
+
+@dataclass(frozen=True)
+class StorageUse:
+    """What the data files in a table's folder are for, in bytes.
+
+    Attributes:
+        live: Files of the newest version.
+        retained: Files that only older versions need.
+        left_behind: Orphans that writers of this package left behind.
+        foreign: Files of other tools that no version lists.
+        orphan_files: Number of files left behind.
+        foreign_files: Number of files of other tools.
+        missing_files: Files of the newest version that are not in the folder.
+    """
+
+    live: int
+    retained: int
+    left_behind: int
+    foreign: int
+    orphan_files: int
+    foreign_files: int
+    missing_files: int
 
 
 def orphans(timeline: Timeline) -> list[StoredFile]:
@@ -40,7 +68,7 @@ def orphans(timeline: Timeline) -> list[StoredFile]:
     known: set[str] = set()
     if newest is not None:
         # A file that a version after the last complete clean removed is kept for older readers: it is not an orphan.
-        oldest = min(_deleted_through(store), newest)
+        oldest = min(last_known_clean(store).deleted_through, newest)
         known.update(timeline.snapshot(oldest).files["path"].to_pylist())
         for entry in timeline.entries(oldest + 1, newest):
             known.update(entry.adds["path"].to_pylist())
@@ -77,12 +105,32 @@ def foreign_text(count: int, *, merges_on_read: bool) -> str:
     return f"another tool put {files} into the folder, and no version lists {them}, so no reader sees the rows; {take}"
 
 
-def _deleted_through(store: Store) -> int:
+def storage_use(timeline: Timeline, managed: bool) -> StorageUse:
+    """Returns what the data files in the folder are for. It lists the folder.
+
+    If this package does not write the table, every file in the folder counts as live.
+    """
+    snapshot = timeline.snapshot()
+    stored = [
+        file for file in without_nested_tables(timeline.store.list("", recursive=True)) if is_data_path(file.path)
+    ]
+    sizes = pa.array([file.size_bytes for file in stored], pa.int64())
+    paths = pa.array([file.path for file in stored], pa.string())
+    live_paths = snapshot.files["path"]
+    is_live = pc.is_in(paths, value_set=live_paths.combine_chunks())
+    missing = len(live_paths) - int(pc.sum(is_live, min_count=0).as_py())
+    live = int(pc.sum(sizes.filter(is_live), min_count=0).as_py())
+    if not managed:
+        return StorageUse(live, 0, 0, 0, 0, 0, missing)
     try:
-        cleaned = newest_state(list(read_records(store).values()))
+        strays = orphans(timeline)
     except CorruptError:
-        return 0  # then the files of every version count as known
-    return cleaned.deleted_through if cleaned is not None else 0
+        strays = []  # an old entry of the log is damaged; then all other files count as those of older versions
+    own = [file for file in strays if is_own_name(file.path)]
+    foreign = [file for file in strays if not is_own_name(file.path)]
+    total = int(pc.sum(sizes, min_count=0).as_py())
+    retained = total - live - _bytes_of(strays)
+    return StorageUse(live, max(0, retained), _bytes_of(own), _bytes_of(foreign), len(own), len(foreign), missing)
 
 
 def own_orphans(timeline: Timeline) -> list[StoredFile]:
@@ -107,7 +155,7 @@ def _partition_columns(timeline: Timeline) -> set[tuple[str, ...] | None]:
     newest = timeline.latest_version()
     if newest is None:
         return set()
-    oldest = min(_deleted_through(timeline.store), newest)
+    oldest = min(last_known_clean(timeline.store).deleted_through, newest)
     found = [timeline.snapshot(oldest).partition_by]
     found += [entry.partition_by for entry in timeline.entries(oldest + 1, newest)]
     return {tuple(name.lower() for name in columns) for columns in found}
@@ -118,3 +166,7 @@ def _columns_of(path: str) -> tuple[str, ...] | None:
     folders = path.split("/")[:-1]
     columns = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
     return columns if all("=" in folder for folder in folders) else None
+
+
+def _bytes_of(files: Sequence[StoredFile]) -> int:
+    return sum(file.size_bytes for file in files)

@@ -1,32 +1,127 @@
-"""Past versions: resolves a version, instant or time, and checks that the version's files still exist."""
+"""Past versions: resolves a version, instant or time, and checks that the version's files still exist.
+
+Clean records say which files exist. A clean writes its record before it deletes a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import FileMissingError, VersionNotFoundError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, VersionNotFoundError
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.instant import instant_of, is_instant
+from dbt.adapters.zlayout.timeline.files.instant import instant_of, is_instant, next_instant
+from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
+from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER, instants_in_name
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.retention.clean_record import newest_state, read_records
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
+_RECORDS_KEPT = 3
 # Above this number of files, one listing is cheaper than a request for each file.
 _STATS_BEFORE_LISTING = 200
 
 
+@dataclass(frozen=True)
+class CleanRecord:
+    """The result of one clean, or of several combined.
+
+    Attributes:
+        oldest_version: From this version on all files exist; files of older versions may be gone.
+        deleted_through: Unneeded files up to this version have been deleted; after an interrupted clean this is less
+            than ``oldest_version``.
+        cleaned_ms: Time of the clean, milliseconds since the epoch.
+        files: Number of files.
+        size_bytes: Their size.
+        failed: Number of files that could not be deleted.
+    """
+
+    oldest_version: int
+    deleted_through: int
+    cleaned_ms: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    failed: int = 0
+
+    def to_json(self) -> bytes:
+        """Returns the bytes of the file."""
+        return to_json_bytes(vars(self))
+
+
+def read_records(store: Store) -> dict[str, CleanRecord]:
+    """Returns the records by path, oldest first.
+
+    Raises:
+        CorruptError: One of them cannot be understood.
+    """
+    found: dict[str, CleanRecord] = {}
+    paths = [file.path for file in store.list(CLEAN_FOLDER)]
+    for path in [path for path in paths if any(map(is_instant, instants_in_name(path)))]:
+        with suppress(FileMissingError):  # another clean has just deleted it
+            content = from_json_bytes(store.read(path), path)
+            # Records of older releases have no field `failed`.
+            fields = dict.fromkeys(CleanRecord.__dataclass_fields__, int)
+            found[path] = CleanRecord(*read_fields({"failed": 0, **content}, path, **fields))
+    return found
+
+
+def combined(records: Iterable[CleanRecord]) -> CleanRecord:
+    """Returns the result of several cleans, oldest first: each may have continued an interrupted one."""
+    all_ = [CleanRecord(0, 0), *records]
+    return replace(
+        all_[-1],
+        oldest_version=max(each.oldest_version for each in all_),
+        deleted_through=max(each.deleted_through for each in all_),
+    )
+
+
+def last_clean(store: Store) -> CleanRecord:
+    """Returns the result of all cleans so far; version 0 if there was none.
+
+    Raises:
+        CorruptError: A record cannot be understood.
+    """
+    return combined(read_records(store).values())
+
+
+def last_known_clean(store: Store) -> CleanRecord:
+    """Returns what `last_clean` does, or as if there was no clean if a record is damaged."""
+    try:
+        return last_clean(store)
+    except CorruptError:
+        return CleanRecord(0, 0)
+
+
+def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> str:
+    """Writes a record under a new name.
+
+    ``after`` are the paths of the previous records.
+
+    Returns:
+        Its path.
+    """
+    last = max((instant for path in after for instant in instants_in_name(path)), default=None)
+    while True:
+        last = next_instant(last, record.cleaned_ms)
+        path = f"{CLEAN_FOLDER}/{last}.json"
+        try:
+            store.create(path, record.to_json())
+        except AlreadyExistsError:
+            continue
+        return path
+
+
+def retire_records(store: Store, superseded: Sequence[str]) -> None:
+    """Deletes the oldest of the records that a newer record has superseded."""
+    store.delete(superseded[: max(0, len(superseded) + 1 - _RECORDS_KEPT)])
+
+
 def snapshot_of(timeline: Timeline, version: int, subject: str) -> Snapshot:
     """Returns the snapshot of a version after checking that it can be read.
-
-    Args:
-        timeline: The table's timeline.
-        version: The version.
-        subject: The table, for messages.
 
     Raises:
         VersionNotFoundError: There is no such version, or its files were cleaned.
@@ -73,10 +168,7 @@ def version_of_instant(timeline: Timeline, instant: str, subject: str) -> int:
 def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
     """Returns the newest version that was committed at or before a time.
 
-    Args:
-        timeline: The table's timeline.
-        time_ms: Milliseconds since the epoch.
-        subject: The table, for messages.
+    The time is in milliseconds since the epoch.
 
     Raises:
         VersionNotFoundError: All versions are newer.
@@ -98,15 +190,15 @@ def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
     Raises:
         VersionNotFoundError: One was deleted; the message names the versions that can be read.
     """
-    record = newest_state(list(read_records(timeline.store).values()))
-    if record is None or not record.oldest_version or not len(paths):
+    oldest = last_clean(timeline.store).oldest_version
+    if not oldest or not len(paths):
         return
     newest = timeline.latest_version() or 0
-    if record.oldest_version > newest:  # the folder was recreated since
+    if oldest > newest:  # the folder was recreated since
         return
     # A clean that keeps versions from v on keeps the files of v and all files added later.
-    kept = [timeline.snapshot(record.oldest_version).files["path"]]
-    kept += [entry.adds["path"] for entry in timeline.entries(record.oldest_version + 1, newest)]
+    kept = [timeline.snapshot(oldest).files["path"]]
+    kept += [entry.adds["path"] for entry in timeline.entries(oldest + 1, newest)]
     known = pa.chunked_array([chunk for column in kept for chunk in column.chunks], pa.string())
     if not pc.all(pc.is_in(paths, value_set=known)).as_py():
         raise VersionNotFoundError(
@@ -142,8 +234,7 @@ def _newest(timeline: Timeline, subject: str) -> int:
 
 
 def _readable(timeline: Timeline, newest: int) -> str:
-    record = newest_state(list(read_records(timeline.store).values()))
-    oldest = min(record.oldest_version, newest) if record is not None else 0
+    oldest = min(last_clean(timeline.store).oldest_version, newest)
     return f"versions {oldest} to {newest} can be read" if oldest < newest else f"version {newest} can be read"
 
 

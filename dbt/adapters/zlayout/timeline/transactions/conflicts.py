@@ -119,11 +119,6 @@ def kind_of(operation: str, removes_files: bool) -> Kind:
 def check_may_follow(attempt: Attempt, winner: Commit, winner_changes_shape: bool) -> None:
     """Checks whether a commit may follow a version that it did not know when it started.
 
-    Args:
-        attempt: The commit.
-        winner: The version.
-        winner_changes_shape: Whether that version changed the schema or the partitioning.
-
     Raises:
         ConflictError: It may not; the message names the other instant and the next step.
     """
@@ -174,11 +169,6 @@ def check_logs_stay(timeline: Timeline, attempt: Attempt, winner: Commit) -> Non
     """Checks that no log is added to a file group whose rows a clustering moves to other groups.
 
     A compaction keeps rows in their group, so logs may come before and after it.
-
-    Args:
-        timeline: The table's timeline.
-        attempt: The commit.
-        winner: A version that it did not know when it started.
 
     Raises:
         ConflictError: One is: its rows and those that they replace would be in different groups.

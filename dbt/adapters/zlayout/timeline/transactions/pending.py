@@ -58,15 +58,7 @@ class Plan:
 
     def to_json(self) -> bytes:
         """Returns the bytes of the state file."""
-        return to_json_bytes(
-            {
-                "operation": self.operation,
-                "base_version": self.base_version,
-                "heartbeat_ms": self.heartbeat_ms,
-                "committing": self.committing,
-                "writer": asdict(self.writer),
-            }
-        )
+        return to_json_bytes(asdict(self))
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> Plan:
@@ -161,11 +153,7 @@ def list_pending(store: Store) -> list[Pending]:
 
 
 def pending_in(files: Sequence[StateFile]) -> list[Pending]:
-    """Returns the pending transactions among state files, oldest instant first.
-
-    Args:
-        files: From `list_state_files`.
-    """
+    """Returns the pending transactions among state files, oldest instant first."""
     found: dict[tuple[str, Action], Pending] = {}
     # REQUESTED sorts after INFLIGHT by name, so the order is reversed: the inflight file comes last.
     for file in reversed(files):

@@ -80,7 +80,9 @@ def recover(timeline: Timeline) -> Recovered:
     delete_state_files(store, dead)
     _retire_abandoned(timeline)
     if dead:
-        _delete_old_scratch(store, runtime.now_ms() - int(1000 * runtime.dead_after_seconds))
+        before_ms = runtime.now_ms() - int(1000 * runtime.dead_after_seconds)
+        stored = store.list(STAGING_FOLDER, recursive=True)
+        store.delete(file.path for file in stored if is_scratch(file.path) and file.modified_ms < before_ms)
     return Recovered(tuple(rolled_back), tuple(finished))
 
 
@@ -182,8 +184,3 @@ def _written_under(path: str, instants: frozenset[str]) -> bool:
     if path.startswith(STAGING_FOLDER + "/"):
         return staged_under(path) in instants
     return not instants.isdisjoint(instants_in_name(path))
-
-
-def _delete_old_scratch(store: Store, before_ms: int) -> None:
-    stored = store.list(STAGING_FOLDER, recursive=True)
-    store.delete(file.path for file in stored if is_scratch(file.path) and file.modified_ms < before_ms)

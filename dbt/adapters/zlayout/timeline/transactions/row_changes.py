@@ -29,8 +29,7 @@ def origin_summary(made_from: Mapping[str, Any] | None) -> dict[str, Any]:
 def last_origin(headers: Iterable[CommitHeader]) -> tuple[CommitHeader, Mapping[str, Any]] | None:
     """Returns the version that a model wrote last, and what it made the rows from.
 
-    Args:
-        headers: Versions, newest first. No more are read than needed.
+    The versions come newest first. No more are read than needed.
 
     Returns:
         None if the rows were changed since by something else, such as a delete.
@@ -54,9 +53,7 @@ def changes_rows(header: CommitHeader) -> bool:
 def row_change_after(headers: Iterable[CommitHeader], version: int) -> CommitHeader | None:
     """Returns the newest version that changed rows after another version, or None.
 
-    Args:
-        headers: Versions, newest first. None before the version is read.
-        version: The other version.
+    The versions come newest first. None before ``version`` is read.
     """
     return next(filter(changes_rows, takewhile(lambda header: header.version > version, headers)), None)
 
@@ -64,9 +61,7 @@ def row_change_after(headers: Iterable[CommitHeader], version: int) -> CommitHea
 def last_row_change(headers: Iterable[CommitHeader], subject: str) -> CommitHeader:
     """Returns the newest version that changed rows, or the oldest version if none did.
 
-    Args:
-        headers: Versions, newest first. No more are read than needed.
-        subject: The table, for messages.
+    The versions come newest first. No more are read than needed.
 
     Raises:
         TableNotFoundError: There is no version.

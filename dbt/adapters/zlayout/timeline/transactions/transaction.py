@@ -73,11 +73,7 @@ class Transaction:
     def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
         """Reserves a free instant, writes the requested and the inflight file, and reads the base.
 
-        Args:
-            timeline: The table's timeline.
-            action: The action on the timeline.
-            operation: What the user asked for.
-            reads_version: A version that it needs besides its base: cleans that start later keep its files.
+        Cleans that start later keep the files of ``reads_version``, which the transaction needs besides its base.
 
         Raises:
             ConflictError: No free instant was found in many tries.

@@ -33,10 +33,7 @@ _WAITS = 200
 def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
     """Checks that no user write is running that has read the files of its base.
 
-    Args:
-        timeline: The table's timeline.
-        operation: The maintenance operation.
-        instant: Its instant; its plan must already say that it is committing.
+    The plan of ``instant`` must already say that it is committing.
 
     Raises:
         ConflictError: One is running; it would fail on its own input if the maintenance were committed.
@@ -59,10 +56,7 @@ def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
 def wait_for_maintenance(timeline: Timeline, instant: str, files: Sequence[StateFile]) -> None:
     """Waits while maintenance is about to commit, for ten seconds at most; a commit takes a fraction of a second.
 
-    Args:
-        timeline: The table's timeline.
-        instant: Of the user write that starts.
-        files: The state files, listed after the write's requested file was created.
+    The state files were listed after the write's requested file was created.
     """
     for _ in range(_WAITS):
         if not _is_committing(timeline, instant, pending_in(files)):
@@ -75,12 +69,7 @@ def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], N
     """Waits for the user writes that are running now and that a write would conflict with. Not for later ones.
 
     A write that waits has begun nothing, so two writes never wait for each other. Those that start at the same moment
-    do not wait, and one of them meets a conflict.
-
-    Args:
-        timeline: The table's timeline.
-        operation: What the write will do.
-        tell: Receives one line for each write that is waited for.
+    do not wait, and one of them meets a conflict. ``tell`` receives one line for each write that is waited for.
     """
     mine = kind_of(operation, removes_files=False)
     for pending in list_pending(timeline.store):

@@ -1,21 +1,57 @@
-"""What every published format shows of a commit, and which commits its readers see."""
+"""Publications: what every format shows of a version, who wrote it, and which versions its readers see.
+
+Every file that publishes a version names the table, the version and its instant by the keys here.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import ZlayoutError
+from dbt.adapters.zlayout.errors import FileMissingError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import MOVES_ROWS
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 
+TABLE_ID, VERSION, INSTANT = "zlayout.table_id", "zlayout.version", "zlayout.instant"
 # The key that counts records in logs of the version, which readers do not see.
 LOG_RECORDS = "zlayout.log_records_not_shown"
+
+
+def mark(table_id: str) -> bytes:
+    """Returns the bytes by which every file that publishes a version of a table is known."""
+    return f'"{TABLE_ID}":{json.dumps(table_id)}'.encode()
+
+
+def check_written_by(table_id: str, path: str, content: bytes, format_name: str) -> None:
+    """Checks that a file is one of the table.
+
+    Raises:
+        UnsupportedError: Another table or other software wrote it.
+    """
+    if mark(table_id) not in content:
+        raise foreign(path, "another table" if f'"{TABLE_ID}"'.encode() in content else "other software", format_name)
+
+
+def foreign(path: str, writer: str, format_name: str) -> UnsupportedError:
+    """Returns the refusal to publish where another writer has written a file."""
+    folder = path.partition("/")[0]
+    return UnsupportedError(
+        f"{path} was written by {writer}; move the folder {folder} away, or take '{format_name}' out of publish"
+    )
+
+
+def read_if_there(store: Store, path: str) -> bytes:
+    """Returns the content of a file, empty if there is none. Another process may be withdrawing the format."""
+    try:
+        return store.read(path)
+    except FileMissingError:
+        return b""
 
 
 def changes_rows(state: TableState) -> bool:
@@ -34,10 +70,7 @@ def stored_statistics(store: Store, state: TableState, files: DataFiles) -> pa.T
 def lag_of(readers: str, newest: int, look: Callable[[], int | None]) -> Iterator[str]:
     """Yields a sentence if readers do not see the newest version, or if it is unknown what they see.
 
-    Args:
-        readers: What they read.
-        newest: The newest version.
-        look: Returns the version that they see, None if they see none.
+    ``look`` returns the version that they see, None if they see none.
     """
     try:
         seen = look()
