@@ -206,7 +206,7 @@ def test_the_optimizer_knows_exact_counts(spark, source):
 
 
 @pytest.mark.newest_spark
-@pytest.mark.parametrize("table_type", ["copy_on_write", "merge_on_read"])
+@pytest.mark.parametrize("table_type", ["copy_on_write", pytest.param("merge_on_read", marks=pytest.mark.slow)])
 def test_a_filter_finds_negative_zeros_in_files_without_other_zeros(spark, table_type):
     # Spark's Parquet reader skips row groups whose dictionary lacks 0.0, although -0.0 = 0.0.
     frame = spark.sql("""

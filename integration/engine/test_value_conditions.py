@@ -77,6 +77,7 @@ def test_explanations_name_the_values_and_a_file_may_match_whole(spark, source):
     assert found.conjuncts["usable"].to_pylist()[-1]
 
 
+@pytest.mark.slow
 def test_local_days_follow_the_time_zone_and_its_changes(spark, source):
     before = spark.conf.get("spark.sql.session.timeZone")
     try:

@@ -94,7 +94,7 @@ FILES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.sampled_from([("p",), ()]), st.data())
 def test_partition_statistics_equal_the_recomputed_after_any_changes(
     partition_by: tuple[str, ...], data: st.DataObject
