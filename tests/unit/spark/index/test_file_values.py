@@ -21,8 +21,7 @@ from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate import Column
-from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters, slices_after
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewFilters, NewLookups, NewOptional, filters_after
 from dbt.adapters.zlayout.spark.files import file_report
 from dbt.adapters.zlayout.spark.files.file_report import filters_of
 from dbt.adapters.zlayout.spark.index.file_values import CheckTask, ValuesTask, Wanted, values_in_file
@@ -106,7 +105,7 @@ def test_large_filters_are_staged_until_a_commit_has_put_them(
     new = NewFilters((row["staged"],))
     (path,) = new.put(store, INSTANT, DataFiles.of([file], ()))
     assert FilterSlice(store, path).types == {("id",): "int64"}
-    new.forget_staged(store)
+    NewOptional(new).forget_staged(store)
     assert store.list(".zlayout/staging", recursive=True) == []
 
 
@@ -145,7 +144,7 @@ def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore) -> No
         (piece,) = write_slices(files, [filter_table(["f"], [ID, NAME], filters)])
         live.append(slice_path(f"{int(INSTANT) + number}", piece))
         store.put(live[-1], piece)
-    dropped = slices_after(store, INSTANT, live, (), files, removes=True, drops=frozenset([("other",)]))
+    dropped = filters_after(store, INSTANT, live, files, removes=True, drops=frozenset([("other",)]))
     found = FilterSlice(store, dropped[0])
     assert (len(dropped), found.rows.num_rows, found.content(ID.path, 0)) == (1, 1, ids)
     assert found.places(NAME.path).is_refused.tolist() == [True]
@@ -163,8 +162,8 @@ def test_a_slice_that_cannot_be_read_at_the_moment_stays(store: LocalStore, tmp_
     (piece,) = write_slices(files, [filter_table(["f"], [ID], {ID.path: [content(pa.array([1]), pa.int64())]})])
     path = slice_path(INSTANT, piece)
     store.put(path, piece)
-    assert slices_after(Unreachable(tmp_path), INSTANT, [path], (), files, removes=True) == (path,)
-    assert slices_after(store, INSTANT, ["gone_0123456789abcdef.bloom", path], (), files, removes=True) == (path,)
+    assert filters_after(Unreachable(tmp_path), INSTANT, [path], files, removes=True) == (path,)
+    assert filters_after(store, INSTANT, ["gone_0123456789abcdef.bloom", path], files, removes=True) == (path,)
 
 
 def test_values_that_a_filter_lacks_are_counted(store: LocalStore) -> None:
@@ -230,19 +229,19 @@ def test_ten_small_slices_become_one_and_dead_files_and_dropped_columns_go(store
         (piece,) = write_slices(files, [filter_table([f"f{number}"], [ID, NAME], filters)])
         new = slice_path(f"{int(INSTANT) + number}", piece)
         store.put(new, piece)
-        live = slices_after(store, f"{int(INSTANT) + number}", live, (new,), files)
+        live = (*filters_after(store, f"{int(INSTANT) + number}", live, files), new)
     assert len(live) == 3  # one of ten, and two since
     rows = [row for path in live for row in FilterSlice(store, path).rows.column("path").to_pylist()]
     assert sorted(rows) == sorted(files["path"].to_pylist())
     some = files.take(pa.array([1, 11]))
-    assert len(slices_after(store, INSTANT, live, (), some, removes=True)) == 2
-    (left,) = slices_after(store, INSTANT, live, (), some, drops=frozenset([NAME.path]))
+    assert len(filters_after(store, INSTANT, live, some, removes=True)) == 2
+    (left,) = filters_after(store, INSTANT, live, some, drops=frozenset([NAME.path]))
     found = FilterSlice(store, left)
     assert (found.types, found.rows.column("path").to_pylist()) == ({ID.path: "int64"}, ["f1", "f11"])
-    assert slices_after(store, INSTANT, live, (), some, drops=frozenset([ID.path, NAME.path])) == ()
+    assert filters_after(store, INSTANT, live, some, drops=frozenset([ID.path, NAME.path])) == ()
 
 
 def test_a_damaged_slice_is_left_behind_when_slices_are_merged(store: LocalStore) -> None:
     files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
     store.put("broken_0123456789abcdef.bloom", b"x")
-    assert slices_after(store, INSTANT, ["broken_0123456789abcdef.bloom"], (), files, removes=True) == ()
+    assert filters_after(store, INSTANT, ["broken_0123456789abcdef.bloom"], files, removes=True) == ()

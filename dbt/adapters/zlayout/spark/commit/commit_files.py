@@ -27,9 +27,13 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit.expression_stats import with_expressions
-from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
-from dbt.adapters.zlayout.spark.commit.optional_commit import NOTHING_OPTIONAL, OPTIONAL_PARTITIONS, NewOptional
+from dbt.adapters.zlayout.spark.commit.optional_slices import (
+    NOTHING_OPTIONAL,
+    OPTIONAL_PARTITIONS,
+    NewFilters,
+    NewLookups,
+    NewOptional,
+)
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
