@@ -51,16 +51,16 @@ from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_tab
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
-from dbt.adapters.zlayout.adapter.session.debug import session_report
+from dbt.adapters.zlayout.adapter.session.launch import session_report
 from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.grants import grant_problem
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
-from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place
 from dbt.adapters.zlayout.table.ztable import explain_query
 

@@ -94,7 +94,7 @@ class Context:
         """
         from dbt.adapters.zlayout.adapter.node_lookup import is_path  # noqa: PLC0415
         from dbt.adapters.zlayout.adapter.session.launch import session_for  # noqa: PLC0415
-        from dbt.adapters.zlayout.adapter.session.profile import profile_parameters  # noqa: PLC0415
+        from dbt.adapters.zlayout.adapter.session.standalone import profile_parameters  # noqa: PLC0415
 
         parameters = {"spark.ui.enabled": "false"}
         if self.profile:
@@ -170,7 +170,7 @@ def _one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def _progress_on_stderr() -> Iterator[None]:
-    from dbt.adapters.zlayout.adapter.session.progress import progress_to  # noqa: PLC0415
+    from dbt.adapters.zlayout.adapter.session.standalone import progress_to  # noqa: PLC0415
 
     with progress_to(lambda line: click.echo(line, err=True)):
         yield

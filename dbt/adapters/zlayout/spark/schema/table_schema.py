@@ -1,22 +1,33 @@
-"""Checks, documents and joins the Spark schemas of a table, and writes string literals for Spark SQL."""
+"""The Spark schema of a table: its columns checked and documented, its log columns, and names for temporary columns."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.schema.types import fields_of, schema_json_of
+from dbt.adapters.zlayout.timeline.files.naming import new_group
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Source: org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils.
 _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
+
+# Temporary columns: the file of a row, and the file group of that file.
+FILE, GROUP = "__zl_file", "__zl_group"
+# Temporary columns: the place of a row in files that are packed. Which new file, which of its files, which row of that.
+PLACE = ("__zl_slot", "__zl_nth_file", "__zl_row_index")
+# Temporary column: true for a row of a change feed that deletes the row with its key.
+DELETED = "__zl_deleted"
+
+_LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
 
 
 def checked_schema(schema_json: str) -> pa.Schema:
@@ -99,3 +110,21 @@ def string_literal(text: str) -> str:
     # Spark does not join adjacent literals, and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is
     # on. It substitutes variables such as "${env:NAME}" before it parses the statement, even inside literals.
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"
+
+
+def new_group_of(part: str) -> str:
+    """Returns SQL for a new file group in each partition. A file group never spans partitions.
+
+    Args:
+        part: SQL for a text that identifies the partition.
+    """
+    return f"substr(sha2(concat('{new_group()}', {part}), 256), 1, 16)"
+
+
+def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> str:
+    """Returns the columns of base and log files together: the user's columns, log columns, partition columns."""
+    fields = [each for each in json.loads(schema_json)["fields"] if each["name"] not in _LOG_COLUMNS]
+    data = [each for each in fields if each["name"] not in partition_by]
+    folders = [each for each in fields if each["name"] in partition_by]
+    log_fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _LOG_COLUMNS.items()]
+    return schema_json_of([*data, *log_fields, *folders])

@@ -20,8 +20,13 @@ from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type, tracked_columns
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.formats import problems_of
-from dbt.adapters.zlayout.spark.schema.log_columns import with_log_columns
-from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema, defaulted_columns, joined, type_at
+from dbt.adapters.zlayout.spark.schema.table_schema import (
+    checked_schema,
+    defaulted_columns,
+    joined,
+    type_at,
+    with_log_columns,
+)
 from dbt.adapters.zlayout.spark.schema.types import SparkField, arrow_schema, fields_of, split_partition_columns
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.json_file import RESTORE

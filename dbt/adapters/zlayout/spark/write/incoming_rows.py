@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -29,8 +29,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
-from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.commit.published_formats import leave_catalogs
+from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalogs, publish
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, drift_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
@@ -40,12 +39,11 @@ from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
-from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP, check_names_differ, described, new_group_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombined, upserts_of, with_deletes
-from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
