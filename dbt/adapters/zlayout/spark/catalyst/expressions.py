@@ -115,7 +115,7 @@ class ExpressionForms:
         named = analyzed.projectList().apply(0)
         written = tree_of(self._jvm, named, Budget())
         for pattern, why in _NOT_A_FUNCTION_OF_A_ROW:
-            if any(pattern.fullmatch(each.kind) for each in _nodes(written)):
+            if any(pattern.fullmatch(each.kind) for each in written.nodes()):
                 raise NotUnderstoodError(why)
         if not named.deterministic():
             raise NotUnderstoodError("it is not deterministic")
@@ -123,7 +123,7 @@ class ExpressionForms:
             raise NotUnderstoodError("it is a column; columns have statistics by stats_columns")
         expression = optimized.projectList().apply(0).child()
         tree = tree_of(self._jvm, expression, Budget())
-        sources = tuple(sorted({str(each.raw["name"]) for each in _nodes(tree) if each.kind == "AttributeReference"}))
+        sources = tuple(sorted(tree.column_names()))
         if not sources:
             raise NotUnderstoodError("it is a constant")
         kind = canonical_type(tree.type())
@@ -224,10 +224,6 @@ def without_qualifiers(text: str, names: Sequence[str]) -> str:
     for name in names:
         text = re.sub(rf"(?:(?:`[^`]+`|\w+)\.)+(?=`?{re.escape(name)}\b)", "", text)
     return text
-
-
-def _nodes(node: Node) -> list[Node]:
-    return [node, *(each for child in node.children for each in _nodes(child))]
 
 
 def with_plain_texts(schema_json: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,21 +79,7 @@ def is_composed(node: Node) -> bool:
 
 def calls_users_code(node: Node) -> bool:
     """Returns whether an expression calls a function of a user, or has a subquery."""
-    return any(_REFUSED.fullmatch(each.kind) for each, _ in _walk(node))
-
-
-def attributes_of(node: Node) -> set[str]:
-    """Returns the names of the columns in an expression."""
-    return {str(each.raw["name"]) for each, _ in _walk(node) if each.kind == "AttributeReference"}
-
-
-def _walk(node: Node) -> Iterator[tuple[Node, Node | None]]:
-    """Yields the nodes of an expression, each with its parent."""
-    pending: list[tuple[Node, Node | None]] = [(node, None)]
-    while pending:
-        each, parent = pending.pop()
-        yield each, parent
-        pending.extend((child, each) for child in each.children)
+    return any(_REFUSED.fullmatch(each.kind) for each in node.nodes())
 
 
 def _is_plain(read: Expr) -> bool:
@@ -112,8 +97,8 @@ def _reads_days(node: Node, column: Column) -> Node | None:
     """Returns one of the formats in a condition on a TIMESTAMP that asks for nothing but its local day; else None."""
     if column.type != _INSTANT:
         return None
-    above = [parent for each, parent in _walk(node) if each.kind == "AttributeReference"]
-    formats = [each for each in above if each is not None and each.kind == "DateFormatClass" and _is_of_days(each)]
+    above = [each for each in node.nodes() for child in each.children if child.kind == "AttributeReference"]
+    formats = [each for each in above if each.kind == "DateFormatClass" and _is_of_days(each)]
     return formats[0] if formats and len(formats) == len(above) else None
 
 

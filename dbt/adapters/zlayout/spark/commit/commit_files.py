@@ -6,8 +6,8 @@ Of each index partition, a commit writes a delta slice for its files or, now and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NewLookups,
     NewOptional,
 )
+from dbt.adapters.zlayout.spark.files.existing_files import same_files
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
@@ -79,11 +80,7 @@ class Renewed:
 
     def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
         """Returns the statistics of live files, with the renewed ones in place of the known ones."""
-        rows = pc.index_in(contiguous(live.column("path")), value_set=contiguous(self.files.column("path")))
-        agrees = [
-            pc.equal(contiguous(live.column(name)), contiguous(self.files.column(name)).take(rows)) for name in IDENTITY
-        ]
-        unchanged = live.filter(pc.fill_null(reduce(pc.and_kleene, agrees), False)).column("path")
+        unchanged = live.filter(same_files(live, self.files, IDENTITY)).column("path")
         renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))
         rest = known.filter(pc.invert(pc.is_in(known.column("path"), value_set=contiguous(renewed.column("path")))))
         return stacked([rest, renewed])
@@ -109,7 +106,7 @@ class IndexUpdate:
     adds: DataFiles
     column_stats: pa.Table
     removes: tuple[str, ...] = ()
-    new_columns: tuple[TrackedColumn, ...] = field(default=())
+    new_columns: tuple[TrackedColumn, ...] = ()
     renewed: Renewed | None = None
     optional: NewOptional = NOTHING_OPTIONAL
 

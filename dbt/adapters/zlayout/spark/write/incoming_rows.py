@@ -14,7 +14,9 @@ from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
+from dbt.adapters.zlayout.spark.jvm.scala import members
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
+from dbt.adapters.zlayout.spark.schema.types import schema_json_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,9 +71,7 @@ def with_deletes(
         ) from error
     read = told._jdf.queryExecution().analyzed().references().toSeq()
     known = {name.lower() for name in stored}
-    only_read = {read.apply(number).name() for number in range(read.size())} - {
-        name for name in frame.columns if name.lower() in known
-    }
+    only_read = {each.name() for each in members(read)} - {name for name in frame.columns if name.lower() in known}
     left_out = [name for name in frame.columns if name in only_read]
     if left_out and progress is not None:
         progress(f"deleted_when reads {', '.join(left_out)}, which the table does not have; it is not stored")
@@ -83,8 +83,7 @@ def with_deletes(
 def with_deleted_column(schema_json: str) -> str:
     """Returns the table's columns as Spark's JSON, with `DELETED` appended."""
     fields = json.loads(schema_json)["fields"]
-    deleted = {"name": DELETED, "type": "boolean", "nullable": True, "metadata": {}}
-    return json.dumps({"type": "struct", "fields": [*fields, deleted]}, ensure_ascii=False)
+    return schema_json_of([*fields, {"name": DELETED, "type": "boolean", "nullable": True, "metadata": {}}])
 
 
 def has_deleted_column(frame: DataFrame) -> bool:
