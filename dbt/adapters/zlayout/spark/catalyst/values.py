@@ -36,7 +36,7 @@ _WALL, _INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 _COMPOSED = ("And", "Or", "Not", "If", "CaseWhen", "Coalesce", "Literal", "AttributeReference", "GetStructField")
 # Code of users may be slow, and may have effects. Subqueries have no value before the query runs.
 _REFUSED = re.compile(r".*(UDF|Subquery|Exists|Reflection|DynamicPruning).*")
-# Letters of date patterns that say the same at each time of a day.
+# Letters of date patterns whose value is the same all day.
 _DAY_LETTERS = frozenset("GyYuMLdDEFqQwWec")
 _MOST_CONDITIONS = 32
 

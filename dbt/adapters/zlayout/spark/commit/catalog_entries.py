@@ -124,7 +124,7 @@ def _check_name(name: TableName, entry: Entry | None, opened: TableSnapshot, fol
 def _is_copy(catalog: Catalog, name: TableName, opened: TableSnapshot, folder: TablePath) -> bool:
     """Returns whether the folder is a copy of a table that this catalog has under another name, in another folder.
 
-    An entry whose folder no longer holds the table is of no account: the table has moved.
+    An entry whose folder no longer holds the table does not count: the table has moved.
 
     Raises:
         UnsupportedError: The catalog has this folder under another name.
@@ -143,14 +143,14 @@ def _is_copy(catalog: Catalog, name: TableName, opened: TableSnapshot, folder: T
 
 
 def _with_new_id(opened: TableSnapshot, name: TableName) -> TableSnapshot:
-    """Gives a table another id, and withdraws what it shows in other formats under the old one.
+    """Gives a table another id, and withdraws what is published under the old one.
 
     Raises:
         UnsupportedError: A format could not be withdrawn. The table keeps its id.
     """
     # The entries in catalogs are the original's.
     forget_registrations(opened.store)
-    # The folder of a log shows readers the table's id. It goes first: a log of another id would never be touched again.
+    # A published log holds the table's id. It goes first, because no later step would touch a log of another id.
     for other_format, error in publish_formats(opened.store, opened.timeline, opened.table_id, PublishingConfig(()), 0):
         raise UnsupportedError(
             f"{opened.location}: the {other_format} log of the copied table cannot be removed: {error}; remove it by "

@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.catalyst.expressions import (
     with_plain_texts,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
@@ -132,7 +132,7 @@ def statistics_of_expressions(
         try:
             found.append(statistics_by_file(session, store, schema_json, some, columns, values, progress))
         except Exception as error:  # statistics are advice: the write goes on
-            _LOG.warning("statistics of expressions cannot be computed for %d files: %s", len(some), _first_line(error))
+            _LOG.warning("statistics of expressions cannot be computed for %d files: %s", len(some), why_failed(error))
             half = len(some) // 2
             left += [part for part in (some[half:], some[:half]) if half and len(part)]
     nothing = column_stats_table(pa.array([], pa.string()), [], [])
@@ -147,7 +147,3 @@ def _session(spark: SparkSession) -> SparkSession:
     for key, value in {**_SETTINGS, **kept}.items():
         session.conf.set(key, value)
     return session
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

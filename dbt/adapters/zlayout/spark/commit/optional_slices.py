@@ -35,7 +35,7 @@ OPTIONAL_PARTITIONS = (BLOOM_FILTERS, LOOKUPS)
 # A slice of this size is written again only if most of it is of files that the table no longer has.
 _LARGE_BYTES = 16 << 20
 _MOST_SMALL = 10
-# More pairs of a lookup index are split into buckets, so that the driver holds and writes so many at once and no more.
+# More pairs of a lookup index are split into buckets. This bounds what the driver holds and writes at once.
 _BUCKET_PAIRS = 4 << 20
 _MOST_THREADS = 4
 _Slice = TypeVar("_Slice", FilterSlice, LookupSlice)
@@ -48,7 +48,7 @@ class NewFilters:
     Attributes:
         pieces: The filters, as tasks report them.
         files: Existing files that they are about; None for the files that the commit adds.
-        drops: Columns that have no filters any more.
+        drops: Columns that no longer have filters.
     """
 
     pieces: tuple[FilterPiece, ...] = ()
@@ -68,7 +68,7 @@ class NewLookups:
     Attributes:
         pieces: The hashes of files, as tasks report them.
         files: Existing files that they are about; None for the files that the commit adds.
-        drops: Columns of indexes that the table has no more.
+        drops: Columns of indexes that the table no longer has.
     """
 
     pieces: tuple[RunPiece, ...] = ()
@@ -158,7 +158,7 @@ def filters_after(
 ) -> tuple[str, ...]:
     """Returns those live slices after a commit that are not its own, oldest first. Many small ones become one.
 
-    The arguments are those of `NewOptional.after`; ``drops`` are columns that have no filters any more.
+    The arguments are those of `NewOptional.after`; ``drops`` are columns that no longer have filters.
     """
     if not before or (not drops and not removes and len(before) < _MOST_SMALL):
         return tuple(before)
@@ -184,7 +184,7 @@ def lookups_after(
 ) -> tuple[str, ...]:
     """Returns those live slices after a commit that are not its own. Many small ones of an index and bucket become one.
 
-    The arguments are those of `NewOptional.after`; ``drops`` are the columns of indexes that the table has no more.
+    The arguments are those of `NewOptional.after`; ``drops`` are columns of indexes that the table no longer has.
     """
     gone = set(map(key_name, drops))
     groups: dict[tuple[str, int, int], list[str]] = {}
@@ -303,7 +303,7 @@ def _as_one(store: Store, instant: str, slices: Sequence[LookupSlice], live: Dat
 
 
 def _together(slices: Sequence[LookupSlice], live: DataFiles) -> tuple[DataFiles, Pairs]:
-    """Returns the live files of slices, and their pairs; a file that several of them have is that of the newest."""
+    """Returns the live files of slices, and their pairs. A file in several slices is taken from the newest."""
     taken, is_told = (np.zeros(len(live), dtype=bool) for _ in range(2))
     hashes, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for part in reversed(slices):
@@ -314,7 +314,7 @@ def _together(slices: Sequence[LookupSlice], live: DataFiles) -> tuple[DataFiles
         except (CorruptError, FileMissingError):
             continue
         if pairs is None:
-            continue  # nothing is known of its files any more, so they are read
+            continue  # its files are unknown from now on, so queries read them
         taken[mine] = True
         is_told[mine] = pairs.is_told[rows[mine]]
         number = np.full(part.rows.num_rows, -1, np.int64)

@@ -86,7 +86,7 @@ def publish(
         entry: The table's current entry (for a merge-on-read table, the entry of its files). None for a new table.
         opened: The table at the version.
         description: Comment and properties of the table.
-        column_stats: Statistics of all files of the version, one row per file. None if they are not at hand.
+        column_stats: Statistics of all files of the version, one row per file. None if the caller has none.
         after: Runs the steps.
 
     Raises:

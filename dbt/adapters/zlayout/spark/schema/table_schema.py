@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.schema.types import fields_of, schema_json_of
+from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, schema_json_of, with_added_columns
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 
 if TYPE_CHECKING:
@@ -76,19 +75,18 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
 
 def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:
     """Returns the columns that Spark fills with a default instead of null in files that lack them."""
-    fields = json.loads(schema_json)["fields"]
-    return tuple((each["name"],) for each in fields if _DEFAULTS & set(each.get("metadata") or {}))
+    return tuple((each["name"],) for each in raw_fields(schema_json) if _DEFAULTS & set(each.get("metadata") or {}))
 
 
 def described(schema_json: str, comments: Mapping[str, str]) -> str:
     """Returns the schema with comments on its top-level columns, and without defaults from the source tables."""
-    schema = json.loads(schema_json)
-    for each in schema["fields"]:
+    fields = raw_fields(schema_json)
+    for each in fields:
         each["nullable"] = True
         each["metadata"] = {k: value for k, value in (each.get("metadata") or {}).items() if k not in _DEFAULTS}
         if each["name"] in comments:
-            each["metadata"] = {**(each.get("metadata") or {}), "comment": comments[each["name"]]}
-    return json.dumps(schema, ensure_ascii=False)
+            each["metadata"]["comment"] = comments[each["name"]]
+    return schema_json_of(fields)
 
 
 def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
@@ -101,8 +99,7 @@ def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
 
 def joined(data_json: str, partition_json: str) -> str:
     """Joins the columns of the files and the partition columns into one schema, partition columns last."""
-    fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
-    return schema_json_of(fields)
+    return schema_json_of([*raw_fields(data_json), *raw_fields(partition_json)])
 
 
 def string_literal(text: str) -> str:
@@ -123,8 +120,6 @@ def new_group_of(part: str) -> str:
 
 def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> str:
     """Returns the columns of base and log files together: the user's columns, log columns, partition columns."""
-    fields = [each for each in json.loads(schema_json)["fields"] if each["name"] not in _LOG_COLUMNS]
-    data = [each for each in fields if each["name"] not in partition_by]
-    folders = [each for each in fields if each["name"] in partition_by]
+    fields = [each for each in raw_fields(schema_json) if each["name"] not in _LOG_COLUMNS]
     log_fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _LOG_COLUMNS.items()]
-    return schema_json_of([*data, *log_fields, *folders])
+    return with_added_columns(fields, log_fields, partition_by)

@@ -186,7 +186,7 @@ def _fields_at_every_level(schema_json: str) -> dict[ColumnPath, SparkField]:
 
 
 def check_indexes(config: TableConfig, schema_json: str, subject: str) -> None:
-    """Checks what only Spark's schema tells of the columns that the optional indexes name.
+    """Checks the columns of the optional indexes against what only Spark's schema knows.
 
     Raises:
         ConfigError: A column has a collation.

@@ -102,7 +102,7 @@ class Source:
 
     @cached_property
     def exact_condition(self) -> str | None:
-        """SQL that is TRUE for exactly the table's rows whose key is among the source's. None if only a join tells."""
+        """SQL that is TRUE for exactly the table's rows whose key is among the source's. None if it takes a join."""
         if self._few_keys is None or len(self.keys) > 1 or not self._conditions:
             return None
         # Spark compares a CHAR with a constant in another way than with a column.
@@ -155,14 +155,14 @@ class Source:
 
         One query replaces several. For a key column without a spelling, the key only says whether it is null.
         """
-        told = [
+        columns = [
             self._spellings[key].fetched.format(backquoted(key))
             if key in self._spellings
             else f"if({backquoted(key)} is null, null, true)"
             for key in self.keys
         ]
         # One task, because the rows are computed already: a limit over several tasks runs a job for each few of them.
-        found = self.frame.selectExpr(*told).coalesce(1).limit(_MOST_VALUES + 1).collect()
+        found = self.frame.selectExpr(*columns).coalesce(1).limit(_MOST_VALUES + 1).collect()
         return Counter(tuple(map(_hashable, row)) for row in found) if len(found) <= _MOST_VALUES else None
 
     @cached_property
@@ -288,7 +288,7 @@ class KeyPlaces:
         return None if found.all() else found
 
     def in_one_base_file(self, opened: TableSnapshot) -> tuple[Positions, Positions, Flags]:
-        """Returns where the keys are of which the index tells everything: those that one base file holds and no log.
+        """Returns the keys whose place the index knows fully: those in one base file and in no log.
 
         Returns:
             The positions of these keys, of the file of each, and which files hold any of the other keys.

@@ -40,6 +40,7 @@ from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_fra
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP, check_names_differ, described, new_group_of
+from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_keys, check_whole, known_keys
@@ -48,7 +49,6 @@ from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.row_changes import REPARTITIONED, origin_summary
@@ -165,7 +165,8 @@ class _Replacing:
                 properties=self._properties(before, summary["rows"] if len(reports) > len(written.files) else None),
                 summary=summary,
             )
-            self._give_way(timeline, transaction)
+            if self.wanted.gives_way:
+                yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
             commit = commit_files(
                 store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
             )
@@ -212,7 +213,7 @@ class _Replacing:
         return TableLayout.of(config, self.layout.schema_json, str(self.wanted.name))
 
     def _tell_of_another_place(self, entry: Entry | None, place: Place) -> None:
-        """Says so if the table is rebuilt in another folder than its present one."""
+        """Reports it if the table is rebuilt in another folder than its present one."""
         if self.wanted.progress is None:
             return
         old, new = entry.location if entry is not None else "its place", place.location
@@ -232,10 +233,6 @@ class _Replacing:
             raise ConflictError(
                 f"{self.wanted.name}: another writer committed just now; nothing was rewritten; run it again"
             )
-
-    def _give_way(self, timeline: Timeline, transaction: Transaction) -> None:
-        if self.wanted.gives_way:
-            yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
 
     def _flagged(self, feed: ChangeFeed) -> DataFrame:
         """Returns the rows of the change feed, in the table's columns and `DELETED`."""
@@ -274,17 +271,17 @@ class _Replacing:
         table_type, layout = self.layout.config.table_type, self.layout
         if not self._keeps_deletes or table_type.ordering is None:
             return ()
-        told = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
-        barring = frame.where(f"{DELETED} and {backquoted(table_type.ordering)} is not null")
+        stored = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
+        deletes = frame.where(f"{DELETED} and {backquoted(table_type.ordering)} is not null")
         columns = [
             (
-                functions.col(backquoted(each.name)) if each.name in told else functions.lit(None).cast(each.dataType)
+                functions.col(backquoted(each.name)) if each.name in stored else functions.lit(None).cast(each.dataType)
             ).alias(each.name)
             for each in upserts_of(frame).schema
         ]
         part = f"to_json(struct({', '.join(map(backquoted, layout.partition_by))}))" if layout.partition_by else "''"
         marks = [functions.lit(TOMBSTONE).alias(OP), functions.expr(new_group_of(part)).alias(GROUP)]
-        plain = plain_frame(layout, barring.select(*columns, *marks), OP, GROUP).coalesce(1)
+        plain = plain_frame(layout, deletes.select(*columns, *marks), OP, GROUP).coalesce(1)
         build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
         with failing_as_write_error(str(self.wanted.name)):
             return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
@@ -332,7 +329,7 @@ class _Replacing:
 
 
 def _columns(schema_json: str) -> dict[str, Any]:
-    return {each["name"]: each for each in json.loads(schema_json)["fields"]}
+    return {each["name"]: each for each in raw_fields(schema_json)}
 
 
 def rewrite_table(

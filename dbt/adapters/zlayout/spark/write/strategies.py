@@ -285,7 +285,7 @@ class _Matching:
     def files(self) -> dict[int, _Matches]:
         """Returns the match counts of each file that holds a matching row, by the file's number."""
         places = places_of(self._source, self._target) if len(self._source.keys) > 1 else None
-        # The values of one key column reach the file index with the filters; of several, only together they say much.
+        # The filters hand the values of each key column to the file index. Several columns are selective only together.
         matches = self._matches(self._target.rows_with_file(None if places is None else places.candidates))
         wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
         counts = [f"count_if(({wanted}) and not {self._deleted})", f"count_if(({wanted}) and {self._deleted})"]
@@ -295,7 +295,7 @@ class _Matching:
 
     @property
     def _deleted(self) -> str:
-        """SQL that tells whether an incoming row is a delete."""
+        """SQL that is TRUE for an incoming row that is a delete."""
         return f"{self._source_alias}.{DELETED}" if has_deleted_column(self._source.frame) else "false"
 
     def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
