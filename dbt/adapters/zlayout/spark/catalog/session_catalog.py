@@ -487,11 +487,11 @@ def _option(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Exact facts about one column, in the text form of Spark's catalog. Unknown values are None."""
+    """Exact facts about one column, in the text form of Spark's catalog. Unknown bounds are None."""
 
     minimum: str | None
     maximum: str | None
-    null_count: int | None
+    null_count: int
 
 
 class _StatisticsBuilder:
@@ -522,7 +522,7 @@ class _StatisticsBuilder:
         some, none = self._jvm.some, self._none
         low = some(facts.minimum) if facts.minimum is not None else none
         high = some(facts.maximum) if facts.maximum is not None else none
-        nulls = self._count(facts.null_count) if facts.null_count is not None else none
+        nulls = self._count(facts.null_count)
         return self._column_type.apply(none, low, high, nulls, none, none, none, self._version)
 
     def _count(self, value: int) -> Any:

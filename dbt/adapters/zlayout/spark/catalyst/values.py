@@ -86,11 +86,9 @@ def _is_plain(read: Expr) -> bool:
     """Returns whether rules on bounds say all there is to say about a column with one value."""
     operands = [None if isinstance(each, Constant | Unknown) else each.operand for each in leaves(read)]
     unknown = any(isinstance(each, Unknown) for each in leaves(read))
-    return not unknown and not any(each is not None and _is_computed(each) for each in operands)
-
-
-def _is_computed(term: Term) -> bool:
-    return isinstance(term, Call) or (isinstance(term, Column) and term.path[0] == EXPRESSION)
+    return not unknown and not any(
+        isinstance(each, Call) or (isinstance(each, Column) and each.path[0] == EXPRESSION) for each in operands
+    )
 
 
 def _reads_days(node: Node, column: Column) -> Node | None:

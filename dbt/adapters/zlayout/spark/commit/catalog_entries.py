@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.errors import UnsupportedError
@@ -239,7 +238,10 @@ def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: 
     if beneath is not None:
         check_names_are_free(catalog, new, (beneath.table_id,))
     uninstall(catalog, old)
-    _rename_folder(beneath or entry, new)
+    renamed = beneath or entry
+    if renamed is not None and renamed.table_id is not None and renamed.location is not None:
+        # This comes first: whoever takes the old name next must never take the folder for the old table's.
+        put_name(open_store(renamed.location), str(new))
     if beneath is None:
         catalog.rename(old, new)
         follow_name(entry)
@@ -262,12 +264,6 @@ def _files_of(catalog: Catalog, entry: Entry, name: TableName | None = None) -> 
     return found if found is not None and found.table_id == entry.table_id else None
 
 
-def _rename_folder(entry: Entry | None, new: TableName) -> None:
-    if entry is not None and entry.table_id is not None and entry.location is not None:
-        # This comes first: whoever takes the old name next must never take the folder for the old table's.
-        put_name(open_store(entry.location), str(new))
-
-
 def _own_folder(catalog: Catalog, entry: Entry, location_root: str | None) -> str | None:
     if entry.kind != "EXTERNAL" or entry.location is None:
         return None
@@ -277,6 +273,6 @@ def _own_folder(catalog: Catalog, entry: Entry, location_root: str | None) -> st
             return entry.location
     if location_root is not None:
         expected = catalog.qualified(f"{location_root.rstrip('/')}/{entry.name.identifier}")
-        if unquote(expected).rstrip("/") == unquote(entry.location).rstrip("/"):
+        if unescaped(expected).rstrip("/") == unescaped(entry.location).rstrip("/"):
             return entry.location
     return None

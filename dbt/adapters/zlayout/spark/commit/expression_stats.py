@@ -89,7 +89,6 @@ def with_expressions(
     files: DataFiles,
     column_stats: pa.Table,
     layout: TableLayout,
-    progress: Progress | None = None,
 ) -> pa.Table:
     """Returns statistics of files with those of the table's expressions.
 
@@ -99,11 +98,10 @@ def with_expressions(
         files: The files, which need not be part of a version yet.
         column_stats: Statistics of their columns, one row per file.
         layout: The table's settings and columns.
-        progress: Called with a line of text as the work goes on.
     """
     if not layout.config.indexes.stats_expressions or not len(files):
         return column_stats
-    return joined_statistics(column_stats, statistics_of_expressions(spark, store, files, layout, progress))
+    return joined_statistics(column_stats, statistics_of_expressions(spark, store, files, layout))
 
 
 def joined_statistics(column_stats: pa.Table, found: pa.Table) -> pa.Table:

@@ -200,19 +200,13 @@ def column_facts(column_stats: pa.Table) -> dict[str, ColumnFacts]:
         if len(path) > 1 or not len(stats):
             continue
         nulls = stats.field("null_count")
-        null_count = int(pc.sum(nulls).as_py()) if not nulls.null_count else None
-        if null_count is None:
+        if nulls.null_count:
             continue
-        low, high = _bound(stats, "min", pc.min), _bound(stats, "max", pc.max)
-        if _has_nan(stats):
-            low, high = None, None
-        facts[path[0]] = ColumnFacts(low, high, null_count)
+        nans = stats.field("nan_count")
+        may_have_nan = nans.null_count or pc.sum(nans).as_py()
+        low, high = (None, None) if may_have_nan else (_bound(stats, "min", pc.min), _bound(stats, "max", pc.max))
+        facts[path[0]] = ColumnFacts(low, high, int(pc.sum(nulls).as_py()))
     return facts
-
-
-def _has_nan(stats: pa.StructArray) -> bool:
-    nans = stats.field("nan_count")
-    return bool(nans.null_count or pc.sum(nans).as_py())
 
 
 def _bound(stats: pa.StructArray, side: str, pick: object) -> str | None:

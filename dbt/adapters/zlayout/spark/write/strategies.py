@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -363,9 +364,4 @@ def updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> li
 
 
 def _union(parts: Sequence[DataFrame]) -> DataFrame | None:
-    if not parts:
-        return None
-    first, *others = parts
-    for each in others:
-        first = first.unionByName(each)
-    return first
+    return reduce(lambda rows, more: rows.unionByName(more), parts) if parts else None
