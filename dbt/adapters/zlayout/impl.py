@@ -210,7 +210,7 @@ class ZlayoutAdapter(SparkAdapter):
             yield {
                 **column,
                 **statistics,
-                "table_comment": entry.comment or None if entry is not None else None,
+                "table_comment": entry.comment if entry is not None else None,
                 "column_type": column_type,
                 "column_comment": comment,
             }

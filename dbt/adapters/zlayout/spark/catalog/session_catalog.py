@@ -202,7 +202,7 @@ class Catalog:
             schema_json=schema_json,
             partition_by=tuple(columns.split(_BETWEEN)) if columns else (),
             properties=dict(zip(keys.split(_BETWEEN), values.split(_BETWEEN), strict=True)) if keys else {},
-            comment=_option(comment),
+            comment=_option(comment) or None,
             view_text=_option(view_text),
         )
 
@@ -431,7 +431,7 @@ def _is_already(definition: Definition, entry: Entry) -> bool:
         (entry.kind, entry.provider, entry.location) == ("EXTERNAL", "parquet", canonical(definition.location))
         and json.loads(entry.schema_json) == json.loads(definition.schema_json)
         and entry.partition_by == tuple(definition.partition_by)
-        and (entry.comment or None) == (definition.comment or None)
+        and entry.comment == (definition.comment or None)
         and definition.properties.items() <= entry.properties.items()
     )
 
