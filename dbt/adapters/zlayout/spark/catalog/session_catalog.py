@@ -222,7 +222,7 @@ class Catalog:
         return found
 
     def disown(self, entry: Entry) -> None:
-        """Makes a table that the catalog owns an external one: dropping its entry keeps its folder from then on."""
+        """Turns a table that the catalog owns into an external one. Dropping its entry then keeps its folder."""
         external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
         self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 2, external))
 

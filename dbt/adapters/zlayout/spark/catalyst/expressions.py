@@ -27,7 +27,7 @@ _CATALYST = "org.apache.spark.sql.catalyst.expressions."
 _NOT_A_FUNCTION_OF_A_ROW = (
     (
         re.compile(r".*UDF.*|.*UDAF.*|.*Reflection.*"),
-        "it calls a function of a user, which may change",
+        "it calls a user-defined function, which may change",
     ),
     (re.compile(r".*Subquery.*|Exists|OuterReference"), "it has a subquery"),
     (re.compile("LambdaFunction"), "it has a lambda function, and Spark names the variables of each differently"),

@@ -86,7 +86,7 @@ def _zone_by_rules(name: str, rules: Any) -> Zone:
 def _found(pattern: re.Pattern[str], text: str) -> Sequence[str]:
     found = pattern.search(text)
     if found is None:
-        raise ValueError(f"the JVM describes a time zone in words that are not known: {text}")
+        raise ValueError(f"cannot read the JVM's description of a time zone: {text}")
     return found.groups()
 
 

@@ -83,7 +83,7 @@ def calls_users_code(node: Node) -> bool:
 
 
 def _is_plain(read: Expr) -> bool:
-    """Returns whether rules on bounds say all there is to say about a column with one value."""
+    """Returns whether the rules on bounds already decide the condition for a single value of the column."""
     operands = [None if isinstance(each, Constant | Unknown) else each.operand for each in leaves(read)]
     unknown = any(isinstance(each, Unknown) for each in leaves(read))
     return not unknown and not any(
@@ -92,7 +92,7 @@ def _is_plain(read: Expr) -> bool:
 
 
 def _reads_days(node: Node, column: Column) -> Node | None:
-    """Returns one of the formats in a condition on a TIMESTAMP that asks for nothing but its local day; else None."""
+    """Returns a format in a condition on a TIMESTAMP that depends only on its local day; None for other conditions."""
     if column.type != _INSTANT:
         return None
     above = [each for each in node.nodes() for child in each.children if child.kind == "AttributeReference"]
@@ -191,7 +191,7 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _decoded(jvm: Jvm, kind: Any, day_zone: Any) -> Any:
-    """Returns the expression that makes a value of a type from a line; of a day its first instant in a zone."""
+    """Returns the expression that makes a value of a type from a line. A day becomes its first instant in a zone."""
     expressions, types = jvm.catalyst.expressions, jvm.root.org.apache.spark.sql.types.DataTypes
     legacy, utc = expressions.EvalMode.LEGACY(), jvm.some("UTC")
 

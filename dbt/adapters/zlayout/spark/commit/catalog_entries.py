@@ -81,7 +81,7 @@ def register_table(spark: SparkSession, name: TableName, folder: TablePath) -> T
     if entry is not None:
         uninstall(catalog, entry.name)
     after = AfterCommit(opened.version, next_step=_NEXT_STEP)
-    with after.useful("readers of iceberg are led to the old folder"):
+    with after.useful("readers of Iceberg still find the old folder"):
         iceberg_table.withdraw_if_moved(opened.store, opened.table_id)
     publish(catalog, name, entry, opened, Description.of(entry), None, after)
     return opened

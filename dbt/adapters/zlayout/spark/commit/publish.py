@@ -303,7 +303,7 @@ def _switched(catalog: Catalog, name: TableRef, opened: TableSnapshot, publishin
 
 def leave_catalogs(location: str) -> None:
     """Removes the entries that the table in a folder has in catalogs, before the folder goes. A failure is logged."""
-    _register_quietly(open_store(location), PublishingConfig(), "drop it there, since it leads to files that are gone")
+    _register_quietly(open_store(location), PublishingConfig(), "drop it there, because its files are gone")
 
 
 def follow_name(entry: Entry | None) -> None:
@@ -321,6 +321,6 @@ def _register_quietly(store: Store, publishing: PublishingConfig, next_step: str
         table_file = read_table_file(store)
         if table_file is not None:
             for registration, error in register(store, table_file.table_id, publishing):
-                _LOG.warning(f"{registration} is not as it should be: {short_message(error)}; {next_step}")
+                _LOG.warning(f"{registration} is not up to date: {short_message(error)}; {next_step}")
     except ZlayoutError as error:
-        _LOG.warning(f"it is unknown in which catalogs {store.root_uri} is registered: {error}; look for its entries")
+        _LOG.warning(f"cannot tell in which catalogs {store.root_uri} is registered: {error}; look for its entries")

@@ -210,7 +210,7 @@ class Jvm:
         return self._handles.filterArguments(handle, position, array)
 
     def with_result(self, handle: Any, position: int, inner: Any) -> Any:
-        """Returns the handle with another in place of the parameter at ``position``; it takes that one's parameters."""
+        """Returns the handle with its parameter at ``position`` computed by another handle from its own parameters."""
         return self._handles.collectArguments(handle, position, inner)
 
     def as_object(self, handle: Any, signature: str) -> Any:

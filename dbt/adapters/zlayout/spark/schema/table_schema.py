@@ -1,4 +1,4 @@
-"""The Spark schema of a table: its columns checked and documented, its log columns, and names for temporary columns."""
+"""The Spark schema of a table: checks and comments of columns, log columns, and the names of temporary columns."""
 
 from __future__ import annotations
 
