@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.index.statistics.column_stats import stacked, with_nul
 from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit.expression_stats import with_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import (
@@ -35,7 +36,7 @@ from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NewOptional,
 )
 from dbt.adapters.zlayout.spark.files.existing_files import same_files
-from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -214,6 +215,10 @@ class NewFiles:
         lookups = NewLookups(tuple(each.hashes for each in reports if each.hashes is not None))
         column_stats = with_expressions(spark, store, files, statistics_of(reports, layout.tracked), layout)
         return cls(files, column_stats, NewOptional(filters, lookups))
+
+    def overlap_depth(self, keys: Sequence[ColumnPath]) -> float:
+        """Returns how much the files overlap in the key space, see `depth_of`."""
+        return round(depth_of(self.column_stats, keys, [each.partition for each in self.files]), 4)
 
 
 def commit_files(

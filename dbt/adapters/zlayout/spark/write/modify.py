@@ -23,7 +23,6 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import open_managed
@@ -267,7 +266,6 @@ class RowChange(ABC, Generic[Planned]):
         new = NewFiles.of(self.spark, store, written.files, layout)
         files = new.files
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
-        depth = round(depth_of(new.column_stats, layout.keys, [each.partition for each in files]), 4)
         logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)
         counted = (row_count(base), counts.inserted - counts.deleted) if self.merges_on_read else None
         figures: dict[str, Any] = {
@@ -280,7 +278,7 @@ class RowChange(ABC, Generic[Planned]):
             "bytes_added": files.total_bytes,
             "bytes_removed": gone.total_bytes,
             "data_passes": written.data_passes,
-            "overlap_depth": depth,
+            "overlap_depth": new.overlap_depth(layout.keys),
             "groups_touched": len(groups_with_logs(files)),
             "log_bytes": logs.total_bytes,
         }

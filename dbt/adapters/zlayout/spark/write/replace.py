@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
@@ -31,8 +32,8 @@ from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_file
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalogs, publish
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
-from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, drift_of
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, drift_of
+from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, rows_of, table_entry
 from dbt.adapters.zlayout.spark.rewrite.build import written_files
@@ -129,10 +130,10 @@ class _Replacing:
         if entry is not None and entry.kind == "VIEW":
             raise ConfigError([f"{name} is a view; drop it before a table takes its name"])
         place = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
-        location, timeline, table_file = place.location, place.timeline, place.table_file
+        timeline, table_id = place.timeline, place.table_file.table_id
         self._tell_of_another_place(entry, place)
         if layout.config.table_type.merges_on_read:
-            check_names_are_free(self.catalog, name, (table_file.table_id, entry.table_id if entry else None))
+            check_names_are_free(self.catalog, name, (table_id, entry.table_id if entry else None))
         store = timeline.store
         recover(timeline)
         before = timeline.newest()
@@ -149,42 +150,29 @@ class _Replacing:
             reports = (*written.files, *self._kept_deletes(frame, store, transaction))
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
                 # With an ordering column, precombining has made the keys unique.
-                check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
-            committing = time.perf_counter()
-            new = NewFiles.of(self.spark, store, reports, layout)
-            depth = depth_of(new.column_stats, layout.keys, [each.file.partition for each in reports])
-            summary = self._summary(written, before, depth)
-            change = Change(
-                adds=new.files,
-                schema_json=layout.schema_json,
-                partition_by=layout.partition_by,
-                layout=lambda head: self._layout_after(head).to_dict(
-                    drift_of(written.files, layout.config.file_sizing.target_file_bytes),
-                    layout.build_of(transaction.instant),
-                ),
-                properties=self._properties(before, summary["rows"] if len(reports) > len(written.files) else None),
-                summary=summary,
-            )
-            if self.wanted.gives_way:
-                yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
-            commit = commit_files(
-                store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
-            )
-        self.phases["commit"] = round(time.perf_counter() - committing, 3)
-        publishing = time.perf_counter()
+                check_keys(self._written_keys(place.location, written), layout.config.table_type.unique_key, str(name))
+            with Timed(self.phases, "commit"):
+                new = NewFiles.of(self.spark, store, reports, layout)
+                summary = self._summary(written, before, new.overlap_depth(layout.keys))
+                change = Change(
+                    adds=new.files,
+                    schema_json=layout.schema_json,
+                    partition_by=layout.partition_by,
+                    layout=lambda head: self._layout_after(head).to_dict(
+                        drift_of(written.files, layout.config.file_sizing.target_file_bytes),
+                        layout.build_of(transaction.instant),
+                    ),
+                    properties=self._properties(before, summary["rows"] if len(reports) > len(written.files) else None),
+                    summary=summary,
+                )
+                if self.wanted.gives_way:
+                    yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
+                commit = commit_files(
+                    store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
+                )
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
-        with after.needed("readers may not see it yet"):
-            snapshot = timeline.snapshot(commit.version)
-            opened = TableSnapshot.at(timeline, table_file, location, snapshot, session_zone(self.spark))
-            if entry is not None and entry.location is not None and entry.table_id not in (None, table_file.table_id):
-                # The new folder is another table to a catalog, which has one entry for both.
-                leave_catalogs(entry.location)
-            publish(self.catalog, name, entry, opened, self.wanted.description, new.column_stats, after)
-        if place.set_aside is None:
-            with after.useful("the previous folder of the table was not deleted"):
-                forget_old_place(entry, table_file.table_id)
-        after.clean(opened)
-        self.phases["publish"] = round(time.perf_counter() - publishing, 3)
+        with Timed(self.phases, "publish"):
+            opened = self._publish(place, entry, new.column_stats, after)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, CommitSummary(
             version=commit.version,
@@ -203,6 +191,22 @@ class _Replacing:
             phases={**written.phases, **self.phases},
             unfinished=after.unfinished,
         )
+
+    def _publish(self, place: Place, entry: Entry | None, column_stats: pa.Table, after: AfterCommit) -> TableSnapshot:
+        """Publishes the new version, and removes what it has replaced."""
+        table_id, timeline = place.table_file.table_id, place.timeline
+        with after.needed("readers may not see it yet"):
+            snapshot = timeline.snapshot(after.version)
+            opened = TableSnapshot.at(timeline, place.table_file, place.location, snapshot, session_zone(self.spark))
+            if entry is not None and entry.location is not None and entry.table_id not in (None, table_id):
+                # The new folder is another table to a catalog, which has one entry for both.
+                leave_catalogs(entry.location)
+            publish(self.catalog, self.wanted.name, entry, opened, self.wanted.description, column_stats, after)
+        if place.set_aside is None:
+            with after.useful("the previous folder of the table was not deleted"):
+                forget_old_place(entry, table_id)
+        after.clean(opened)
+        return opened
 
     def _layout_after(self, before: Snapshot | None) -> TableLayout:
         """Returns the layout, with what the settings leave open as a version has it."""
@@ -312,7 +316,7 @@ class _Replacing:
             "bytes_added": sum(each.file.size_bytes for each in written.files),
             "bytes_removed": before.files.total_bytes if before is not None else 0,
             "data_passes": written.data_passes,
-            "overlap_depth": round(depth, 4),
+            "overlap_depth": depth,
             "seconds": dict(written.phases),
             **({REPARTITIONED: True} if self.wanted.repartitions else {}),
             **origin_summary(self.wanted.made_from),
