@@ -1,6 +1,6 @@
 """Statistics of expressions, which Spark computes from the files of a commit before the commit is made.
 
-They lie in the index beside those of columns, so that every kind of commit keeps them. A file without them is read.
+The index keeps them beside those of columns, so every kind of commit keeps them. A file without them is read.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class NewOptional:
         return _without_empty({partition: (*paths, *new.get(partition, ())) for partition, paths in kept.items()})
 
     def forget_staged(self, store: Store) -> None:
-        """Deletes the staged files that slices have taken the place of."""
+        """Deletes the staged files whose content is now in slices."""
         for piece in (*self.filters.pieces, *self.lookups.pieces):
             if isinstance(piece, str):
                 store.delete_tree(piece.rpartition("/")[0])

@@ -238,7 +238,7 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
 
 
 def _replacement(target: Target, source: Source, matched: Mapping[int, int], counts: RowCounts) -> Rewrite:
-    """Plans to put all incoming rows in the place of the rows that have their keys."""
+    """Plans to replace the rows that have incoming keys with all incoming rows."""
     condition = source.exact_condition
     gone = target.mask(matched)
     parts = [source.frame]
