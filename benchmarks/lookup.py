@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import Column
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewLookups
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.zlayout.spark.write.remove import drop_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.positions import positions_of
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dbt.adapters.zlayout.spark.write.remove import drop_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dbt.adapters.zlayout.spark.write.remove import drop_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 

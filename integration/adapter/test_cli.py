@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from dbt.adapters.zlayout.cli.main import zlayout
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.write.remove import drop_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = pytest.mark.newest_spark

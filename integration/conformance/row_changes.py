@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, expr, lit
 
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.write.remove import drop_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 _INSERT = re.compile(

@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.errors import (
 )
 from dbt.adapters.zlayout.publish import spark_manifest
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.commit import register as register_module
+from dbt.adapters.zlayout.spark.commit import catalog_entries as register_module
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.table_file import FOLDER_NOTE, NOTE_BYTES
 

@@ -223,10 +223,10 @@ def test_what_cannot_have_statistics_is_refused_before_anything_is_written(spark
     frame = spark.sql(rows(10))
     spark.udf.register("mine", lambda text: text, "string")
     refused = {
-        "rand() > 0.5": "it is not deterministic", "uuid()": "deterministic", "datediff(current_date(), ts)": "at another time",
+        "rand() > 0.5": "it is not deterministic", "uuid()": "deterministic", "datediff(current_date(), ts)": "depends on the time",
         "count(email)": "no function of one row", "explode(array(email))": "no function of one row", "lower(nothing)": "nothing",
         "lower(": "", "email": "columns have statistics by stats_columns", "1 + 1": "", "array(email)": "has no",
-        "mine(email)": "a function of a user", "(select 1)": "", "n": "columns have statistics",
+        "mine(email)": "a user-defined function", "(select 1)": "", "n": "columns have statistics",
     }  # fmt: skip
     for text, why in refused.items():
         with pytest.raises(ConfigError) as error:

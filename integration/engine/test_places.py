@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
-from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 

@@ -17,7 +17,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from dbt.adapters.zlayout.errors import CommittedError, ConfigError
-from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = pytest.mark.newest_spark

@@ -8,7 +8,7 @@ from typing import Any
 
 from fault_rows import Rows, counted, frame_of, without
 
-from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 SCHEMA = "z"

@@ -5,9 +5,9 @@ from urllib.parse import unquote
 import pytest
 
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.spark.read.relations import uninstall
 from dbt.adapters.zlayout.spark.read.session import enable
-from dbt.adapters.zlayout.spark.write.remove import drop_table
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 

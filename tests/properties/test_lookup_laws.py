@@ -23,8 +23,8 @@ from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, Op
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
 from dbt.adapters.zlayout.pruning.prune import prune
-from dbt.adapters.zlayout.spark.commit import lookup_commit
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups, lookups_after
+from dbt.adapters.zlayout.spark.commit import optional_slices
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewLookups, lookups_after
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
@@ -61,7 +61,7 @@ def entries_on_disk(data: st.DataObject, folder: Path, types: Any, files: list[A
             continue
         instant = str(INSTANT + number)
         new = NewLookups(tuple(pieces)).put(store, instant, live)
-        paths, pieces = lookups_after(store, instant, paths, new, live, removes=damage), []
+        paths, pieces = (*lookups_after(store, instant, paths, live, removes=damage), *new), []
     for path in paths if damage else ():
         if data.draw(st.integers(0, 4)) == 0:
             local = folder / path
@@ -92,8 +92,8 @@ def test_no_file_with_a_matching_row_is_skipped_by_its_entries(data: st.DataObje
     types, files, expr = data.draw(laws.cases())
     expr = also_together(data, types, files, expr)
     small = data.draw(st.sampled_from([2, 100]))
-    before = lookup_commit._BUCKET_PAIRS, lookup_commit._MOST_SMALL
-    lookup_commit._BUCKET_PAIRS, lookup_commit._MOST_SMALL = small, data.draw(st.sampled_from([2, 10]))
+    before = optional_slices._BUCKET_PAIRS, optional_slices._MOST_SMALL
+    optional_slices._BUCKET_PAIRS, optional_slices._MOST_SMALL = small, data.draw(st.sampled_from([2, 10]))
     try:
         with tempfile.TemporaryDirectory() as folder:
             found = entries_on_disk(data, Path(folder), types, files, damage=data.draw(st.booleans()))
@@ -110,7 +110,7 @@ def test_no_file_with_a_matching_row_is_skipped_by_its_entries(data: st.DataObje
             for more, less in zip(verdicts.tolist(), without.tolist(), strict=True):
                 assert less in (more, laws.Verdict.READ) or more == laws.Verdict.SKIP
     finally:
-        lookup_commit._BUCKET_PAIRS, lookup_commit._MOST_SMALL = before
+        optional_slices._BUCKET_PAIRS, optional_slices._MOST_SMALL = before
 
 
 @many

@@ -51,16 +51,15 @@ from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_tab
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
-from dbt.adapters.zlayout.adapter.session.debug import session_report
+from dbt.adapters.zlayout.adapter.session.launch import session_report
 from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.grants import grant_problem
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
+from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
-from dbt.adapters.zlayout.spark.write.remove import drop_table, rename_table
 from dbt.adapters.zlayout.store import check_place
 from dbt.adapters.zlayout.table.ztable import explain_query
 
@@ -201,18 +200,19 @@ class ZlayoutAdapter(SparkAdapter):
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Adds comments and statistics to dbt-spark's catalog, and spells types as in Spark SQL."""
         with as_dbt_errors():
-            documentation = documented(self.session(), str(relation.schema), str(relation.identifier))
+            entry = Catalog(self.session()).find(TableName(str(relation.schema), str(relation.identifier)))
+        columns = entry.columns() if entry is not None else {}
         statistics = {}
         if isinstance(relation, ZlayoutRelation) and (relation.is_plain_table or relation.is_view):
             statistics = catalog_metadata.statistics(self.session(), relation.catalog_name)
         for column in super()._get_columns_for_catalog(relation):
-            found = documentation.columns.get(column["column_name"])
+            column_type, comment = columns.get(column["column_name"], (column["column_type"], None))
             yield {
                 **column,
                 **statistics,
-                "table_comment": documentation.comment,
-                "column_type": found.type_text if found else column["column_type"],
-                "column_comment": found.comment if found else None,
+                "table_comment": entry.comment if entry is not None else None,
+                "column_type": column_type,
+                "column_comment": comment,
             }
 
     @available.parse_none
@@ -653,7 +653,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     def _check_grants(self, model: Mapping[str, Any]) -> None:
         """Refuses grants before anything is written: dbt grants when the table is complete."""
-        if not model["config"].get("grants") or (problem := grant_problem(self.session())) is None:
+        if not model["config"].get("grants") or (problem := Catalog(self.session()).grant_problem()) is None:
             return
         advice = (
             "take the key away, for a whole folder from dbt_project.yml (+grants), and give rights where the catalog"

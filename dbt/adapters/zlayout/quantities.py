@@ -19,11 +19,13 @@ def number_text(number: float) -> str:
 def counted(number: float, noun: str) -> str:
     """Returns a number with its noun, which is in the plural unless the number is 1.
 
-    >>> counted(1, "file"), counted(1200, "new file"), counted(2.94, "file")
-    ('1 file', '1,200 new files', '2.9 files')
+    >>> counted(1, "file"), counted(1200, "new file"), counted(2.94, "file"), counted(2, "query")
+    ('1 file', '1,200 new files', '2.9 files', '2 queries')
     """
     text = number_text(number)
-    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
+    if text == "1":
+        return f"{text} {noun}"
+    return f"{text} {noun[:-1]}ies" if noun.endswith("ry") else f"{text} {noun}s"
 
 
 def size_text(size_bytes: float) -> str:

@@ -35,29 +35,11 @@ class ZlayoutAdapterResponse(AdapterResponse):
     """The response of a statement. The fields below are set for tables that this adapter wrote.
 
     Attributes:
-        version: The version of the table that the run committed.
-        instant: The instant of that version, 17 digits in UTC.
-        rows: Rows that the run wrote, including unchanged rows that were copied to new files.
-        rows_inserted: New rows.
-        rows_updated: Rows with new values.
-        rows_deleted: Rows that were deleted.
-        files_added: Data files that the version added.
-        files_removed: Data files that the version removed.
-        files_total: Data files of the table before the run.
-        bytes_added: Size of the added files.
-        bytes_removed: Size of the removed files.
-        bytes_written: Size of the files that the run wrote.
-        groups_touched: File groups that got logs.
-        log_bytes: Size of these logs.
-        data_passes: How often the rows went through Spark.
-        overlap_depth: The average number of files that contain a point of the key space. 1 is perfect.
         seconds: Wall-clock seconds by phase.
-        clustered: What a clustering after the write did: ``version``, ``files_added``, ``files_removed``,
-            ``bytes_rewritten``, ``depth_before``, ``depth_after``, ``files_read_before``, ``files_read_after``,
-            ``seconds``.
-        compacted: What a compaction after the write did: ``version``, ``groups``, ``files_added``, ``files_removed``,
-            ``bytes_read``, ``bytes_written``, ``seconds``.
-        unfinished: Steps that failed after the commit and are left to the next writer, one sentence each.
+        clustered: What a clustering after the write did, by the names in `_CLUSTERED`.
+        compacted: What a compaction after the write did, by the names in `_COMPACTED`.
+
+    The other fields are those of `CommitSummary`.
     """
 
     version: Optional[int] = None

@@ -99,7 +99,7 @@ class Context:
         """
         from dbt.adapters.zlayout.adapter.node_lookup import is_path
         from dbt.adapters.zlayout.adapter.session.launch import session_for
-        from dbt.adapters.zlayout.adapter.session.profile import profile_parameters
+        from dbt.adapters.zlayout.adapter.session.standalone import profile_parameters
 
         parameters = {"spark.ui.enabled": "false"}
         if self.profile:
@@ -175,7 +175,7 @@ def _one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def _progress_on_stderr() -> Iterator[None]:
-    from dbt.adapters.zlayout.adapter.session.progress import progress_to
+    from dbt.adapters.zlayout.adapter.session.standalone import progress_to
 
     with progress_to(lambda line: click.echo(line, err=True)):
         yield

@@ -27,9 +27,8 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.publish import Description
-from dbt.adapters.zlayout.spark.commit.published_formats import publish_in
-from dbt.adapters.zlayout.spark.commit.register import register_table
+from dbt.adapters.zlayout.spark.commit.catalog_entries import register_table
+from dbt.adapters.zlayout.spark.commit.publish import Description, publish_in
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import all_as_inserts, changed_rows, net_changes
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
@@ -48,10 +47,9 @@ from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import newest_managed, not_a_table, open_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.spark.write import replacing_rows
+from dbt.adapters.zlayout.spark.write import strategies
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
-from dbt.adapters.zlayout.spark.write.merge import delete_insert, merge
 from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
@@ -725,7 +723,7 @@ class ZTable:
             df: The rows. The query runs once.
             **options: See the class.
         """
-        return self._modify(Operation.APPEND, df, lambda _, rows: replacing_rows.append(rows), **options)
+        return self._modify(Operation.APPEND, df, lambda _, rows: strategies.append(rows), **options)
 
     def overwrite(
         self, df: DataFrame, partitions: Sequence[Mapping[str, object]] | str | None = None, **options: Any
@@ -742,7 +740,7 @@ class ZTable:
         return self._modify(
             Operation.INSERT_OVERWRITE,
             df,
-            lambda target, rows: replacing_rows.overwrite(target, rows, partitions),
+            lambda target, rows: strategies.overwrite(target, rows, partitions),
             **options,
         )
 
@@ -799,7 +797,7 @@ class ZTable:
         if problems := rules.delete_problems():
             raise ConfigError(problems, self.name)
         delta = partial(delta_plans.merge, rules=rules)
-        plan = partial(merge, rules=rules)
+        plan = partial(strategies.merge, rules=rules)
         options["deleted_when"] = deleted_when
         return self._modify(Operation.MERGE, df, plan, delta=delta, takes_deletes=True, **options)
 
@@ -815,7 +813,7 @@ class ZTable:
             **options: See the class.
         """
         given: dict[str, Any] = {"unique_key": unique_key, "predicates": tuple(predicates)}
-        plan, delta = partial(delete_insert, **given), partial(delta_plans.delete_insert, **given)
+        plan, delta = partial(strategies.delete_insert, **given), partial(delta_plans.delete_insert, **given)
         return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
 
     def replace_where(self, df: DataFrame, predicate_sql: str, **options: Any) -> CommitSummary:
@@ -828,7 +826,7 @@ class ZTable:
         """
 
         def plan(target: Target, rows: DataFrame) -> Rewrite:
-            return replacing_rows.delete(target, predicate_sql, frame=rows)
+            return strategies.delete(target, predicate_sql, frame=rows)
 
         delta = partial(delta_plans.replace_where, condition=predicate_sql)
         return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
@@ -843,7 +841,7 @@ class ZTable:
         return self._modify(
             Operation.DELETE,
             None,
-            lambda target, _: replacing_rows.delete(target, predicate_sql),
+            lambda target, _: strategies.delete(target, predicate_sql),
             delta=lambda target, _: delta_plans.delete(target, predicate_sql),
             progress=progress,
         )

@@ -19,8 +19,8 @@ from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableL
 from dbt.adapters.zlayout.index.slice_cache import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import Column
-from dbt.adapters.zlayout.spark.commit import lookup_commit
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups, lookups_after
+from dbt.adapters.zlayout.spark.commit import optional_slices
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewLookups, lookups_after
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
@@ -77,7 +77,7 @@ class Table:
         self._commits += 1
         instant = str(INSTANT + self._commits)
         new = NewLookups(tuple(pieces)).put(self.store, instant, adds)
-        self.paths = lookups_after(self.store, instant, self.paths, new, live, removes=removes)
+        self.paths = (*lookups_after(self.store, instant, self.paths, live, removes=removes), *new)
 
     def open(self, files: DataFiles) -> FilesLookups:
         self.problems, self.read = [], {}
@@ -180,7 +180,7 @@ def test_a_search_reads_the_table_of_blocks_once_and_then_a_block_for_each_value
 def test_large_commits_are_split_into_buckets_of_which_a_search_opens_one(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup_commit, "_BUCKET_PAIRS", 1_000)
+    monkeypatch.setattr(optional_slices, "_BUCKET_PAIRS", 1_000)
     files = files_named("a", "b")
     table.commit(
         files, [piece("a", [BY_ID], pa.array(range(5_000))), piece("b", [BY_ID], pa.array(range(5_000, 9_000)))], files
@@ -319,7 +319,7 @@ def test_a_store_that_fails_for_a_moment_costs_no_entries(
     before = table.paths
     with monkeypatch.context() as patched:
         patched.setattr(table.store, fails, fail)
-        patched.setattr(lookup_commit, "SHARED_LOOKUPS", SliceCache(LookupSlice))
+        patched.setattr(optional_slices, "SHARED_LOOKUPS", SliceCache(LookupSlice))
         patched.setattr(lookup_slices, "_LIKELY_BYTES", 8)  # so that pairs are read apart from the end of a slice
         table.commit(files_named(), [], files_named(*names), removes=True)
     assert table.paths == before
@@ -329,8 +329,8 @@ def test_a_store_that_fails_for_a_moment_costs_no_entries(
 def test_large_slices_stay_until_most_of_their_pairs_are_of_files_that_are_gone(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup_commit, "_LARGE_BYTES", 1_000)
-    monkeypatch.setattr(lookup_commit, "_MOST_SMALL", 1)
+    monkeypatch.setattr(optional_slices, "_LARGE_BYTES", 1_000)
+    monkeypatch.setattr(optional_slices, "_MOST_SMALL", 1)
     files = files_named("a", "b", "c")
     values = [pa.array(range(number * 1_000, (number + 1) * 1_000)) for number in range(3)]
     table.commit(files, [piece(name, [BY_ID], each) for name, each in zip("abc", values, strict=True)], files)
@@ -347,7 +347,7 @@ def test_large_slices_stay_until_most_of_their_pairs_are_of_files_that_are_gone(
 def test_a_dropped_index_leaves_the_others(table: Table) -> None:
     files = files_named("a")
     table.commit(files, [piece("a", [BY_ID, BOTH], pa.array([1]), [pa.array([1]), pa.array(["x"])])], files)
-    table.paths = lookups_after(table.store, str(INSTANT), table.paths, (), files, drops=frozenset([BY_ID.paths]))
+    table.paths = lookups_after(table.store, str(INSTANT), table.paths, files, drops=frozenset([BY_ID.paths]))
     found = table.open(files)
     assert not found.covered(BY_ID).any()
     assert found.covered(BOTH).all()

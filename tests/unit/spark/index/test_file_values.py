@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
@@ -21,8 +20,7 @@ from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import Column
-from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters, slices_after
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewFilters, NewLookups, NewOptional
 from dbt.adapters.zlayout.spark.files import file_report
 from dbt.adapters.zlayout.spark.files.file_report import filters_of
 from dbt.adapters.zlayout.spark.index.file_values import CheckTask, ValuesTask, Wanted, values_in_file
@@ -106,7 +104,7 @@ def test_large_filters_are_staged_until_a_commit_has_put_them(
     new = NewFilters((row["staged"],))
     (path,) = new.put(store, INSTANT, DataFiles.of([file], ()))
     assert FilterSlice(store, path).types == {("id",): "int64"}
-    new.forget_staged(store)
+    NewOptional(new).forget_staged(store)
     assert store.list(".zlayout/staging", recursive=True) == []
 
 
@@ -135,36 +133,6 @@ def test_of_a_remote_file_only_the_column_is_read(store: LocalStore, tmp_path: P
     found = values_in_file(remote, "a.parquet", Wanted((ID,)))
     assert found.filters[ID.path].content() == content(columns["id"], pa.int64())
     assert 0 < remote.read_bytes < 100_000
-
-
-def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore) -> None:
-    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
-    ids, none = content(pa.array([1]), pa.int64()), None
-    live: list[str] = []
-    for number, filters in enumerate(({}, {ID.path: [ids]}, {NAME.path: [none]})):
-        (piece,) = write_slices(files, [filter_table(["f"], [ID, NAME], filters)])
-        live.append(slice_path(f"{int(INSTANT) + number}", piece))
-        store.put(live[-1], piece)
-    dropped = slices_after(store, INSTANT, live, (), files, removes=True, drops=frozenset([("other",)]))
-    found = FilterSlice(store, dropped[0])
-    assert (len(dropped), found.rows.num_rows, found.content(ID.path, 0)) == (1, 1, ids)
-    assert found.places(NAME.path).is_refused.tolist() == [True]
-
-
-class Unreachable(LocalStore):
-    """A store that fails to read."""
-
-    def read_tail(self, path: str, most_bytes: int) -> bytes:
-        raise StoreError(f"{path}: try again in {most_bytes} ms")
-
-
-def test_a_slice_that_cannot_be_read_at_the_moment_stays(store: LocalStore, tmp_path: Path) -> None:
-    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
-    (piece,) = write_slices(files, [filter_table(["f"], [ID], {ID.path: [content(pa.array([1]), pa.int64())]})])
-    path = slice_path(INSTANT, piece)
-    store.put(path, piece)
-    assert slices_after(Unreachable(tmp_path), INSTANT, [path], (), files, removes=True) == (path,)
-    assert slices_after(store, INSTANT, ["gone_0123456789abcdef.bloom", path], (), files, removes=True) == (path,)
 
 
 def test_values_that_a_filter_lacks_are_counted(store: LocalStore) -> None:
@@ -217,32 +185,3 @@ def test_lookup_entries_are_made_and_checked_as_those_of_writers(store: LocalSto
         {"path": "b.parquet", "kind": "lookup", "column": 0, "missing": 2},
         {"path": "b.parquet", "kind": "lookup", "column": 1, "missing": 2},
     ]
-
-
-def test_ten_small_slices_become_one_and_dead_files_and_dropped_columns_go(store: LocalStore) -> None:
-    files = DataFiles.of([DataFile(f"f{number}", (), 3, 1, 1, "0" * 16) for number in range(12)], ())
-    live: tuple[str, ...] = ()
-    for number in range(12):
-        filters = {
-            ID.path: [content(pa.array([number]), pa.int64())],
-            NAME.path: [content(pa.array(["x"]), pa.string())],
-        }
-        (piece,) = write_slices(files, [filter_table([f"f{number}"], [ID, NAME], filters)])
-        new = slice_path(f"{int(INSTANT) + number}", piece)
-        store.put(new, piece)
-        live = slices_after(store, f"{int(INSTANT) + number}", live, (new,), files)
-    assert len(live) == 3  # one of ten, and two since
-    rows = [row for path in live for row in FilterSlice(store, path).rows.column("path").to_pylist()]
-    assert sorted(rows) == sorted(files["path"].to_pylist())
-    some = files.take(pa.array([1, 11]))
-    assert len(slices_after(store, INSTANT, live, (), some, removes=True)) == 2
-    (left,) = slices_after(store, INSTANT, live, (), some, drops=frozenset([NAME.path]))
-    found = FilterSlice(store, left)
-    assert (found.types, found.rows.column("path").to_pylist()) == ({ID.path: "int64"}, ["f1", "f11"])
-    assert slices_after(store, INSTANT, live, (), some, drops=frozenset([ID.path, NAME.path])) == ()
-
-
-def test_a_damaged_slice_is_left_behind_when_slices_are_merged(store: LocalStore) -> None:
-    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
-    store.put("broken_0123456789abcdef.bloom", b"x")
-    assert slices_after(store, INSTANT, ["broken_0123456789abcdef.bloom"], (), files, removes=True) == ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
-from dbt.adapters.zlayout.adapter.reports import published
+from dbt.adapters.zlayout.adapter.reports import history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +30,6 @@ def publish_report(
     if (formats is not None or publish_catalog is not None) and model is None:
         raise CompilationError("zlayout_publish switches formats and catalog of one table only; say {model: …}")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
-    return published.publish_report(
+    return history.publish_report(
         {table.name: table.publish(formats, publish_catalog=publish_catalog) for table in tables}, as_json=as_json
     )

@@ -79,7 +79,6 @@ def _facts(advice: Advice) -> Iterator[tuple[str, str]]:
         yield "files", f"{advice.files:,} -> {advice.files_then:,}"
     if advice.rewrite_bytes:
         paid = "never" if advice.payback_queries is None else f"after {counted(advice.payback_queries, 'query')}"
-        paid = paid.replace("querys", "queries")
         yield "cost", f"{size_text(advice.rewrite_bytes)} to read and write, paid back {paid}"
     gains = ", ".join(f"{each:.0%}" for each in advice.gains)
     yield "gain", f"{gains} with rows and constants that the search has not seen (needed: {advice.min_gain:.0%})"

@@ -1,4 +1,4 @@
-"""The output of the run-operations on versions: text for people, JSON for programs."""
+"""The output of the run-operations on versions, as text or JSON: history, rollback, clean and publish."""
 
 from __future__ import annotations
 
@@ -80,3 +80,23 @@ def _number(value: int | None) -> str:
 def _utc(moment: dt.datetime) -> str:
     """Returns the time to the millisecond, in the form that ``zlayout_at(timestamp=…)`` accepts."""
     return f"{moment.astimezone(dt.timezone.utc):%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"
+
+
+def publish_report(seen: Mapping[str, Mapping[str, int | None]], *, as_json: bool) -> str:
+    """Returns the version of each table that readers of each format see.
+
+    >>> print(publish_report({"shop.orders": {"delta": 7}, "shop.items": {}}, as_json=False))
+    shop.orders: delta readers see version 7
+    shop.items: not published
+    """
+    if as_json:
+        return json_text([{"table": table, "published": dict(formats)} for table, formats in seen.items()])
+    if not seen:
+        return "No dbt-zlayout table to publish."
+    lines = []
+    for table, formats in seen.items():
+        for name, version in formats.items():
+            lines.append(f"{table}: {name} readers see {'no version' if version is None else f'version {version}'}")
+        if not formats:
+            lines.append(f"{table}: not published")
+    return "\n".join(lines)

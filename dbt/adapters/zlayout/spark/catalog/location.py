@@ -92,7 +92,11 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
             except AlreadyExistsError:
                 # Another session is creating the same table; the log decides who is first.
                 table_file = read_table_file(store)
-        if table_file is not None and table_file.level is Level.MANAGED and _is_ours(table_file, name):
+        if (
+            table_file is not None
+            and table_file.level is Level.MANAGED
+            and table_file.name.lower() == str(name).lower()
+        ):
             return Place(location, timeline, table_file, set_aside)
     raise TableNotFoundError(f"no free folder for {name} at {wanted}; set another location_root")
 
@@ -143,7 +147,3 @@ def _wanted(catalog: Catalog, name: TableName, location_root: str | None) -> str
 
 def _below(location: str, wanted: str) -> bool:
     return location.rstrip("/") == wanted or location.startswith(f"{wanted}__")
-
-
-def _is_ours(table_file: TableFile, name: TableName) -> bool:
-    return table_file.name.lower() == str(name).lower()

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
-from dbt.adapters.zlayout.spark.schema.types import schema_json_of, type_word
+from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word, with_added_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +62,7 @@ class SchemaPlan:
             comments: By the name of a column, in any case.
         """
         any_case = {name.lower(): comment for name, comment in comments.items()}
-        fields, described = json.loads(self.schema_json)["fields"], []
+        fields, described = raw_fields(self.schema_json), []
         for each in fields:
             comment = any_case.get(each["name"].lower())
             if comment is None or (each.get("metadata") or {}).get("comment") == comment:
@@ -197,12 +197,9 @@ def _fail_if(new: list[str], missing: list[str], other: list[str], subject: str)
 def _columns(
     table_json: str, dropped: Any, retyped: Mapping[str, Any], added: list[Any], partition_by: tuple[str, ...]
 ) -> str:
-    fields = json.loads(table_json)["fields"]
+    fields = raw_fields(table_json)
     kept = [retyped.get(each["name"].lower(), each) for each in fields if each["name"].lower() not in dropped]
-    data = [each for each in kept if each["name"] not in partition_by]
-    folders = [each for each in kept if each["name"] in partition_by]
-    new = [{**each, "nullable": True} for each in added]
-    return schema_json_of([*data, *new, *folders])
+    return with_added_columns(kept, [{**each, "nullable": True} for each in added], partition_by)
 
 
 def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
@@ -231,4 +228,4 @@ def _listed(names: list[str]) -> str:
 
 
 def _by_name(schema_json: str) -> dict[str, Any]:
-    return {each["name"].lower(): each for each in json.loads(schema_json)["fields"]}
+    return {each["name"].lower(): each for each in raw_fields(schema_json)}

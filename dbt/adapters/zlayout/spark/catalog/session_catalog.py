@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, descriptor, members
 from dbt.adapters.zlayout.store.opening import has_scheme, place_problem
@@ -33,6 +34,7 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ALLOWED_NAME = re.compile(r"\w+", re.ASCII)
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _CATALOG_TABLE = f"{_CATALOG}CatalogTable"
+_GRANT = "GRANT SELECT ON TABLE a_table TO `somebody`"
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 # Spark keeps the declared type of a char or varchar column here, because its values are strings.
 _DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
@@ -132,6 +134,16 @@ class Entry:
         """The id of the managed or indexed table that the entry shows; None for other tables."""
         return self.properties.get(TABLE_ID_PROPERTY)
 
+    def columns(self) -> dict[str, tuple[str, str | None]]:
+        """Returns the type of each column, as SQL declares it, and its comment or None, by name."""
+        return {
+            field.name: (
+                field.metadata.get(_DECLARED_TYPE) or field.dataType.simpleString(),
+                field.metadata.get("comment") or None,
+            )
+            for field in StructType.fromJson(json.loads(self.schema_json)).fields
+        }
+
 
 # Separate the facts of an entry, and the members of one fact. They occur in none of them.
 _BETWEEN_FACTS = "\0zlayout.fact\0"
@@ -190,7 +202,7 @@ class Catalog:
             schema_json=schema_json,
             partition_by=tuple(columns.split(_BETWEEN)) if columns else (),
             properties=dict(zip(keys.split(_BETWEEN), values.split(_BETWEEN), strict=True)) if keys else {},
-            comment=_option(comment),
+            comment=_option(comment) or None,
             view_text=_option(view_text),
         )
 
@@ -210,7 +222,7 @@ class Catalog:
         return found
 
     def disown(self, entry: Entry) -> None:
-        """Makes a table that the catalog owns an external one: dropping its entry keeps its folder from then on."""
+        """Turns a table that the catalog owns into an external one. Dropping its entry then keeps its folder."""
         external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
         self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 2, external))
 
@@ -314,6 +326,18 @@ class Catalog:
         """Returns the object that caches the session's relations: Spark's ``SessionCatalog`` (Py4J object)."""
         return self._native
 
+    def grant_problem(self) -> str | None:
+        """Returns why the session's SQL has no GRANT: Spark's own has none, but a parser that was added may have it.
+
+        Returns:
+            None if the session knows the statement. Nothing is granted.
+        """
+        try:
+            self._session.sessionState().sqlParser().parsePlan(_GRANT)
+        except Exception as error:  # whatever a parser raises
+            return short_message(error).splitlines()[0]
+        return None
+
     def data_type(self, type_json: str) -> Any:
         """Returns the Spark ``DataType`` for a JSON text; a ``StructType`` for a schema."""
         return self.jvm.once(_data_types)(type_json)
@@ -407,7 +431,7 @@ def _is_already(definition: Definition, entry: Entry) -> bool:
         (entry.kind, entry.provider, entry.location) == ("EXTERNAL", "parquet", canonical(definition.location))
         and json.loads(entry.schema_json) == json.loads(definition.schema_json)
         and entry.partition_by == tuple(definition.partition_by)
-        and (entry.comment or None) == (definition.comment or None)
+        and entry.comment == (definition.comment or None)
         and definition.properties.items() <= entry.properties.items()
     )
 
@@ -463,11 +487,11 @@ def _option(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Exact facts about one column, in the text form of Spark's catalog. Unknown values are None."""
+    """Exact facts about one column, in the text form of Spark's catalog. Unknown bounds are None."""
 
     minimum: str | None
     maximum: str | None
-    null_count: int | None
+    null_count: int
 
 
 class _StatisticsBuilder:
@@ -498,46 +522,8 @@ class _StatisticsBuilder:
         some, none = self._jvm.some, self._none
         low = some(facts.minimum) if facts.minimum is not None else none
         high = some(facts.maximum) if facts.maximum is not None else none
-        nulls = self._count(facts.null_count) if facts.null_count is not None else none
+        nulls = self._count(facts.null_count)
         return self._column_type.apply(none, low, high, nulls, none, none, none, self._version)
 
     def _count(self, value: int) -> Any:
         return self._some_big.invokeWithArguments(self._jvm.list_of([value]))
-
-
-@dataclass(frozen=True)
-class DocumentedColumn:
-    """A column's type, and its comment or None."""
-
-    type_text: str
-    comment: str | None
-
-
-@dataclass(frozen=True)
-class Documented:
-    """A relation's comment and its columns by name."""
-
-    comment: str | None
-    columns: dict[str, DocumentedColumn]
-
-
-def documented(spark: SparkSession, schema: str, identifier: str) -> Documented:
-    """Looks up a table or view.
-
-    Returns:
-        Its comment and columns; both empty if there is no such relation.
-    """
-    entry = Catalog(spark).find(TableName(schema, identifier))
-    if entry is None:
-        return Documented(None, {})
-    fields = StructType.fromJson(json.loads(entry.schema_json)).fields
-    return Documented(
-        comment=entry.comment or None,
-        columns={
-            field.name: DocumentedColumn(
-                type_text=field.metadata.get(_DECLARED_TYPE) or field.dataType.simpleString(),
-                comment=field.metadata.get("comment") or None,
-            )
-            for field in fields
-        },
-    )

@@ -6,7 +6,6 @@ a condition is such an expression if Spark's canonical forms of both are equal; 
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Sequence
@@ -21,20 +20,20 @@ from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
 from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered
 from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, tree_of
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
-from dbt.adapters.zlayout.spark.schema.types import schema_json_of, type_word
+from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word
 
 _LOG = logging.getLogger(__name__)
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
 _NOT_A_FUNCTION_OF_A_ROW = (
     (
         re.compile(r".*UDF.*|.*UDAF.*|.*Reflection.*"),
-        "it calls a function of a user, which may change",
+        "it calls a user-defined function, which may change",
     ),
     (re.compile(r".*Subquery.*|Exists|OuterReference"), "it has a subquery"),
     (re.compile("LambdaFunction"), "it has a lambda function, and Spark names the variables of each differently"),
     (
         re.compile(r"Current\w*|Now|LocalTimestamp|VariableReference|InputFile\w*"),
-        "its value is another one at another time or in another session",
+        "its value depends on the time or on the session",
     ),
 )
 # Settings that change what functions return, besides the time zone and ANSI mode, where a session has set them.
@@ -72,7 +71,7 @@ class ExpressionForms:
 
     def __init__(self, jvm: Jvm, native: Any, schema_json: str) -> None:
         self._jvm = jvm
-        fields = json.loads(schema_json)["fields"]
+        fields = raw_fields(schema_json)
         self._names = [str(each["name"]) for each in fields]
         self._types = {str(each["name"]): type_word(each["type"]) for each in fields}
         plain = schema_json_of([{**each, "nullable": True, "metadata": {}} for each in fields])
@@ -106,8 +105,8 @@ class ExpressionForms:
             analyzed, optimized = execution.analyzed(), execution.optimizedPlan()
         except (Py4JJavaError, PySparkException) as error:
             # PySpark has errors of its own for those of Spark that it knows.
-            told = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
-            raise NotUnderstoodError(str(told).strip().partition("\n")[0]) from error
+            message = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+            raise NotUnderstoodError(str(message).strip().partition("\n")[0]) from error
         kinds = [str(each.getClass().getSimpleName()) for each in (analyzed, optimized)]
         generates = kinds[0] == "Project" and str(analyzed.child().getClass().getSimpleName()) == "Generate"
         if kinds[0] != "Project" or generates or analyzed.projectList().size() != 1:
@@ -115,7 +114,7 @@ class ExpressionForms:
         named = analyzed.projectList().apply(0)
         written = tree_of(self._jvm, named, Budget())
         for pattern, why in _NOT_A_FUNCTION_OF_A_ROW:
-            if any(pattern.fullmatch(each.kind) for each in _nodes(written)):
+            if any(pattern.fullmatch(each.kind) for each in written.nodes()):
                 raise NotUnderstoodError(why)
         if not named.deterministic():
             raise NotUnderstoodError("it is not deterministic")
@@ -123,7 +122,7 @@ class ExpressionForms:
             raise NotUnderstoodError("it is a column; columns have statistics by stats_columns")
         expression = optimized.projectList().apply(0).child()
         tree = tree_of(self._jvm, expression, Budget())
-        sources = tuple(sorted({str(each.raw["name"]) for each in _nodes(tree) if each.kind == "AttributeReference"}))
+        sources = tuple(sorted(tree.column_names()))
         if not sources:
             raise NotUnderstoodError("it is a constant")
         kind = canonical_type(tree.type())
@@ -226,16 +225,10 @@ def without_qualifiers(text: str, names: Sequence[str]) -> str:
     return text
 
 
-def _nodes(node: Node) -> list[Node]:
-    return [node, *(each for child in node.children for each in _nodes(child))]
-
-
 def with_plain_texts(schema_json: str) -> str:
     """Returns a schema with texts of a fixed or greatest length as plain texts."""
-    fields = json.loads(schema_json)["fields"]
-    return schema_json_of(
-        [
-            {**each, "type": _TEXT.sub("string", each["type"]) if isinstance(each["type"], str) else each["type"]}
-            for each in fields
-        ]
-    )
+    fields = raw_fields(schema_json)
+    for each in fields:
+        if isinstance(each["type"], str):
+            each["type"] = _TEXT.sub("string", each["type"])
+    return schema_json_of(fields)

@@ -87,7 +87,7 @@ def _zone_by_rules(name: str, rules: Any) -> Zone:
 def _found(pattern: re.Pattern[str], text: str) -> Sequence[str]:
     found = pattern.search(text)
     if found is None:
-        raise ValueError(f"the JVM describes a time zone in words that are not known: {text}")
+        raise ValueError(f"cannot read the JVM's description of a time zone: {text}")
     return found.groups()
 
 
@@ -173,13 +173,17 @@ def _date_diff(node: Node) -> Reading:
     return operand, [count, f.Negate(pa.int32()), f.Plus(pa.int32(), days)]
 
 
-def _plus_months(node: Node) -> Reading:
-    operand, constant = node.children
-    months = f.PlusMonths(operand.type(), integer_of(constant))
+def _on_wall_clock(node: Node, operand: Node, function: Callable[[pa.DataType], Function]) -> Chain:
+    """Returns a function of dates and wall-clock times; for an instant, with the way to its local time and back."""
     if operand.type() != _INSTANT:
-        return operand, [months]
+        return [function(operand.type())]
     zone = _zone_at(node)
-    return operand, [f.LocalTime(_WALL, zone), f.PlusMonths(_WALL, months.months), f.InstantOf(_INSTANT, zone)]
+    return [f.LocalTime(_WALL, zone), function(_WALL), f.InstantOf(_INSTANT, zone)]
+
+
+def _plus_months(node: Node) -> Reading:
+    operand, months = node.children[0], integer_of(node.children[1])
+    return operand, _on_wall_clock(node, operand, lambda kind: f.PlusMonths(kind, months))
 
 
 def _plus_interval(node: Node) -> Reading:
@@ -188,8 +192,7 @@ def _plus_interval(node: Node) -> Reading:
     kind, micros = operand.type(), integer_of(constant)
     days_us = int(math.copysign(abs(micros) // _DAY_US, micros)) * _DAY_US
     if kind == _INSTANT and days_us:
-        zone = _zone_at(node)
-        by_days = [f.LocalTime(_WALL, zone), f.Plus(_WALL, days_us), f.InstantOf(_INSTANT, zone)]
+        by_days = _on_wall_clock(node, operand, lambda kind: f.Plus(kind, days_us))
         return operand, [*by_days, f.Plus(_INSTANT, micros - days_us)]
     return operand, [f.Plus(kind, micros)]
 
@@ -210,10 +213,7 @@ def _trunc_date(node: Node) -> Reading:
 
 def _trunc_timestamp(node: Node) -> Reading:
     unit, operand = _unit(node.children[0]), node.children[1]
-    if operand.type() != _INSTANT:
-        return operand, [f.Truncated(operand.type(), unit)]
-    zone = _zone_at(node)
-    return operand, [f.LocalTime(_WALL, zone), f.Truncated(_WALL, unit), f.InstantOf(_INSTANT, zone)]
+    return operand, _on_wall_clock(node, operand, lambda kind: f.Truncated(kind, unit))
 
 
 def _unix_timestamp(node: Node) -> Reading:

@@ -48,7 +48,7 @@ from dbt.adapters.zlayout.spark.catalyst.tree import (
     scalar_of,
     tree_of,
 )
-from dbt.adapters.zlayout.spark.catalyst.values import ValueConditions, attributes_of, calls_users_code, is_composed
+from dbt.adapters.zlayout.spark.catalyst.values import ValueConditions, calls_users_code, is_composed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.schema.types import SparkField, fields_of, type_word
 
@@ -162,7 +162,7 @@ class _Converter:
         return read if is_composed(node) else self._values.of(node, read, self._only_column(node))
 
     def _only_column(self, node: Node) -> Column | None:
-        names = attributes_of(node)
+        names = node.column_names()
         try:
             return self._terms.top_level(names.pop()) if len(names) == 1 else None
         except NotUnderstoodError:
@@ -420,7 +420,7 @@ class _TermReader:
         sides = [each for each in node.children if not each.is_literal]
         if node.kind not in _ONE_SIDED or not sides or (node.kind in _COMPARISONS and len(sides) != 1):
             return None
-        names = attributes_of(sides[0])
+        names = sides[0].column_names()
         if not names or is_composed(sides[0]) or calls_users_code(sides[0]):
             return None
         return without_qualifiers(sides[0].text(), sorted(names))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -223,6 +223,18 @@ class Node:
     def is_literal(self) -> bool:
         """Whether the node is a constant."""
         return self.kind == "Literal"
+
+    def nodes(self) -> Iterator[Node]:
+        """Yields the node and all nodes below it."""
+        pending = [self]
+        while pending:
+            each = pending.pop()
+            yield each
+            pending.extend(each.children)
+
+    def column_names(self) -> set[str]:
+        """Returns the names of the columns in the expression."""
+        return {str(each.raw["name"]) for each in self.nodes() if each.kind == "AttributeReference"}
 
     def jvm(self) -> Any:
         """Returns the node itself (Py4J object)."""

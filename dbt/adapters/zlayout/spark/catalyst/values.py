@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +36,7 @@ _WALL, _INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 _COMPOSED = ("And", "Or", "Not", "If", "CaseWhen", "Coalesce", "Literal", "AttributeReference", "GetStructField")
 # Code of users may be slow, and may have effects. Subqueries have no value before the query runs.
 _REFUSED = re.compile(r".*(UDF|Subquery|Exists|Reflection|DynamicPruning).*")
-# Letters of date patterns that say the same at each time of a day.
+# Letters of date patterns whose value is the same all day.
 _DAY_LETTERS = frozenset("GyYuMLdDEFqQwWec")
 _MOST_CONDITIONS = 32
 
@@ -80,40 +79,24 @@ def is_composed(node: Node) -> bool:
 
 def calls_users_code(node: Node) -> bool:
     """Returns whether an expression calls a function of a user, or has a subquery."""
-    return any(_REFUSED.fullmatch(each.kind) for each, _ in _walk(node))
-
-
-def attributes_of(node: Node) -> set[str]:
-    """Returns the names of the columns in an expression."""
-    return {str(each.raw["name"]) for each, _ in _walk(node) if each.kind == "AttributeReference"}
-
-
-def _walk(node: Node) -> Iterator[tuple[Node, Node | None]]:
-    """Yields the nodes of an expression, each with its parent."""
-    pending: list[tuple[Node, Node | None]] = [(node, None)]
-    while pending:
-        each, parent = pending.pop()
-        yield each, parent
-        pending.extend((child, each) for child in each.children)
+    return any(_REFUSED.fullmatch(each.kind) for each in node.nodes())
 
 
 def _is_plain(read: Expr) -> bool:
-    """Returns whether rules on bounds say all there is to say about a column with one value."""
+    """Returns whether the rules on bounds already decide the condition for a single value of the column."""
     operands = [None if isinstance(each, Constant | Unknown) else each.operand for each in leaves(read)]
     unknown = any(isinstance(each, Unknown) for each in leaves(read))
-    return not unknown and not any(each is not None and _is_computed(each) for each in operands)
-
-
-def _is_computed(term: Term) -> bool:
-    return isinstance(term, Call) or (isinstance(term, Column) and term.path[0] == EXPRESSION)
+    return not unknown and not any(
+        isinstance(each, Call) or (isinstance(each, Column) and each.path[0] == EXPRESSION) for each in operands
+    )
 
 
 def _reads_days(node: Node, column: Column) -> Node | None:
-    """Returns one of the formats in a condition on a TIMESTAMP that asks for nothing but its local day; else None."""
+    """Returns a format in a condition on a TIMESTAMP that depends only on its local day; None for other conditions."""
     if column.type != _INSTANT:
         return None
-    above = [parent for each, parent in _walk(node) if each.kind == "AttributeReference"]
-    formats = [each for each in above if each is not None and each.kind == "DateFormatClass" and _is_of_days(each)]
+    above = [each for each in node.nodes() for child in each.children if child.kind == "AttributeReference"]
+    formats = [each for each in above if each.kind == "DateFormatClass" and _is_of_days(each)]
     return formats[0] if formats and len(formats) == len(above) else None
 
 
@@ -208,7 +191,7 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _decoded(jvm: Jvm, kind: Any, day_zone: Any) -> Any:
-    """Returns the expression that makes a value of a type from a line; of a day its first instant in a zone."""
+    """Returns the expression that makes a value of a type from a line. A day becomes its first instant in a zone."""
     expressions, types = jvm.catalyst.expressions, jvm.root.org.apache.spark.sql.types.DataTypes
     legacy, utc = expressions.EvalMode.LEGACY(), jvm.some("UTC")
 

@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file_and_ro
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark
 from dbt.adapters.zlayout.spark.rewrite.route import slot_keys
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
-from dbt.adapters.zlayout.spark.schema.log_columns import PLACE
+from dbt.adapters.zlayout.spark.schema.table_schema import PLACE
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, schema_json_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction

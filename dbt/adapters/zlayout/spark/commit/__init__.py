@@ -1,1 +1,1 @@
-"""The work around a commit: its index slices, and the steps that follow it."""
+"""The work around a commit: its index slices, the steps that follow it, publishing, and catalog entries of tables."""

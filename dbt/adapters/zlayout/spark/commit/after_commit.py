@@ -1,4 +1,4 @@
-"""The steps that follow a commit. If one fails, the rows are committed all the same, and the next writer retries it."""
+"""The steps that follow a commit. A step that fails is left to the next writer; the rows stay committed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class AfterCommit:
         self._tell(f"version {self.version} is committed; {problem}; the next writer tries again")
 
     def clean(self, opened: TableSnapshot) -> None:
-        """Deletes the files that no retained version needs, and tells of files of an `INSERT`. Never raises.
+        """Deletes the files that no retained version needs, and reports files of an `INSERT`. Never raises.
 
         Args:
             opened: The table at its newest version.

@@ -6,8 +6,8 @@ Of each index partition, a commit writes a delta slice for its files or, now and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,12 +25,18 @@ from dbt.adapters.zlayout.index.statistics.column_stats import stacked, with_nul
 from dbt.adapters.zlayout.index.statistics.merge import group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit.expression_stats import with_expressions
-from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
-from dbt.adapters.zlayout.spark.commit.optional_commit import NOTHING_OPTIONAL, OPTIONAL_PARTITIONS, NewOptional
-from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.commit.optional_slices import (
+    NOTHING_OPTIONAL,
+    OPTIONAL_PARTITIONS,
+    NewFilters,
+    NewLookups,
+    NewOptional,
+)
+from dbt.adapters.zlayout.spark.files.existing_files import same_files
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -75,11 +81,7 @@ class Renewed:
 
     def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
         """Returns the statistics of live files, with the renewed ones in place of the known ones."""
-        rows = pc.index_in(contiguous(live.column("path")), value_set=contiguous(self.files.column("path")))
-        agrees = [
-            pc.equal(contiguous(live.column(name)), contiguous(self.files.column(name)).take(rows)) for name in IDENTITY
-        ]
-        unchanged = live.filter(pc.fill_null(reduce(pc.and_kleene, agrees), False)).column("path")
+        unchanged = live.filter(same_files(live, self.files, IDENTITY)).column("path")
         renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))
         rest = known.filter(pc.invert(pc.is_in(known.column("path"), value_set=contiguous(renewed.column("path")))))
         return stacked([rest, renewed])
@@ -105,7 +107,7 @@ class IndexUpdate:
     adds: DataFiles
     column_stats: pa.Table
     removes: tuple[str, ...] = ()
-    new_columns: tuple[TrackedColumn, ...] = field(default=())
+    new_columns: tuple[TrackedColumn, ...] = ()
     renewed: Renewed | None = None
     optional: NewOptional = NOTHING_OPTIONAL
 
@@ -213,6 +215,10 @@ class NewFiles:
         lookups = NewLookups(tuple(each.hashes for each in reports if each.hashes is not None))
         column_stats = with_expressions(spark, store, files, statistics_of(reports, layout.tracked), layout)
         return cls(files, column_stats, NewOptional(filters, lookups))
+
+    def overlap_depth(self, keys: Sequence[ColumnPath]) -> float:
+        """Returns how much the files overlap in the key space, see `depth_of`."""
+        return round(depth_of(self.column_stats, keys, [each.partition for each in self.files]), 4)
 
 
 def commit_files(

@@ -1,6 +1,6 @@
 """Statistics of expressions, which Spark computes from the files of a commit before the commit is made.
 
-They lie in the index beside those of columns, so that every kind of commit keeps them. A file without them is read.
+The index keeps them beside those of columns, so every kind of commit keeps them. A file without them is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.catalyst.expressions import (
     with_plain_texts,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
@@ -89,7 +89,6 @@ def with_expressions(
     files: DataFiles,
     column_stats: pa.Table,
     layout: TableLayout,
-    progress: Progress | None = None,
 ) -> pa.Table:
     """Returns statistics of files with those of the table's expressions.
 
@@ -99,11 +98,10 @@ def with_expressions(
         files: The files, which need not be part of a version yet.
         column_stats: Statistics of their columns, one row per file.
         layout: The table's settings and columns.
-        progress: Called with a line of text as the work goes on.
     """
     if not layout.config.indexes.stats_expressions or not len(files):
         return column_stats
-    return joined_statistics(column_stats, statistics_of_expressions(spark, store, files, layout, progress))
+    return joined_statistics(column_stats, statistics_of_expressions(spark, store, files, layout))
 
 
 def joined_statistics(column_stats: pa.Table, found: pa.Table) -> pa.Table:
@@ -132,7 +130,7 @@ def statistics_of_expressions(
         try:
             found.append(statistics_by_file(session, store, schema_json, some, columns, values, progress))
         except Exception as error:  # statistics are advice: the write goes on
-            _LOG.warning("statistics of expressions cannot be computed for %d files: %s", len(some), _first_line(error))
+            _LOG.warning("statistics of expressions cannot be computed for %d files: %s", len(some), why_failed(error))
             half = len(some) // 2
             left += [part for part in (some[half:], some[:half]) if half and len(part)]
     nothing = column_stats_table(pa.array([], pa.string()), [], [])
@@ -147,7 +145,3 @@ def _session(spark: SparkSession) -> SparkSession:
     for key, value in {**_SETTINGS, **kept}.items():
         session.conf.set(key, value)
     return session
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

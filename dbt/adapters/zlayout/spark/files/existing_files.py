@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,14 +41,19 @@ def listed_files(store: Store, partition_by: Sequence[str]) -> DataFiles:
     )
 
 
-def same_files(files: DataFiles, others: DataFiles) -> pa.Array:
-    """Returns a mask, bool per file: True if the other files hold the file with the same size and time."""
+def same_files(
+    files: DataFiles, others: DataFiles, identity: Sequence[str] = ("size_bytes", "modified_ms")
+) -> pa.Array:
+    """Returns a mask, bool per file: True if the other files hold the file with the same size and time.
+
+    Args:
+        files: The files.
+        others: The files to compare with, by path.
+        identity: The figures that must be equal.
+    """
     position = pc.index_in(contiguous(files["path"]), value_set=contiguous(others["path"]))
-    same = [
-        pc.equal(contiguous(files[name]), contiguous(others[name]).take(position))
-        for name in ("size_bytes", "modified_ms")
-    ]
-    return pc.fill_null(pc.and_kleene(*same), False)
+    same = [pc.equal(contiguous(files[name]), contiguous(others[name]).take(position)) for name in identity]
+    return pc.fill_null(reduce(pc.and_kleene, same), False)
 
 
 def wait_a_tick(store: Store, files: DataFiles) -> None:

@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
-from dbt.adapters.zlayout.spark.commit.optional_commit import NewOptional
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.file_report import depth_of

@@ -27,9 +27,7 @@ from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
-from dbt.adapters.zlayout.spark.commit.optional_commit import NOTHING_OPTIONAL, NewOptional
+from dbt.adapters.zlayout.spark.commit.optional_slices import NOTHING_OPTIONAL, NewFilters, NewLookups, NewOptional
 from dbt.adapters.zlayout.spark.files.file_report import filter_piece, piece_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python

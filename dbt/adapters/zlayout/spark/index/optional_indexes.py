@@ -32,9 +32,7 @@ from dbt.adapters.zlayout.spark.commit.expression_stats import (
     joined_statistics,
     statistics_of_expressions,
 )
-from dbt.adapters.zlayout.spark.commit.filter_commit import NewFilters
-from dbt.adapters.zlayout.spark.commit.lookup_commit import NewLookups
-from dbt.adapters.zlayout.spark.commit.optional_commit import NewOptional
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewFilters, NewLookups, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
 from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_files

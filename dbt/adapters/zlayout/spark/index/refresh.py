@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
-from dbt.adapters.zlayout.spark.commit.optional_commit import NOTHING_OPTIONAL, NewOptional
+from dbt.adapters.zlayout.spark.commit.optional_slices import NOTHING_OPTIONAL, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_to_other_engines
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table

@@ -169,7 +169,7 @@ def _job_group(context: Any, group: str, description: str) -> Iterator[None]:
 def _watch(context: Any, group: str, phase: str, progress: Progress, done: threading.Event) -> None:
     """Reports how many tasks have finished: when there are more of them, and at least every `_SILENT_SECONDS`."""
     tracker = context.statusTracker()
-    started = told_at = time.monotonic()
+    started = reported_at = time.monotonic()
     last: tuple[int, int] | None = None
     while not done.wait(_POLL_SECONDS):
         # Between two jobs, or where the tracker fails, the counts are those of before.
@@ -183,7 +183,7 @@ def _watch(context: Any, group: str, phase: str, progress: Progress, done: threa
             ]
             counts = sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
         now = time.monotonic()
-        if (counts[1] and counts != last) or now - told_at > _SILENT_SECONDS - _POLL_SECONDS:
+        if (counts[1] and counts != last) or now - reported_at > _SILENT_SECONDS - _POLL_SECONDS:
             tasks = f"{counts[0]:,} of {counts[1]:,} tasks, " if counts[1] else ""
             progress(f"{phase}: {tasks}{now - started:,.0f} s")
-            last, told_at = counts, now
+            last, reported_at = counts, now

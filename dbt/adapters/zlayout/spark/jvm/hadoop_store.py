@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
@@ -47,25 +46,16 @@ class _Listed:
 class _HadoopJvm:
     """Hadoop's classes, and one ``FileContext`` for each file system. It lives as long as the Spark context."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        context: Any = spark.sparkContext
-        self._jvm = Jvm.of(spark)
-        self._configuration: Any = context._jsc.hadoopConfiguration()
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        self._configuration: Any = jvm.root.org.apache.spark.SparkContext.getOrCreate().hadoopConfiguration()
         self._contexts: dict[tuple[str, str], Any] = {}
-        self.root: Any = self._jvm.root
+        self.root: Any = jvm.root
         self.fs: Any = self.root.org.apache.hadoop.fs
         self.io: Any = self.root.org.apache.hadoop.io.IOUtils
         self.no_overwrite = self._rename_option("NONE")
         self.overwrite = self._rename_option("OVERWRITE")
         self.default_permission: Any = self.fs.FileContext.DIR_DEFAULT_PERM
-
-    @classmethod
-    def of(cls, spark: SparkSession) -> _HadoopJvm:
-        """Returns the instance of a session's application."""
-        context = spark.sparkContext
-        if context not in _KNOWN:
-            _KNOWN[context] = cls(spark)
-        return _KNOWN[context]
 
     def file_context(self, location: str) -> Any:
         """Returns the cached context of a location's file system. A new one would open connections that never close."""
@@ -123,9 +113,6 @@ class _HadoopJvm:
         return options
 
 
-_KNOWN: WeakKeyDictionary[SparkContext, _HadoopJvm] = WeakKeyDictionary()
-
-
 def serve_hadoop_stores() -> None:
     """Lets ``open_store`` open Hadoop file systems in this process while a Spark driver runs in it."""
     open_hadoop_with(open_hadoop_store)
@@ -167,7 +154,7 @@ class HadoopStore:
     """
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        self._hadoop = _HadoopJvm.of(spark)
+        self._hadoop: _HadoopJvm = Jvm.of(spark).once(_HadoopJvm)
         with _errors(location):
             self._files: Any = self._hadoop.file_context(location)
             root = self._files.makeQualified(self._hadoop.path(location)).toUri()

@@ -71,8 +71,6 @@ class Jvm:
         self._list_of: Any = self.root.java.util.List.of
         self._no_entries: Any = self.root.PythonUtils.toScalaMap(self.root.java.util.HashMap())
         self._newline: Any = self.root.java.util.regex.Pattern.compile("\n")
-        self._companions: dict[str, Any] = {}
-        self._parameter_counts: dict[str, int] = {}
         self._made: dict[tuple[str, ...], Any] = {}
 
     @classmethod
@@ -93,19 +91,17 @@ class Jvm:
 
     def companion(self, type_name: str) -> Any:
         """Returns the Scala companion object of a class or trait."""
-        if type_name not in self._companions:
-            # Cached because every attribute below is a call.
-            companion = reduce(getattr, f"{type_name}$".split("."), self.root)
-            self._companions[type_name] = getattr(companion, "MODULE$")
-        return self._companions[type_name]
+        # Cached because every attribute is a call.
+        names = [*f"{type_name}$".split("."), "MODULE$"]
+        return self._cached(lambda: reduce(getattr, names, self.root), "companion", type_name)
 
     def case_class(self, type_name: str, required: Sequence[Any], **later: Any) -> Any:
         """Creates a case class instance: first parameters by position, others as ``p<number>`` (from 1) or defaults."""
-        companion = self.companion(type_name)
-        if type_name not in self._parameter_counts:
-            self._parameter_counts[type_name] = self.type(type_name).getConstructors()[0].getParameterCount()
-        arguments = list(required)
-        for number in range(len(required) + 1, self._parameter_counts[type_name] + 1):
+        companion, arguments = self.companion(type_name), list(required)
+        count = self._cached(
+            lambda: int(self.type(type_name).getConstructors()[0].getParameterCount()), "parameter_count", type_name
+        )
+        for number in range(len(required) + 1, count + 1):
             key = f"p{number}"
             arguments.append(later[key] if key in later else getattr(companion, f"apply$default${number}")())
         return companion.apply(*arguments)
@@ -127,8 +123,8 @@ class Jvm:
         copy = self.with_filters(self._lookup.unreflect(kind.getMethod("copy", types)), 1, kept)
         signature = f"({descriptor(type_name)}{descriptor(types[position - 1].getName())}){descriptor(type_name)}"
         positions = [int(number == position) for number in range(len(types) + 1)]
-        both = "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"
-        return self.function(self.reordered(copy, positions, signature), "java.util.function.BiFunction", both)
+        of_both = "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"
+        return self.function(self.reordered(copy, positions, signature), "java.util.function.BiFunction", of_both)
 
     def seq(self, items: Sequence[Any]) -> Any:
         """Returns a Scala immutable ``Seq`` of the items."""
@@ -214,7 +210,7 @@ class Jvm:
         return self._handles.filterArguments(handle, position, array)
 
     def with_result(self, handle: Any, position: int, inner: Any) -> Any:
-        """Returns the handle with another in place of the parameter at ``position``; it takes that one's parameters."""
+        """Returns the handle with its parameter at ``position`` computed by another handle from its own parameters."""
         return self._handles.collectArguments(handle, position, inner)
 
     def as_object(self, handle: Any, signature: str) -> Any:

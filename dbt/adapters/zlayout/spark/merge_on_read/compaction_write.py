@@ -37,7 +37,7 @@ from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import LogBuild, log_build
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
-from dbt.adapters.zlayout.spark.schema.log_columns import FILE, GROUP, with_log_columns
+from dbt.adapters.zlayout.spark.schema.table_schema import FILE, GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot

@@ -15,10 +15,10 @@ from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, check_not_null, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
-from dbt.adapters.zlayout.spark.schema.log_columns import GROUP
+from dbt.adapters.zlayout.spark.schema.table_schema import GROUP
 from dbt.adapters.zlayout.spark.write.change_plan import Target
+from dbt.adapters.zlayout.spark.write.incoming_keys import null_counts
 from dbt.adapters.zlayout.spark.write.incoming_rows import upserts_of
-from dbt.adapters.zlayout.spark.write.key_filter import null_counts
 from dbt.adapters.zlayout.spark.write.modify import Outcome, Plan, RowChange
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction

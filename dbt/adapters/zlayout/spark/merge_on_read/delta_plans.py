@@ -15,11 +15,11 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.merge_on_read.partial_rows import rows_that_may_match, whole_rows
 from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
 from dbt.adapters.zlayout.spark.write.change_plan import Target
+from dbt.adapters.zlayout.spark.write.incoming_keys import Source, known_keys
 from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, precombined, upserts_of
-from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
-from dbt.adapters.zlayout.spark.write.merge import updated_columns
+from dbt.adapters.zlayout.spark.write.strategies import updated_columns
 from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
 from dbt.adapters.zlayout.spark.write.change_plan import Target
+from dbt.adapters.zlayout.spark.write.incoming_keys import Source
 from dbt.adapters.zlayout.spark.write.incoming_rows import LATEST_DELETE, has_deleted_column, with_latest_delete
-from dbt.adapters.zlayout.spark.write.key_filter import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

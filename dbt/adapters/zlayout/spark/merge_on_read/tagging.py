@@ -17,11 +17,10 @@ from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE, GROUP, new_group_of
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
+from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_whole, places_of
 from dbt.adapters.zlayout.spark.write.incoming_rows import RANK, first_of, has_deleted_column, precombined
-from dbt.adapters.zlayout.spark.write.key_filter import Source, check_whole
-from dbt.adapters.zlayout.spark.write.key_places import places_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 from dbt.adapters.zlayout.timeline.transactions.change import KeyConflictCheck

@@ -22,8 +22,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.read.relations import frame_of, uninstall
-from dbt.adapters.zlayout.spark.schema.log_columns import FILE, GROUP
-from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
+from dbt.adapters.zlayout.spark.schema.table_schema import FILE, GROUP, string_literal
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import GROUP_IN_NAME, group_in_name

@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.spark.read.file_index import (
     SomeFilesIndex,
     ZlayoutFileIndex,
 )
-from dbt.adapters.zlayout.spark.schema.log_columns import FILE
+from dbt.adapters.zlayout.spark.schema.table_schema import FILE
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 

@@ -26,8 +26,7 @@ from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, install_indexed, installed
 from dbt.adapters.zlayout.spark.read.scan_log import CONSTANTS, SCAN_LOG, start_for_session
 from dbt.adapters.zlayout.spark.read.skipping_stages import ALL, KEY, parse_stages
-from dbt.adapters.zlayout.spark.snapshot.table_folder import managed_in_folder
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot, managed_in_folder
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.timeline.files.table_file import read_table_file
 

@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetFile, ParquetSettings, SpecialFloats, float_paths
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
-from dbt.adapters.zlayout.spark.schema.log_columns import GROUP, with_log_columns
+from dbt.adapters.zlayout.spark.schema.table_schema import GROUP, with_log_columns
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store, open_store

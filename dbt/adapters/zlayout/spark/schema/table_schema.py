@@ -1,22 +1,32 @@
-"""Checks, documents and joins the Spark schemas of a table, and writes string literals for Spark SQL."""
+"""The Spark schema of a table: checks and comments of columns, log columns, and the names of temporary columns."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.schema.types import fields_of, schema_json_of
+from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, schema_json_of, with_added_columns
+from dbt.adapters.zlayout.timeline.files.naming import new_group
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Source: org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils.
 _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
+
+# Temporary columns: the file of a row, and the file group of that file.
+FILE, GROUP = "__zl_file", "__zl_group"
+# Temporary columns: the place of a row in files that are packed. Which new file, which of its files, which row of that.
+PLACE = ("__zl_slot", "__zl_nth_file", "__zl_row_index")
+# Temporary column: true for a row of a change feed that deletes the row with its key.
+DELETED = "__zl_deleted"
+
+_LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
 
 
 def checked_schema(schema_json: str) -> pa.Schema:
@@ -65,19 +75,18 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
 
 def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:
     """Returns the columns that Spark fills with a default instead of null in files that lack them."""
-    fields = json.loads(schema_json)["fields"]
-    return tuple((each["name"],) for each in fields if _DEFAULTS & set(each.get("metadata") or {}))
+    return tuple((each["name"],) for each in raw_fields(schema_json) if _DEFAULTS & set(each.get("metadata") or {}))
 
 
 def described(schema_json: str, comments: Mapping[str, str]) -> str:
     """Returns the schema with comments on its top-level columns, and without defaults from the source tables."""
-    schema = json.loads(schema_json)
-    for each in schema["fields"]:
+    fields = raw_fields(schema_json)
+    for each in fields:
         each["nullable"] = True
         each["metadata"] = {k: value for k, value in (each.get("metadata") or {}).items() if k not in _DEFAULTS}
         if each["name"] in comments:
-            each["metadata"] = {**(each.get("metadata") or {}), "comment": comments[each["name"]]}
-    return json.dumps(schema, ensure_ascii=False)
+            each["metadata"]["comment"] = comments[each["name"]]
+    return schema_json_of(fields)
 
 
 def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
@@ -90,8 +99,7 @@ def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
 
 def joined(data_json: str, partition_json: str) -> str:
     """Joins the columns of the files and the partition columns into one schema, partition columns last."""
-    fields = json.loads(data_json)["fields"] + json.loads(partition_json)["fields"]
-    return schema_json_of(fields)
+    return schema_json_of([*raw_fields(data_json), *raw_fields(partition_json)])
 
 
 def string_literal(text: str) -> str:
@@ -99,3 +107,19 @@ def string_literal(text: str) -> str:
     # Spark does not join adjacent literals, and unescapes backslashes unless spark.sql.parser.escapedStringLiterals is
     # on. It substitutes variables such as "${env:NAME}" before it parses the statement, even inside literals.
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"
+
+
+def new_group_of(part: str) -> str:
+    """Returns SQL for a new file group in each partition. A file group never spans partitions.
+
+    Args:
+        part: SQL for a text that identifies the partition.
+    """
+    return f"substr(sha2(concat('{new_group()}', {part}), 256), 1, 16)"
+
+
+def with_log_columns(schema_json: str, partition_by: Collection[str] = ()) -> str:
+    """Returns the columns of base and log files together: the user's columns, log columns, partition columns."""
+    fields = [each for each in raw_fields(schema_json) if each["name"] not in _LOG_COLUMNS]
+    log_fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _LOG_COLUMNS.items()]
+    return with_added_columns(fields, log_fields, partition_by)

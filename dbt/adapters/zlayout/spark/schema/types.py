@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,13 +57,19 @@ class SparkField:
         return ()
 
 
+def raw_fields(schema_json: str) -> list[dict[str, Any]]:
+    """Returns the top-level columns of a schema as Spark's JSON has them, in new objects."""
+    fields: list[dict[str, Any]] = json.loads(schema_json)["fields"]
+    return fields
+
+
 def fields_of(schema_json: str) -> tuple[SparkField, ...]:
     """Returns the top-level columns of a schema.
 
     Args:
         schema_json: Spark's ``StructType.json()``.
     """
-    return tuple(_field(each) for each in json.loads(schema_json)["fields"])
+    return tuple(_field(each) for each in raw_fields(schema_json))
 
 
 def arrow_type(spark_type: Any) -> pa.DataType | None:
@@ -148,10 +154,16 @@ def _field(raw: Mapping[str, Any]) -> SparkField:
 
 def split_partition_columns(schema_json: str, partition_by: tuple[str, ...]) -> tuple[str, str]:
     """Returns the schemas of the files and of the partition columns, the latter in the order of ``partition_by``."""
-    fields = json.loads(schema_json)["fields"]
+    fields = raw_fields(schema_json)
     by_name = {each["name"]: each for each in fields}
     data = [each for each in fields if each["name"] not in partition_by]
     return schema_json_of(data), schema_json_of([by_name[name] for name in partition_by])
+
+
+def with_added_columns(fields: Sequence[Any], added: Sequence[Any], partition_by: Collection[str]) -> str:
+    """Returns Spark's JSON of a schema with these fields and added ones, partition columns last."""
+    data = [each for each in fields if each["name"] not in partition_by]
+    return schema_json_of([*data, *added, *(each for each in fields if each["name"] in partition_by)])
 
 
 def schema_json_of(fields: Sequence[Any]) -> str:

@@ -20,8 +20,13 @@ from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type, tracked_columns
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.formats import problems_of
-from dbt.adapters.zlayout.spark.schema.log_columns import with_log_columns
-from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema, defaulted_columns, joined, type_at
+from dbt.adapters.zlayout.spark.schema.table_schema import (
+    checked_schema,
+    defaulted_columns,
+    joined,
+    type_at,
+    with_log_columns,
+)
 from dbt.adapters.zlayout.spark.schema.types import SparkField, arrow_schema, fields_of, split_partition_columns
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.json_file import RESTORE
@@ -161,30 +166,32 @@ def _usable(schema_json: str, partition_by: tuple[str, ...]) -> dict[ColumnPath,
 
 def filterable_columns(schema_json: str, partition_by: tuple[str, ...]) -> dict[ColumnPath, pa.DataType]:
     """Returns the columns and fields of structs that can have Bloom filters and lookup indexes, with their types."""
-    columns = [each for each in fields_of(schema_json) if each.name not in partition_by]
-    pending: list[tuple[ColumnPath, SparkField]] = [((each.name,), each) for each in columns]
-    found: dict[ColumnPath, pa.DataType] = {}
+    return {
+        path: canonical_type(field.arrow_type)
+        for path, field in _fields_at_every_level(schema_json).items()
+        if path[0] not in partition_by and not field.collated
+        if field.arrow_type is not None and is_orderable(canonical_type(field.arrow_type))
+    }
+
+
+def _fields_at_every_level(schema_json: str) -> dict[ColumnPath, SparkField]:
+    """Returns the columns and the fields of structs, by path."""
+    pending: list[tuple[ColumnPath, SparkField]] = [((each.name,), each) for each in fields_of(schema_json)]
+    found: dict[ColumnPath, SparkField] = {}
     while pending:
         path, field = pending.pop()
+        found[path] = field
         pending += [((*path, each.name), each) for each in field.fields]
-        if not field.collated and field.arrow_type is not None and is_orderable(canonical_type(field.arrow_type)):
-            found[path] = canonical_type(field.arrow_type)
     return found
 
 
 def check_indexes(config: TableConfig, schema_json: str, subject: str) -> None:
-    """Checks what only Spark's schema tells of the columns that the optional indexes name.
+    """Checks the columns of the optional indexes against what only Spark's schema knows.
 
     Raises:
         ConfigError: A column has a collation.
     """
-    fields: dict[ColumnPath, SparkField] = {(each.name,): each for each in fields_of(schema_json)}
-    pending = list(fields.items())
-    while pending:
-        path, field = pending.pop()
-        inner: dict[ColumnPath, SparkField] = {(*path, each.name): each for each in field.fields}
-        fields |= inner
-        pending += inner.items()
+    fields = _fields_at_every_level(schema_json)
     problems = [
         f"{key}: column '{format_column_path(path)}' has a collation, under which texts of other bytes are equal; "
         "allowed are texts without one: store the text without a collation beside it, and name that column"

@@ -96,8 +96,3 @@ class Rewrite:
     removes: Callable[[Sequence[FileReport]], tuple[str, ...]]
     counts: Callable[[int, int], RowCounts]
     key_conflict: Callable[[DataFiles], str | None] | None = None
-
-
-def nothing_removed(_: Sequence[FileReport]) -> tuple[str, ...]:
-    """Returns no paths: the `removes` of a change that only adds files."""
-    return ()

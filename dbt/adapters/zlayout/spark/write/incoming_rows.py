@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,9 @@ from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED
+from dbt.adapters.zlayout.spark.jvm.scala import members
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
+from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,7 +60,7 @@ def with_deletes(
     try:
         # Checked as a filter first, because a filter accepts nothing but a condition.
         frame.where(condition)
-        told: Any = frame.select(functions.expr(condition))
+        selected: Any = frame.select(functions.expr(condition))
     except (AnalysisException, ParseException) as error:
         why = why_failed(error)
         columns = f"the columns {', '.join(frame.columns)}"
@@ -67,11 +68,9 @@ def with_deletes(
             [f"deleted_when: {condition!r} is not a condition over {columns}: {why}; write SQL as after WHERE"],
             subject,
         ) from error
-    read = told._jdf.queryExecution().analyzed().references().toSeq()
+    read = selected._jdf.queryExecution().analyzed().references().toSeq()
     known = {name.lower() for name in stored}
-    only_read = {read.apply(number).name() for number in range(read.size())} - {
-        name for name in frame.columns if name.lower() in known
-    }
+    only_read = {each.name() for each in members(read)} - {name for name in frame.columns if name.lower() in known}
     left_out = [name for name in frame.columns if name in only_read]
     if left_out and progress is not None:
         progress(f"deleted_when reads {', '.join(left_out)}, which the table does not have; it is not stored")
@@ -82,9 +81,9 @@ def with_deletes(
 
 def with_deleted_column(schema_json: str) -> str:
     """Returns the table's columns as Spark's JSON, with `DELETED` appended."""
-    fields = json.loads(schema_json)["fields"]
-    deleted = {"name": DELETED, "type": "boolean", "nullable": True, "metadata": {}}
-    return json.dumps({"type": "struct", "fields": [*fields, deleted]}, ensure_ascii=False)
+    return schema_json_of(
+        [*raw_fields(schema_json), {"name": DELETED, "type": "boolean", "nullable": True, "metadata": {}}]
+    )
 
 
 def has_deleted_column(frame: DataFrame) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -24,13 +23,13 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
+from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
@@ -190,7 +189,7 @@ class RowChange(ABC, Generic[Planned]):
         if frame is None or condition is None:
             return frame
         if opened.row_schema_json not in self._frames:
-            names = [each["name"] for each in json.loads(opened.row_schema_json)["fields"]]
+            names = [each["name"] for each in raw_fields(opened.row_schema_json)]
             stored = {*names, *self.wanted.stored_columns}
             flagged = with_deletes(frame, condition, stored, self.subject, self.wanted.progress)
             self._frames[opened.row_schema_json] = flagged
@@ -267,7 +266,6 @@ class RowChange(ABC, Generic[Planned]):
         new = NewFiles.of(self.spark, store, written.files, layout)
         files = new.files
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
-        depth = round(depth_of(new.column_stats, layout.keys, [each.partition for each in files]), 4)
         logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)
         counted = (row_count(base), counts.inserted - counts.deleted) if self.merges_on_read else None
         figures: dict[str, Any] = {
@@ -280,15 +278,15 @@ class RowChange(ABC, Generic[Planned]):
             "bytes_added": files.total_bytes,
             "bytes_removed": gone.total_bytes,
             "data_passes": written.data_passes,
-            "overlap_depth": depth,
+            "overlap_depth": new.overlap_depth(layout.keys),
             "groups_touched": len(groups_with_logs(files)),
             "log_bytes": logs.total_bytes,
         }
         version, instant = base.version, base.instant
         published_otherwise = layout.config.publishing.stored() != config_of(base).publishing.stored()
-        wanted = self.wanted.batch is not None or self.wanted.commit_empty
-        wanted = wanted or any(each.due for each in self.wanted.changes_taken)
-        if len(files) or removes or schema.changes or wanted or published_otherwise:
+        positions_move = self.wanted.batch is not None or any(each.due for each in self.wanted.changes_taken)
+        changes = len(files) or removes or schema.changes or published_otherwise
+        if changes or positions_move or self.wanted.commit_empty:
             with Timed(self.phases, "commit"):
                 curve = None if outcome.keeps_curve else written.model
                 new_columns = tuple(each for each in layout.tracked if each.path[0] in schema.added)

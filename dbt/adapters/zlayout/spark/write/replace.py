@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
@@ -28,28 +29,26 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
-from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.commit.published_formats import leave_catalogs
+from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalogs, publish
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
-from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, drift_of
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, drift_of
+from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, rows_of, table_entry
 from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, GROUP, new_group_of
-from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP, check_names_differ, described, new_group_of
+from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombined, upserts_of, with_deletes
-from dbt.adapters.zlayout.spark.write.key_filter import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.row_changes import REPARTITIONED, origin_summary
@@ -130,10 +129,10 @@ class _Replacing:
         if entry is not None and entry.kind == "VIEW":
             raise ConfigError([f"{name} is a view; drop it before a table takes its name"])
         place = place_for_writing(self.catalog, name, entry, layout.config.writing.location_root)
-        location, timeline, table_file = place.location, place.timeline, place.table_file
+        timeline, table_id = place.timeline, place.table_file.table_id
         self._tell_of_another_place(entry, place)
         if layout.config.table_type.merges_on_read:
-            check_names_are_free(self.catalog, name, (table_file.table_id, entry.table_id if entry else None))
+            check_names_are_free(self.catalog, name, (table_id, entry.table_id if entry else None))
         store = timeline.store
         recover(timeline)
         before = timeline.newest()
@@ -150,41 +149,29 @@ class _Replacing:
             reports = (*written.files, *self._kept_deletes(frame, store, transaction))
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
                 # With an ordering column, precombining has made the keys unique.
-                check_keys(self._written_keys(location, written), layout.config.table_type.unique_key, str(name))
-            committing = time.perf_counter()
-            new = NewFiles.of(self.spark, store, reports, layout)
-            depth = depth_of(new.column_stats, layout.keys, [each.file.partition for each in reports])
-            summary = self._summary(written, before, depth)
-            change = Change(
-                adds=new.files,
-                schema_json=layout.schema_json,
-                partition_by=layout.partition_by,
-                layout=lambda head: self._layout_after(head).to_dict(
-                    drift_of(written.files, layout.config.file_sizing.target_file_bytes),
-                    layout.build_of(transaction.instant),
-                ),
-                properties=self._properties(before, summary["rows"] if len(reports) > len(written.files) else None),
-                summary=summary,
-            )
-            self._give_way(timeline, transaction)
-            commit = commit_files(
-                store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
-            )
-        self.phases["commit"] = round(time.perf_counter() - committing, 3)
-        publishing = time.perf_counter()
+                check_keys(self._written_keys(place.location, written), layout.config.table_type.unique_key, str(name))
+            with Timed(self.phases, "commit"):
+                new = NewFiles.of(self.spark, store, reports, layout)
+                summary = self._summary(written, before, new.overlap_depth(layout.keys))
+                change = Change(
+                    adds=new.files,
+                    schema_json=layout.schema_json,
+                    partition_by=layout.partition_by,
+                    layout=lambda head: self._layout_after(head).to_dict(
+                        drift_of(written.files, layout.config.file_sizing.target_file_bytes),
+                        layout.build_of(transaction.instant),
+                    ),
+                    properties=self._properties(before, summary["rows"] if len(reports) > len(written.files) else None),
+                    summary=summary,
+                )
+                if self.wanted.gives_way:
+                    yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
+                commit = commit_files(
+                    store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
+                )
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
-        with after.needed("readers may not see it yet"):
-            snapshot = timeline.snapshot(commit.version)
-            opened = TableSnapshot.at(timeline, table_file, location, snapshot, session_zone(self.spark))
-            if entry is not None and entry.location is not None and entry.table_id not in (None, table_file.table_id):
-                # The new folder is another table to a catalog, which has one entry for both.
-                leave_catalogs(entry.location)
-            publish(self.catalog, name, entry, opened, self.wanted.description, new.column_stats, after)
-        if place.set_aside is None:
-            with after.useful("the previous folder of the table was not deleted"):
-                forget_old_place(entry, table_file.table_id)
-        after.clean(opened)
-        self.phases["publish"] = round(time.perf_counter() - publishing, 3)
+        with Timed(self.phases, "publish"):
+            opened = self._publish(place, entry, new.column_stats, after)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, CommitSummary(
             version=commit.version,
@@ -204,6 +191,22 @@ class _Replacing:
             unfinished=after.unfinished,
         )
 
+    def _publish(self, place: Place, entry: Entry | None, column_stats: pa.Table, after: AfterCommit) -> TableSnapshot:
+        """Publishes the new version, and removes what it has replaced."""
+        table_id, timeline = place.table_file.table_id, place.timeline
+        with after.needed("readers may not see it yet"):
+            snapshot = timeline.snapshot(after.version)
+            opened = TableSnapshot.at(timeline, place.table_file, place.location, snapshot, session_zone(self.spark))
+            if entry is not None and entry.location is not None and entry.table_id not in (None, table_id):
+                # The new folder is another table to a catalog, which has one entry for both.
+                leave_catalogs(entry.location)
+            publish(self.catalog, self.wanted.name, entry, opened, self.wanted.description, column_stats, after)
+        if place.set_aside is None:
+            with after.useful("the previous folder of the table was not deleted"):
+                forget_old_place(entry, table_id)
+        after.clean(opened)
+        return opened
+
     def _layout_after(self, before: Snapshot | None) -> TableLayout:
         """Returns the layout, with what the settings leave open as a version has it."""
         if before is None:
@@ -213,7 +216,7 @@ class _Replacing:
         return TableLayout.of(config, self.layout.schema_json, str(self.wanted.name))
 
     def _tell_of_another_place(self, entry: Entry | None, place: Place) -> None:
-        """Says so if the table is rebuilt in another folder than its present one."""
+        """Reports it if the table is rebuilt in another folder than its present one."""
         if self.wanted.progress is None:
             return
         old, new = entry.location if entry is not None else "its place", place.location
@@ -233,10 +236,6 @@ class _Replacing:
             raise ConflictError(
                 f"{self.wanted.name}: another writer committed just now; nothing was rewritten; run it again"
             )
-
-    def _give_way(self, timeline: Timeline, transaction: Transaction) -> None:
-        if self.wanted.gives_way:
-            yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
 
     def _flagged(self, feed: ChangeFeed) -> DataFrame:
         """Returns the rows of the change feed, in the table's columns and `DELETED`."""
@@ -275,17 +274,17 @@ class _Replacing:
         table_type, layout = self.layout.config.table_type, self.layout
         if not self._keeps_deletes or table_type.ordering is None:
             return ()
-        told = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
-        barring = frame.where(f"{DELETED} and {backquoted(table_type.ordering)} is not null")
+        stored = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
+        deletes = frame.where(f"{DELETED} and {backquoted(table_type.ordering)} is not null")
         columns = [
             (
-                functions.col(backquoted(each.name)) if each.name in told else functions.lit(None).cast(each.dataType)
+                functions.col(backquoted(each.name)) if each.name in stored else functions.lit(None).cast(each.dataType)
             ).alias(each.name)
             for each in upserts_of(frame).schema
         ]
         part = f"to_json(struct({', '.join(map(backquoted, layout.partition_by))}))" if layout.partition_by else "''"
         marks = [functions.lit(TOMBSTONE).alias(OP), functions.expr(new_group_of(part)).alias(GROUP)]
-        plain = plain_frame(layout, barring.select(*columns, *marks), OP, GROUP).coalesce(1)
+        plain = plain_frame(layout, deletes.select(*columns, *marks), OP, GROUP).coalesce(1)
         build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
         with failing_as_write_error(str(self.wanted.name)):
             return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
@@ -316,7 +315,7 @@ class _Replacing:
             "bytes_added": sum(each.file.size_bytes for each in written.files),
             "bytes_removed": before.files.total_bytes if before is not None else 0,
             "data_passes": written.data_passes,
-            "overlap_depth": round(depth, 4),
+            "overlap_depth": depth,
             "seconds": dict(written.phases),
             **({REPARTITIONED: True} if self.wanted.repartitions else {}),
             **origin_summary(self.wanted.made_from),
@@ -333,7 +332,7 @@ class _Replacing:
 
 
 def _columns(schema_json: str) -> dict[str, Any]:
-    return {each["name"]: each for each in json.loads(schema_json)["fields"]}
+    return {each["name"]: each for each in raw_fields(schema_json)}
 
 
 def rewrite_table(

@@ -1,4 +1,4 @@
-"""Makes the catalog entry of a table that is there already: in a folder that was moved, copied, or lost its entry.
+"""Registers, renames and drops a table that is there already: its catalog entries, and its folder.
 
 Each step can be repeated, so a crash between two of them leaves a table that a second call completes.
 """
@@ -24,20 +24,23 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     unescaped,
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.commit.publish import Description, follow_name, leave_catalogs, publish
 from dbt.adapters.zlayout.spark.read.record_tables import (
     check_names_are_free,
     files_name,
     is_merging_view,
+    put_views,
+    remove_views,
     table_entry,
 )
 from dbt.adapters.zlayout.spark.read.relations import uninstall
-from dbt.adapters.zlayout.spark.snapshot.table_folder import managed_in_folder
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.spark.read.session import open_entry
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot, managed_in_folder
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.timeline.files.table_file import (
     Level,
     TableFile,
+    check_removable,
     put_name,
     read_table_file,
     replace_table_file,
@@ -78,7 +81,7 @@ def register_table(spark: SparkSession, name: TableName, folder: TablePath) -> T
     if entry is not None:
         uninstall(catalog, entry.name)
     after = AfterCommit(opened.version, next_step=_NEXT_STEP)
-    with after.useful("readers of iceberg are led to the old folder"):
+    with after.useful("readers of Iceberg still find the old folder"):
         iceberg_table.withdraw_if_moved(opened.store, opened.table_id)
     publish(catalog, name, entry, opened, Description.of(entry), None, after)
     return opened
@@ -120,7 +123,7 @@ def _check_name(name: TableName, entry: Entry | None, opened: TableSnapshot, fol
 def _is_copy(catalog: Catalog, name: TableName, opened: TableSnapshot, folder: TablePath) -> bool:
     """Returns whether the folder is a copy of a table that this catalog has under another name, in another folder.
 
-    An entry whose folder no longer holds the table is of no account: the table has moved.
+    An entry whose folder no longer holds the table does not count: the table has moved.
 
     Raises:
         UnsupportedError: The catalog has this folder under another name.
@@ -139,14 +142,14 @@ def _is_copy(catalog: Catalog, name: TableName, opened: TableSnapshot, folder: T
 
 
 def _with_new_id(opened: TableSnapshot, name: TableName) -> TableSnapshot:
-    """Gives a table another id, and withdraws what it shows in other formats under the old one.
+    """Gives a table another id, and withdraws what is published under the old one.
 
     Raises:
         UnsupportedError: A format could not be withdrawn. The table keeps its id.
     """
     # The entries in catalogs are the original's.
     forget_registrations(opened.store)
-    # The folder of a log shows readers the table's id. It goes first: a log of another id would never be touched again.
+    # A published log holds the table's id. It goes first, because no later step would touch a log of another id.
     for other_format, error in publish_formats(opened.store, opened.timeline, opened.table_id, PublishingConfig(()), 0):
         raise UnsupportedError(
             f"{opened.location}: the {other_format} log of the copied table cannot be removed: {error}; remove it by "
@@ -181,3 +184,95 @@ def _holds(location: str, table_id: str) -> bool:
     """Returns whether a folder still holds the table of an id."""
     known = read_table_file(open_store(location))
     return known is not None and known.table_id == table_id
+
+
+def drop_table(spark: SparkSession, schema: str, identifier: str, location_root: str | None = None) -> None:
+    """Drops a table or view, and removes its folder if this adapter wrote it, or dbt did under its root.
+
+    For a merge-on-read table, its views and the table of its files are dropped. Any other external table keeps its
+    files, as in Spark.
+
+    Args:
+        spark: The session.
+        schema: Schema of the relation.
+        identifier: Identifier of the relation. If the relation does not exist, nothing happens.
+        location_root: Where dbt puts tables. An external table exactly at ``<location_root>/<identifier>`` belongs to
+            dbt.
+
+    Raises:
+        UnsupportedError: The folder is a link, or holds another table. The catalog is unchanged.
+    """
+    catalog = Catalog(spark)
+    name = TableName(schema, identifier)
+    entry = catalog.find(name)
+    if entry is None:
+        return
+    beneath = _files_of(catalog, entry)
+    folder = _own_folder(catalog, beneath or entry, location_root)
+    if folder is not None:
+        check_removable(folder)
+    if beneath is not None:
+        uninstall(catalog, beneath.name)
+        catalog.remove(beneath.name)
+    if is_merging_view(entry):
+        remove_views(catalog, name)
+    else:
+        uninstall(catalog, name)
+        catalog.remove(name)
+    if folder is not None:
+        leave_catalogs(folder)
+        open_store(folder).delete_tree("")
+
+
+def rename_table(spark: SparkSession, schema: str, identifier: str, new_schema: str, new_identifier: str) -> None:
+    """Renames a table or view. The folder of an external table stays where it is.
+
+    Raises:
+        ConfigError: The catalog does not accept the name, or a merge-on-read table needs a name that is already taken.
+    """
+    catalog = Catalog(spark)
+    old, new = TableName(schema, identifier), TableName(new_schema, new_identifier)
+    check_table_name(new)
+    entry = catalog.find(old)
+    beneath = None if entry is None else _files_of(catalog, entry) or _files_of(catalog, entry, new)
+    if beneath is not None:
+        check_names_are_free(catalog, new, (beneath.table_id,))
+    uninstall(catalog, old)
+    renamed = beneath or entry
+    if renamed is not None and renamed.table_id is not None and renamed.location is not None:
+        # This comes first: whoever takes the old name next must never take the folder for the old table's.
+        put_name(open_store(renamed.location), str(new))
+    if beneath is None:
+        catalog.rename(old, new)
+        follow_name(entry)
+        return
+    # A view cannot be renamed: its query names the table of files.
+    opened = open_entry(spark, beneath)
+    uninstall(catalog, beneath.name)
+    if beneath.name != files_name(new):
+        catalog.rename(beneath.name, files_name(new))
+    if opened is not None:
+        description = Description.of(beneath)
+        put_views(catalog, new, opened, description.comment, description.properties)
+    remove_views(catalog, old)
+    follow_name(beneath)
+
+
+def _files_of(catalog: Catalog, entry: Entry, name: TableName | None = None) -> Entry | None:
+    """Returns the entry of a merge-on-read table's table of files, for its current or given name. None for others."""
+    found = catalog.find(files_name(name or entry.name)) if is_merging_view(entry) else None
+    return found if found is not None and found.table_id == entry.table_id else None
+
+
+def _own_folder(catalog: Catalog, entry: Entry, location_root: str | None) -> str | None:
+    if entry.kind != "EXTERNAL" or entry.location is None:
+        return None
+    if entry.table_id is not None:
+        known = read_table_file(open_store(entry.location))
+        if known is not None and known.level is Level.MANAGED and known.table_id == entry.table_id:
+            return entry.location
+    if location_root is not None:
+        expected = catalog.qualified(f"{location_root.rstrip('/')}/{entry.name.identifier}")
+        if unescaped(expected).rstrip("/") == unescaped(entry.location).rstrip("/"):
+            return entry.location
+    return None

@@ -1,25 +1,39 @@
-"""Checks the keys of incoming rows, and turns them into a filter on the table that skips files."""
+"""The keys of incoming rows: checks them, and finds the files that may hold them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions
 
+from dbt.adapters.zlayout.config.column_names import folded_set
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
+from dbt.adapters.zlayout.index.bloom.hashing import Hashes, combined, hashes_of_rows
+from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.read.prune_by import Spelling, spelling_of, values_condition
+from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.schema.types import fields_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from dbt.adapters.zlayout.spark.write.change_plan import Target
 
 # Up to this many rows, the values of a key column are looked up in the index one by one. Beyond that, ranges are.
 _MOST_VALUES = 20_000
@@ -88,7 +102,7 @@ class Source:
 
     @cached_property
     def exact_condition(self) -> str | None:
-        """SQL that is TRUE for exactly the table's rows whose key is among the source's. None if only a join tells."""
+        """SQL that is TRUE for exactly the table's rows whose key is among the source's. None if it takes a join."""
         if self._few_keys is None or len(self.keys) > 1 or not self._conditions:
             return None
         # Spark compares a CHAR with a constant in another way than with a column.
@@ -141,14 +155,14 @@ class Source:
 
         One query replaces several. For a key column without a spelling, the key only says whether it is null.
         """
-        told = [
+        columns = [
             self._spellings[key].fetched.format(backquoted(key))
             if key in self._spellings
             else f"if({backquoted(key)} is null, null, true)"
             for key in self.keys
         ]
         # One task, because the rows are computed already: a limit over several tasks runs a job for each few of them.
-        found = self.frame.selectExpr(*told).coalesce(1).limit(_MOST_VALUES + 1).collect()
+        found = self.frame.selectExpr(*columns).coalesce(1).limit(_MOST_VALUES + 1).collect()
         return Counter(tuple(map(_hashable, row)) for row in found) if len(found) <= _MOST_VALUES else None
 
     @cached_property
@@ -248,3 +262,85 @@ def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject:
             subject,
         )
     return tuple(dict.fromkeys(by_name[name.strip("`").lower()] for name in wanted))
+
+
+@dataclass(frozen=True)
+class KeyPlaces:
+    """The files that hold some keys.
+
+    Attributes:
+        keys: The keys, as tuples of fetched values in the order of the source's key columns.
+        key: int64[m], the position of a key, once for each file that holds it.
+        file: int64[m], the position of that file in the table.
+        unknown: For each file of the table whether it may hold some of the keys, because nothing is known about it.
+    """
+
+    keys: Sequence[tuple[Any, ...]]
+    key: Positions
+    file: Positions
+    unknown: Flags
+
+    @property
+    def candidates(self) -> Flags | None:
+        """The files that may hold one of the keys; None for all."""
+        found = self.unknown.copy()
+        found[self.file] = True
+        return None if found.all() else found
+
+    def in_one_base_file(self, opened: TableSnapshot) -> tuple[Positions, Positions, Flags]:
+        """Returns the keys whose place the index knows fully: those in one base file and in no log.
+
+        Returns:
+            The positions of these keys, of the file of each, and which files hold any of the other keys.
+        """
+        paths = opened.files["path"].combine_chunks()
+        is_base = pc.is_in(paths, value_set=base_files(opened.files)["path"].combine_chunks())
+        outside = ~is_base.to_numpy(zero_copy_only=False)[self.file]
+        count = np.bincount(self.key, minlength=len(self.keys))
+        elsewhere = np.bincount(self.key, weights=outside, minlength=len(self.keys))
+        alone = ((count == 1) & (elsewhere == 0))[self.key]
+        others = np.zeros(len(opened.files), dtype=bool)
+        others[self.file[~alone]] = True
+        return self.key[alone], self.file[alone], others
+
+
+def places_of(source: Source, target: Target) -> KeyPlaces | None:
+    """Returns where the source's keys are. Keys with a null are nowhere, because null equals nothing.
+
+    Returns:
+        None if the table has no lookup index of exactly the key columns, if the driver does not know all keys, or if
+        the session has switched lookup indexes off.
+    """
+    opened = target.opened
+    index = _index_of(source.keys, opened)
+    if index is None or "lookup" not in session_stages(target.catalog.jvm):
+        return None
+    keys, found = source.whole_few_keys, opened.statistics.lookups(opened.files)
+    if keys is None or found is None:
+        return None
+    try:
+        hashes = _hashes(index, source, keys)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return None  # a date after the year 9999, which Arrow does not read
+    distinct, first = np.unique(hashes, return_index=True)
+    places = found.places(index, distinct)
+    if len(distinct) < len(hashes):
+        return None  # two keys of one hash
+    return KeyPlaces(keys, first[places.hash], places.file, places.unknown)
+
+
+def _index_of(keys: Sequence[str], opened: TableSnapshot) -> LookupKey | None:
+    snapshot = opened.snapshot
+    wanted = folded_set(tuple((name,) for name in keys))
+    every = looked_up_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by)
+    return next((each for each in every if folded_set(each.paths) == wanted), None)
+
+
+def _hashes(index: LookupKey, source: Source, keys: Sequence[tuple[Any, ...]]) -> Hashes:
+    position = {name.lower(): number for number, name in enumerate(source.keys)}
+    parts = []
+    for column in index.columns:
+        number = position[column.path[0].lower()]
+        values = source.fetched_as_arrow(source.keys[number], [key[number] for key in keys], column.type)
+        parts.append(hashes_of_rows(values, column.type))
+    return combined(parts) if len(parts) > 1 else parts[0]

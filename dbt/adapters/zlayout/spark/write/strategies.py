@@ -1,23 +1,32 @@
-"""The strategies merge and delete+insert: rows match by key, and only files with a matching row are rewritten."""
+"""The incremental strategies of a copy-on-write table: which files are rewritten, and with which rows.
+
+A condition decides for delete and replace-where, the partition for insert-overwrite, and the key for merge and
+delete+insert.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.config.incremental import MergeRules
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.curve.model import PartitionKey
+from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
-from dbt.adapters.zlayout.spark.schema.log_columns import DELETED, FILE
-from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target, nothing_removed
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
+from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE
+from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
+from dbt.adapters.zlayout.spark.write.incoming_keys import Source, known_keys, places_of
 from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, upserts_of
-from dbt.adapters.zlayout.spark.write.key_filter import Source, known_keys
-from dbt.adapters.zlayout.spark.write.key_places import places_of
+from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered, verdict_of_files
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 if TYPE_CHECKING:
@@ -27,6 +36,115 @@ _HIT = "__zl_hit"
 _KEY = "__zl_key"
 _COUNTED = "__zl_counted"
 _KEYS_TAKEN = "it wrote rows with some of the same keys"
+
+
+def append(frame: DataFrame) -> Rewrite:
+    """Plans to add rows."""
+    return Rewrite(frame, lambda _: (), lambda written, _: RowCounts(inserted=written))
+
+
+def delete(target: Target, condition: str, *, frame: DataFrame | None = None) -> Rewrite:
+    """Plans to delete rows, and to insert others in their place.
+
+    If the index shows that every row of a file meets the condition, or none does, the file is not read.
+
+    Args:
+        target: The table.
+        condition: SQL, as in a WHERE clause. Rows for which it is not TRUE stay.
+        frame: Incoming rows, in the table's future columns. None if there are none.
+
+    Raises:
+        ConfigError: The condition does not fit the table.
+    """
+    found = verdict_of_files(target.opened, filtered(target.rows(), condition, target.subject))
+    whole = found == Verdict.ALL_ROWS
+    hits = _hits(target, condition, found == Verdict.READ)
+    touched = target.mask(hits)
+    counted = target.opened.files["row_count"].to_numpy()
+    partly = target.mask([number for number, rows in hits.items() if rows < counted[number]])
+    rows = frame
+    if partly.any():
+        kept = cast_to(target.rows(partly).where(f"not coalesce(({condition}), false)"), target.layout.schema_json)
+        rows = kept if frame is None else kept.unionByName(frame)
+    gone, deleted = touched | whole, sum(hits.values()) + target.row_count(whole)
+    stay = target.row_count(partly) - sum(rows for number, rows in hits.items() if partly[number])
+
+    def key_conflict(added: DataFiles) -> str | None:
+        meets = filtered(target.rows_of(added), condition, target.subject).limit(1).count()
+        return f"it wrote rows that meet {condition}" if meets else None
+
+    return Rewrite(
+        rows=rows,
+        removes=lambda _: target.paths(gone),
+        counts=lambda written, _: RowCounts(inserted=written - stay, deleted=deleted),
+        # A plain delete may count as done before the other commit. A delete that inserts rows may not.
+        key_conflict=None if frame is None else key_conflict,
+    )
+
+
+def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str, object]] | str | None) -> Rewrite:
+    """Plans to replace whole partitions.
+
+    Args:
+        target: The table.
+        frame: Incoming rows, in the table's future columns.
+        partitions: None for the partitions of these rows (the whole table if it has no partitions), 'all' for the
+            whole table, or a list of exactly the partitions to replace.
+
+    Raises:
+        ConfigError: A partition does not name exactly the table's partition columns.
+    """
+    columns = target.layout.partition_by
+    whole = partitions == "all" or (partitions is None and not columns)
+    listed = None if whole or partitions is None else _keys(partitions, columns, target.subject)
+    files = target.opened.files
+    keys = [tuple(value for _, value in each.partition) for each in files]
+    replaced: set[PartitionKey] = set(listed or ())
+
+    def removes(written: Sequence[FileReport]) -> tuple[str, ...]:
+        came = {tuple(value for _, value in each.file.partition) for each in written}
+        if listed is not None and (outside := sorted(came - listed, key=repr)):
+            shown = ", ".join(f"{name}={value}" for name, value in zip(columns, outside[0], strict=True))
+            raise WriteError(
+                f"{target.subject}: the query has rows of partition {shown}, which is not among those to replace; "
+                "filter the query, or list that partition too. The table is unchanged"
+            )
+        replaced.update(came)
+        gone = [path for path, key in zip(files["path"].to_pylist(), keys, strict=True) if whole or key in replaced]
+        return tuple(gone)
+
+    def key_conflict(added: DataFiles) -> str | None:
+        theirs = {tuple(value for _, value in each.partition) for each in added}
+        return "it wrote rows of a partition that this overwrite replaces" if whole or theirs & replaced else None
+
+    return Rewrite(frame, removes, lambda written, before: RowCounts(inserted=written, deleted=before), key_conflict)
+
+
+def _hits(target: Target, condition: str, files: np.ndarray) -> dict[int, int]:
+    """Returns how many rows of each file meet the condition, by the file's number. Files without any are left out."""
+    if not files.any():
+        return {}
+    matching = target.rows_with_file(None if files.all() else files).where(condition)
+    found = matching.groupBy(FILE).agg(functions.count("*").alias("rows")).collect()
+    return {target.file_number(row[FILE]): row["rows"] for row in found}
+
+
+def _keys(partitions: object, columns: tuple[str, ...], subject: str) -> set[PartitionKey]:
+    if isinstance(partitions, str) or not isinstance(partitions, Sequence):
+        raise ConfigError(
+            [f"partitions: {partitions!r} is not allowed; give None, 'all' or [{{'day': '2024-01-01'}}, …]"],
+            subject,
+        )
+    found: set[PartitionKey] = set()
+    for each in partitions:
+        named = {str(key).lower(): value for key, value in each.items()} if isinstance(each, Mapping) else {}
+        if set(named) != {name.lower() for name in columns}:
+            raise ConfigError(
+                [f"partitions: {each!r} must name exactly the partition columns ({', '.join(columns) or 'none'})"],
+                subject,
+            )
+        found.add(tuple(None if named[name.lower()] is None else str(named[name.lower()]) for name in columns))
+    return found
 
 
 def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
@@ -63,7 +181,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     updates, deletes = (sum(getattr(each, name) for each in found.values()) for name in ("updated", "deleted"))
     return Rewrite(
         rows=_union(parts),
-        removes=(lambda _: target.paths(gone)) if rewritten else nothing_removed,
+        removes=lambda _: target.paths(gone),
         counts=lambda written, before: RowCounts(written - before + deletes, updates, deletes),
         key_conflict=matching.key_conflict,
     )
@@ -95,7 +213,7 @@ def delete_insert(
     deleted = sum(each.matched for each in matched.values())
     return Rewrite(
         rows=_union([source.frame] if kept is None else [kept, source.frame]),
-        removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
+        removes=lambda _: target.paths(gone),
         counts=lambda *_: RowCounts(inserted=source.rows, deleted=deleted),
         key_conflict=matching.key_conflict,
     )
@@ -120,7 +238,7 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
 
 
 def _replacement(target: Target, source: Source, matched: Mapping[int, int], counts: RowCounts) -> Rewrite:
-    """Plans to put all incoming rows in the place of the rows that have their keys."""
+    """Plans to replace the rows that have incoming keys with all incoming rows."""
     condition = source.exact_condition
     gone = target.mask(matched)
     parts = [source.frame]
@@ -133,7 +251,7 @@ def _replacement(target: Target, source: Source, matched: Mapping[int, int], cou
 
     return Rewrite(
         rows=_union(parts),
-        removes=(lambda _: target.paths(gone)) if matched else nothing_removed,
+        removes=lambda _: target.paths(gone),
         counts=lambda *_: counts,
         key_conflict=key_conflict,
     )
@@ -168,7 +286,7 @@ class _Matching:
     def files(self) -> dict[int, _Matches]:
         """Returns the match counts of each file that holds a matching row, by the file's number."""
         places = places_of(self._source, self._target) if len(self._source.keys) > 1 else None
-        # The values of one key column reach the file index with the filters; of several, only together they say much.
+        # The filters hand the values of each key column to the file index. Several columns are selective only together.
         matches = self._matches(self._target.rows_with_file(None if places is None else places.candidates))
         wanted = "false" if self._rules.skip_matched_step else self._rules.matched_condition or "true"
         counts = [f"count_if(({wanted}) and not {self._deleted})", f"count_if(({wanted}) and {self._deleted})"]
@@ -178,7 +296,7 @@ class _Matching:
 
     @property
     def _deleted(self) -> str:
-        """SQL that tells whether an incoming row is a delete."""
+        """SQL that is TRUE for an incoming row that is a delete."""
         return f"{self._source_alias}.{DELETED}" if has_deleted_column(self._source.frame) else "false"
 
     def updated_rows(self, rows: DataFrame, updated_names: Sequence[str]) -> DataFrame:
@@ -246,9 +364,4 @@ def updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> li
 
 
 def _union(parts: Sequence[DataFrame]) -> DataFrame | None:
-    if not parts:
-        return None
-    first, *others = parts
-    for each in others:
-        first = first.unionByName(each)
-    return first
+    return reduce(lambda rows, more: rows.unionByName(more), parts) if parts else None

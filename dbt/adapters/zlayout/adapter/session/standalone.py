@@ -1,19 +1,24 @@
-"""The Spark configuration of a dbt profile, outside of a dbt run."""
+"""Use of the adapter outside of a dbt run: the Spark configuration of a profile, and the adapter's lines."""
 
 from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dbt.config.profile import Profile
 from dbt.config.renderer import ProfileRenderer
 from dbt.config.runtime import load_profile
 from dbt.flags import set_from_args
+from dbt_common.events.base_types import EventLevel, EventMsg
+from dbt_common.events.event_manager_client import get_event_manager
 
 from dbt.adapters.zlayout.adapter.session.credentials import ZlayoutCredentials
 from dbt.adapters.zlayout.errors import ConfigError
 
+_SHOWN = {EventLevel.INFO.value, EventLevel.WARN.value, EventLevel.ERROR.value}
 _PROFILES, _PROJECT = "profiles.yml", "dbt_project.yml"
 
 
@@ -54,3 +59,23 @@ def _default_profiles_dir(project: Path) -> Path:
     if named := os.environ.get("DBT_PROFILES_DIR"):
         return Path(named)
     return project if (project / _PROFILES).is_file() else Path.home() / ".dbt"
+
+
+@contextmanager
+def progress_to(tell: Callable[[str], None]) -> Iterator[None]:
+    """Within the context, each line that a run would print on the terminal is handed to a function instead."""
+
+    def show(message: EventMsg) -> None:
+        if message.info.level in _SHOWN:
+            tell(str(getattr(message.info, "msg", "")).removeprefix("Zlayout adapter: "))
+
+    manager = get_event_manager()
+    # Without a run's own loggers, dbt prints every line on stdout.
+    before = list(manager.loggers)
+    manager.loggers.clear()
+    manager.callbacks.append(show)
+    try:
+        yield
+    finally:
+        manager.callbacks.remove(show)
+        manager.loggers[:] = before

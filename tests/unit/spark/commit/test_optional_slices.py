@@ -1,0 +1,89 @@
+"""Many small slices of Bloom filters become one; slices of lookup indexes are tested with their searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
+from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.spark.commit.optional_slices import filters_after
+from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
+
+INSTANT = "20260131235959999"
+ID, NAME = TrackedColumn(("id",), pa.int64()), TrackedColumn(("name",), pa.string())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path)
+
+
+def content(values: pa.Array, kind: pa.DataType) -> bytes | None:
+    builder = FilterBuilder(kind)
+    builder.add(values)
+    return builder.content()
+
+
+def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore) -> None:
+    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
+    ids, none = content(pa.array([1]), pa.int64()), None
+    live: list[str] = []
+    for number, filters in enumerate(({}, {ID.path: [ids]}, {NAME.path: [none]})):
+        (piece,) = write_slices(files, [filter_table(["f"], [ID, NAME], filters)])
+        live.append(slice_path(f"{int(INSTANT) + number}", piece))
+        store.put(live[-1], piece)
+    dropped = filters_after(store, INSTANT, live, files, removes=True, drops=frozenset([("other",)]))
+    found = FilterSlice(store, dropped[0])
+    assert (len(dropped), found.rows.num_rows, found.content(ID.path, 0)) == (1, 1, ids)
+    assert found.places(NAME.path).is_refused.tolist() == [True]
+
+
+class Unreachable(LocalStore):
+    """A store that fails to read."""
+
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        raise StoreError(f"{path}: try again in {most_bytes} ms")
+
+
+def test_a_slice_that_cannot_be_read_at_the_moment_stays(store: LocalStore, tmp_path: Path) -> None:
+    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
+    (piece,) = write_slices(files, [filter_table(["f"], [ID], {ID.path: [content(pa.array([1]), pa.int64())]})])
+    path = slice_path(INSTANT, piece)
+    store.put(path, piece)
+    assert filters_after(Unreachable(tmp_path), INSTANT, [path], files, removes=True) == (path,)
+    assert filters_after(store, INSTANT, ["gone_0123456789abcdef.bloom", path], files, removes=True) == (path,)
+
+
+def test_ten_small_slices_become_one_and_dead_files_and_dropped_columns_go(store: LocalStore) -> None:
+    files = DataFiles.of([DataFile(f"f{number}", (), 3, 1, 1, "0" * 16) for number in range(12)], ())
+    live: tuple[str, ...] = ()
+    for number in range(12):
+        filters = {
+            ID.path: [content(pa.array([number]), pa.int64())],
+            NAME.path: [content(pa.array(["x"]), pa.string())],
+        }
+        (piece,) = write_slices(files, [filter_table([f"f{number}"], [ID, NAME], filters)])
+        new = slice_path(f"{int(INSTANT) + number}", piece)
+        store.put(new, piece)
+        live = (*filters_after(store, f"{int(INSTANT) + number}", live, files), new)
+    assert len(live) == 3  # one of ten, and two since
+    rows = [row for path in live for row in FilterSlice(store, path).rows.column("path").to_pylist()]
+    assert sorted(rows) == sorted(files["path"].to_pylist())
+    some = files.take(pa.array([1, 11]))
+    assert len(filters_after(store, INSTANT, live, some, removes=True)) == 2
+    (left,) = filters_after(store, INSTANT, live, some, drops=frozenset([NAME.path]))
+    found = FilterSlice(store, left)
+    assert (found.types, found.rows.column("path").to_pylist()) == ({ID.path: "int64"}, ["f1", "f11"])
+    assert filters_after(store, INSTANT, live, some, drops=frozenset([ID.path, NAME.path])) == ()
+
+
+def test_a_damaged_slice_is_left_behind_when_slices_are_merged(store: LocalStore) -> None:
+    files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
+    store.put("broken_0123456789abcdef.bloom", b"x")
+    assert filters_after(store, INSTANT, ["broken_0123456789abcdef.bloom"], files, removes=True) == ()
