@@ -20,7 +20,13 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings, encoded_bytes_per_row
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
-from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_bytes, table_of, typed
+from dbt.adapters.zlayout.spark.schema.arrow_columns import (
+    keep_freed_memory,
+    key_table,
+    table_bytes,
+    table_of,
+    typed,
+)
 from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.timeline.files.naming import scratch_name, staged_under
 
@@ -65,6 +71,7 @@ class StageTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stages the rows of one task. Yields a row of ``RESULT_SCHEMA`` per file, or one row for inline rows."""
+        keep_freed_memory()
         sample = _Sample(self.keys, self.partition_by, self.sample_rows)
         counts: dict[tuple[str | None, ...], int] = {}
         held: list[pa.RecordBatch] = []
