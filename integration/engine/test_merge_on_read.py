@@ -464,13 +464,15 @@ def test_a_base_is_rewritten_once_deletes_have_taken_a_share_of_its_rows(spark):
     done = table.delete("k < 1501")
     assert (done.compacted["groups"], done.rows_deleted) == (1, 501)
     assert (len(log_files(live(table))), live(table).total_rows) == (0, 3499)
-    # An upsert in the same log says nothing about deletes.
-    feed = spark.sql("select id k, 'x' v, if(id = 4999, 'U', 'D') op from range(3000, 5000)")
-    assert table.upsert(feed, deleted_when="op = 'D'").compacted == {}
-    assert same_rows(
-        spark.table("z.mor_deletes"),
-        spark.sql(query.format(1501, 3000)).union(spark.sql("select 4999L k, 'x' v")),
-    )
+    # Deletes count in logs that also hold upserts, and after such logs were merged: 800 of 3499, then 1100.
+    feed = "select id k, 'x' v, 'D' op from range({}, {}) union all select 4999L, 'x', 'U'"
+    assert table.upsert(spark.sql(feed.format(3000, 3400)), deleted_when="op = 'D'").compacted == {}
+    assert table.upsert(spark.sql(feed.format(3400, 3800)), deleted_when="op = 'D'").compacted == {}
+    assert table.compact(logs_only=True).groups == 1
+    done = table.upsert(spark.sql(feed.format(3800, 4100)), deleted_when="op = 'D'")
+    assert (done.compacted["groups"], live(table).total_rows) == (1, 2399)
+    expected = spark.sql(f"{query.format(1501, 3000)} union all {query.format(4100, 4999)} union all select 4999L, 'x'")
+    assert same_rows(spark.table("z.mor_deletes"), expected)
 
 
 @pytest.mark.newest_spark

@@ -9,13 +9,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.config.table_type import INSTANT, OP, TableTypeConfig
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TableTypeConfig
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
 from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
     MergeThresholds,
     choose,
-    delete_logs,
+    deletes_in_logs,
     groups_of,
     is_due,
     oldest_records,
@@ -178,14 +178,31 @@ def test_a_slice_is_merged_once_too_many_of_its_rows_are_deleted():
     assert choose(slices[:2], "age", thresholds=MergeThresholds(0.1, 20, 0.3, deletes)) == []
 
 
-def test_only_logs_without_upserts_count_as_deletes():
-    files = DataFiles.of([log for each in SLICES for log in each.logs][:4])
-    text = pa.array(["delete", "delete", "upsert", None])
-    known, none = pa.array([True] * 4), pa.array([0] * 4)
-    bounds = ColumnBounds(pa.string(), text, pa.array(["delete", "upsert", "upsert", None]), known, known, none, none)
-    statistics = AlignedStatistics(files["row_count"].combine_chunks(), {(OP,): bounds})
-    assert delete_logs(files, statistics) == {files["path"][0].as_py(): 1}
-    assert delete_logs(files, AlignedStatistics(files["row_count"].combine_chunks(), {})) == {}
+def told(files, operations, places_without_number):
+    """Statistics of logs: least and greatest operation, and how many records have no place; None if that is unknown."""
+    known, none = pa.array([True] * len(files)), pa.array([0] * len(files))
+    least, greatest = (pa.array(each, pa.string()) for each in zip(*operations, strict=True))
+    columns = {(OP,): ColumnBounds(pa.string(), least, greatest, known, known, none, none)}
+    if places_without_number is not None:
+        nulls = pa.array(places_without_number, pa.int64())
+        columns[SEQ,] = ColumnBounds(pa.int64(), none, none, known, known, nulls, none)
+    return AlignedStatistics(files["row_count"].combine_chunks(), columns)
+
+
+def test_deletes_of_a_log_are_counted_beside_its_upserts():
+    logs = [replace(log, row_count=9) for each in SLICES for log in each.logs]
+    files = DataFiles.of(logs)
+    paths = files["path"].to_pylist()
+    both, only, none = ("delete", "upsert"), ("delete", "delete"), ("upsert", "upsert")
+    operations = [both, only, none, both, both, (None, None), only]
+    assert deletes_in_logs(files, told(files, operations, [4, 9, 0, 0, None, 5, 0])) == {
+        paths[0]: 4,
+        paths[1]: 9,
+        paths[6]: 9,  # of an earlier release
+    }
+    # An index of an earlier release knows nothing of places.
+    assert deletes_in_logs(files, told(files, operations, None)) == {paths[1]: 9, paths[6]: 9}
+    assert deletes_in_logs(files, AlignedStatistics(files["row_count"].combine_chunks(), {})) == {}
 
 
 ROW_BYTES, LOG_BYTES = 30, 4000

@@ -335,8 +335,8 @@ COMPACTION_MAX_LOGS = Setting(
     "than this many.")
 COMPACTION_MAX_DELETED_SHARE = Setting(
     "compaction_max_deleted_share", Scope.MERGE_ON_READ, parse_share, 0.3,
-    "With `inline` and `deferred`: a file group is also compacted once logs that hold only deletes have more records "
-    "than this share of its base file's rows.")
+    "With `inline` and `deferred`: a file group is also compacted once its logs hold more deletes than this share of "
+    "its base file's rows.")
 COMPACTION_STRATEGY = Setting[CompactionStrategy](
     "compaction_strategy", Scope.MERGE_ON_READ, _words(CompactionStrategy), "log_size",
     "Which file groups come first: `log_size`, `log_ratio`, `commits`, `age`.")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.settings import CompactionStrategy
-from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP
+from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Statistics
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -34,9 +34,8 @@ class MergeThresholds:
     Attributes:
         min_log_ratio: Log bytes per byte of base file from which on base and logs are merged into a new base file.
         max_logs: Below that ratio, a slice with more logs than this gets its logs merged into one.
-        max_deleted_share: Records in logs that only delete, per row of the base file, above which base and logs are
-            merged.
-        deletes: Records of each log that only deletes, by path; see `delete_logs`.
+        max_deleted_share: Deletes in logs per row of the base file above which base and logs are merged.
+        deletes: Deletes in each log, by path; see `deletes_in_logs`.
         logs_before: The instant before which a log record is so old that its slice is merged in any case. None for no
             limit.
     """
@@ -134,19 +133,24 @@ def oldest_records(files: DataFiles, statistics: Statistics) -> dict[str, str]:
     return {path: text for path, text in texts if text is not None and is_instant(text)}
 
 
-def delete_logs(files: DataFiles, statistics: Statistics) -> dict[str, int]:
-    """Returns the number of records of each log that holds only deletes, by path.
+def deletes_in_logs(files: DataFiles, statistics: Statistics) -> dict[str, int]:
+    """Returns the number of deletes in each log that holds some, by path.
+
+    Earlier releases gave deletes a place, too, so of their logs only those without upserts count.
 
     Args:
         files: Files of a snapshot.
-        statistics: Their statistics, with the column that tells operations.
+        statistics: Their statistics, with the columns `OP` and `SEQ`.
     """
-    bounds = statistics.column((OP,))
-    if bounds is None:
+    operations, places = statistics.column((OP,)), statistics.column((SEQ,))
+    if operations is None:
         return {}
-    ends = (pc.equal(each.cast(pa.string()), DELETE) for each in (bounds.minimum, bounds.maximum))
-    only = files.filter(pc.fill_null(pc.and_(*ends), False))
-    return dict(zip(only["path"].to_pylist(), only["row_count"].to_pylist(), strict=True))
+    least, greatest = (each.cast(pa.string()) for each in (operations.minimum, operations.maximum))
+    has_deletes = pc.equal(least, DELETE)
+    without_place = pa.scalar(0, pa.int64()) if places is None else places.null_count
+    counts = pc.if_else(pc.equal(greatest, DELETE), files["row_count"], without_place)
+    counts = pc.fill_null(pc.if_else(has_deletes, counts, 0), 0).to_pylist()
+    return {path: count for path, count in zip(files["path"].to_pylist(), counts, strict=True) if count}
 
 
 def choose(

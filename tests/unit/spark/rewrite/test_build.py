@@ -77,3 +77,16 @@ def test_a_file_that_comes_after_its_transaction_has_ended_is_gone(tmp_path):
     with pytest.raises(WriteError, match="finished too late"):
         list(build.files(blobs(1, 1, 10)))
     assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_a_task_keeps_freed_memory_unless_the_user_chose_an_allocator(tmp_path, monkeypatch):
+    before = pa.default_memory_pool()
+    try:
+        monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
+        assert list(build_in(tmp_path)([])) == []
+        assert pa.default_memory_pool().backend_name == before.backend_name
+        monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL")
+        assert list(build_in(tmp_path)([])) == []
+        assert pa.default_memory_pool().backend_name == "jemalloc"
+    finally:
+        pa.set_memory_pool(before)

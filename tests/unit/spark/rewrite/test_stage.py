@@ -57,3 +57,13 @@ def test_every_row_has_the_same_chance(counts):
     tenths = np.bincount(found // 6_000, minlength=10)
     # 20,000 draws: a tenth holds 2,000, give or take 45 at one standard deviation.
     assert np.abs(tenths - 2_000).max() < 300
+
+
+def test_the_samples_of_many_tasks_are_thinned_alike():
+    tables = [pa.table({"0": np.arange(start, start + 1_000)}) for start in range(0, 6_000, 1_000)]
+    samples = tuple((each.num_rows, each) for each in tables)
+    staged = Staged((), (), (), 6_000, 0, None, samples, {})
+    ids = staged.uniform_sample(600).column("0").to_numpy()
+    assert len(np.unique(ids)) == len(ids)
+    assert np.bincount(ids // 1_000).tolist() == [100] * 6
+    assert staged.uniform_sample(10_000).num_rows == staged.uniform_sample().num_rows == 6_000

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
-from dbt.adapters.zlayout.config.table_type import INSTANT
+from dbt.adapters.zlayout.config.table_type import INSTANT, SEQ
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.gaps import Gaps, gaps_of, news_in
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -361,8 +361,8 @@ class Refresh:
         return same_files(files, self.goal.listed())
 
     def _work(self, snapshot: Snapshot) -> _Work:
-        # Earlier releases had no statistics of INSTANT. Without them a merged log only seems younger.
-        tracked = tuple(each for each in self.goal.tracked(snapshot) if each.path != (INSTANT,))
+        # Earlier releases had no statistics of these. Without them a merged log only seems younger, or to delete less.
+        tracked = tuple(each for each in self.goal.tracked(snapshot) if each.path not in ((INSTANT,), (SEQ,)))
         gaps = gaps_of(self.timeline.store, snapshot, tracked)
         files = snapshot.files
         if self.goal.listed is None:

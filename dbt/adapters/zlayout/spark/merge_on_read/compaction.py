@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.settings import CompactionStrategy
-from dbt.adapters.zlayout.config.table_type import INSTANT, OP, TableTypeConfig
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TableTypeConfig
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.compaction_plan import (
     CompactionOperation,
     MergeThresholds,
     choose,
-    delete_logs,
+    deletes_in_logs,
     groups_of,
     is_due,
     oldest_records,
@@ -201,7 +201,7 @@ class Compaction:
             table_type.compaction_min_log_ratio,
             table_type.compaction_max_logs,
             table_type.compaction_max_deleted_share,
-            delete_logs(opened.files, opened.statistics.statistics(opened.files, [(OP,)])),
+            deletes_in_logs(opened.files, opened.statistics.statistics(opened.files, [(OP,), (SEQ,)])),
             self.logs_before,
         )
 

@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.spark.files.parquet_file import (
     ordered_by,
 )
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
-from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_of
+from dbt.adapters.zlayout.spark.schema.arrow_columns import keep_freed_memory, key_table, table_of
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store
 from dbt.adapters.zlayout.timeline.files.naming import data_file_path, new_group, scratch_name
 
@@ -77,6 +77,7 @@ class BuildTask:
 
     def __call__(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Writes the files of one task. The rows, of ``ROUTED_SCHEMA``, are sorted by part, file, share and leaf."""
+        keep_freed_memory()
         for file in self.files(_blobs(incoming)):
             yield file.to_batch()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
+from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetFile, ParquetSettings, SpecialFloats, float_paths
@@ -181,7 +181,9 @@ class _Task:
             numbers = pa.array(range(held.rows, held.rows + rows.num_rows), pa.int64())
             held.rows += rows.num_rows
             instant = pa.array([int(self._how.build.instant)] * rows.num_rows, pa.int64())
-            rows = rows.append_column(INSTANT, instant).append_column(SEQ, numbers)
+            # The footer tells how many places are null, and so the index tells how many deletes the log holds.
+            places = pc.if_else(pc.equal(rows[OP], DELETE), pa.scalar(None, pa.int64()), numbers)
+            rows = rows.append_column(INSTANT, instant).append_column(SEQ, places)
         return rows.select(self._how.build.schema.names).cast(self._how.build.schema)
 
     def _close(self, bucket: Bucket) -> FileReport:

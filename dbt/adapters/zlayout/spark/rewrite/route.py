@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
-from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_buffer, typed
+from dbt.adapters.zlayout.spark.schema.arrow_columns import keep_freed_memory, key_table, table_buffer, typed
 from dbt.adapters.zlayout.store import open_store
 
 ROUTED_SCHEMA = "slot int, part string, file int, share int, leaf int, blob binary"
@@ -65,12 +65,14 @@ class RouteTask:
 
     def read(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Routes the rows of files. The incoming rows are numbers of the source's units."""
+        keep_freed_memory()
         numbers = (number for batch in incoming for number in batch.column(0).to_pylist())
         model = CurveModel.from_bytes(self.model)
         for rows in _in_large_tables(source.tables(numbers)):
             yield from self._emit(model, source.partition, rows.unify_dictionaries())
 
     def _route(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_freed_memory()
         model = CurveModel.from_bytes(self.model)
         for rows in _in_large_tables(pa.Table.from_batches([batch], self.schema) for batch in batches):
             for key, part in by_partition(rows, self.partition_by):

@@ -20,7 +20,13 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings, encoded_bytes_per_row
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
-from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table, table_bytes, table_of, typed
+from dbt.adapters.zlayout.spark.schema.arrow_columns import (
+    keep_freed_memory,
+    key_table,
+    table_bytes,
+    table_of,
+    typed,
+)
 from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.timeline.files.naming import scratch_name, staged_under
 
@@ -33,6 +39,7 @@ _FILE_BYTES = 64 << 20
 _BATCH_BYTES = 4 << 20
 _MEASURED_ROWS = 50_000
 _SAMPLE_ROWS = 1 << 18
+_SAMPLE_ROWS_A_FILE = 1 << 12
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -64,6 +71,7 @@ class StageTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stages the rows of one task. Yields a row of ``RESULT_SCHEMA`` per file, or one row for inline rows."""
+        keep_freed_memory()
         sample = _Sample(self.keys, self.partition_by, self.sample_rows)
         counts: dict[tuple[str | None, ...], int] = {}
         held: list[pa.RecordBatch] = []
@@ -80,10 +88,10 @@ class StageTask:
             held.append(batch)
             held_bytes += batch.nbytes
             if held_bytes >= _FILE_BYTES:
-                yield self._file(held, None, None)
+                yield self._file(held, None, None, measured=not spilled)
                 held, held_bytes, spilled = [], 0, True
         if not self.keeps_rows or spilled or held_bytes > _INLINE_BYTES:
-            yield self._file(held, sample, counts)
+            yield self._file(held, sample, counts, measured=not spilled)
         elif held:
             yield self._inline(held, sample, counts)
 
@@ -105,6 +113,8 @@ class StageTask:
         batches: list[pa.RecordBatch],
         sample: _Sample | None,
         counts: dict[tuple[str | None, ...], int] | None,
+        *,
+        measured: bool,
     ) -> pa.RecordBatch:
         path, rows, arrow_bytes, per_row = None, 0, 0, None
         if batches:
@@ -113,7 +123,8 @@ class StageTask:
             rows, arrow_bytes = table.num_rows, table.nbytes
             path = f"{self.folder}/{uuid.uuid4().hex}.arrow"
             put_staged(store, path, table)
-            per_row = self.bytes_per_row(table)
+            # To encode rows for that costs as much as to stage some files, so each task does it once.
+            per_row = self.bytes_per_row(table) if measured else None
         return _answer(path, rows, arrow_bytes, per_row, None, sample, counts)
 
     def bytes_per_row(self, rows: pa.Table) -> float:
@@ -283,19 +294,26 @@ class Staged:
         before = np.cumsum([0, *self.path_rows])
         return tuple((before[:-1] / max(1, before[-1])).tolist())
 
-    def uniform_sample(self) -> pa.Table:
-        """Returns the tasks' samples, thinned so that every row has the same chance to be in the result."""
-        share = min(table.num_rows / max(1, rows) for rows, table in self.samples)
+    def uniform_sample(self, most_rows: int | None = None) -> pa.Table:
+        """Returns the tasks' samples, thinned so that every row has the same chance to be in the result.
+
+        Args:
+            most_rows: About so many rows at most. None for all that the tasks have.
+        """
+        wanted = 1.0 if most_rows is None else most_rows / max(most_rows, self.rows)
+        share = min(wanted, *(table.num_rows / max(1, rows) for rows, table in self.samples))
         rng = np.random.default_rng()
         thinned = []
         for rows, table in self.samples:
-            wanted = min(table.num_rows, round(share * rows))
-            thinned.append(table.take(pa.array(np.sort(rng.choice(table.num_rows, wanted, replace=False)))))
+            count = min(table.num_rows, round(share * rows))
+            thinned.append(table.take(pa.array(np.sort(rng.choice(table.num_rows, count, replace=False)))))
         return pa.concat_tables(thinned)
 
-    def key_sample(self, partition_columns: int) -> tuple[pa.Table, list[PartitionKey] | None]:
+    def key_sample(
+        self, partition_columns: int, most_rows: int | None = None
+    ) -> tuple[pa.Table, list[PartitionKey] | None]:
         """Returns the uniform sample of the keys, and each row's partition or None without partition columns."""
-        sample = self.uniform_sample()
+        sample = self.uniform_sample(most_rows)
         if not partition_columns:
             return sample, None
         names = [f"p{number}" for number in range(partition_columns)]
@@ -307,7 +325,9 @@ def model_of(
     staged: Staged, build: BuildTask, curve: str, row_group_rows: int | None, along: CurveModel | None = None
 ) -> CurveModel:
     """Builds a curve with cuts for staged rows from their sample. If ``along`` is given, it keeps those boundaries."""
-    sample, keys = staged.key_sample(len(build.partition_by))
+    # Many tasks have a larger sample than the cuts need, and the driver sorts it alone.
+    files = int(staged.rows * staged.row_bytes / build.target_file_bytes)
+    sample, keys = staged.key_sample(len(build.partition_by), max(_SAMPLE_ROWS, files * _SAMPLE_ROWS_A_FILE))
     return CurveModel.build(
         sample,
         build.keys,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
-from dbt.adapters.zlayout.config.table_type import INSTANT, OP
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError
@@ -136,9 +136,9 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
     """
     wanted, keys = config.statistics.columns, config.clustering.columns
     if config.table_type.merges_on_read:
-        # Readers tell log files from base files by `OP`, compactions tell the age of logs by `INSTANT`, and writers
-        # find the rows of a key by the record key.
-        keys = ((OP,), (INSTANT,), *keys, *((name,) for name in config.table_type.unique_key))
+        # Readers tell log files from base files by `OP`. Compactions tell the age of logs by `INSTANT`, and how many
+        # records are deletes by `SEQ`. Writers find the rows of a key by the record key.
+        keys = ((OP,), (INSTANT,), (SEQ,), *keys, *((name,) for name in config.table_type.unique_key))
         schema_json = with_log_columns(schema_json, partition_by)
     defaulted = defaulted_columns(schema_json)
     return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
