@@ -39,6 +39,8 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.date32(): st.dates(),
     pa.timestamp("us", tz="UTC"): st.datetimes(timezones=st.just(UTC)),
     pa.timestamp("us"): st.datetimes(),
+    pa.time64("us"): st.times(),
+    pa.duration("us"): st.timedeltas(dt.timedelta(microseconds=-(2**62)), dt.timedelta(microseconds=2**62)),
     pa.string(): TEXT,
     pa.binary(): st.binary(max_size=80),
 }

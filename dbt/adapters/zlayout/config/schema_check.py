@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 SortColumns = tuple[tuple[ColumnPath, ...], list[str]]
-_ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and booleans"
+_ORDERABLE = "integers, floats, decimals, dates, timestamps, times, day-time intervals, strings, binary and booleans"
 _WORDS = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_int8, "tinyint"),
@@ -26,6 +26,7 @@ _WORDS = (
     (pa.types.is_float32, "float"),
     (pa.types.is_float64, "double"),
     (pa.types.is_date32, "date"),
+    (pa.types.is_time64, "time"),
     (pa.types.is_duration, "interval"),
     (pa.types.is_null, "void"),
     (pa.types.is_string, "string"),
@@ -176,8 +177,9 @@ def _unfit_key(column_type: pa.DataType) -> str | None:
 
 
 def _unfit_folder(column_type: pa.DataType) -> str | None:
-    # Folder names are text: bytes that are not UTF-8 would not survive the round trip.
-    if is_orderable(column_type) and not _is_binary(column_type):
+    # Folder names are text, in which bytes that are not UTF-8, times and intervals would not survive the round trip.
+    no_folder = _is_binary(column_type) or pa.types.is_time(column_type) or pa.types.is_duration(column_type)
+    if is_orderable(column_type) and not no_folder:
         return None
     return "allowed are integers, floats, decimals, dates, timestamps, strings and booleans"
 

@@ -14,7 +14,10 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import UnsupportedError
 
 PREFIX_BYTES = 64
-ORDERABLE_TYPES = "integers, floats, decimals up to 38 digits, dates, timestamps, booleans, strings and binary"
+ORDERABLE_TYPES = (
+    "integers, floats, decimals up to 38 digits, dates, timestamps, times, day-time intervals, booleans, strings and "
+    "binary"
+)
 
 _CHUNK_ROWS = 1 << 14
 _MAX_INT64_DIGITS = 18
@@ -55,7 +58,7 @@ def key_type(column_type: pa.DataType) -> pa.DataType:
 def comparable(array: pa.Array | pa.ChunkedArray) -> Comparable:
     """Converts a key column.
 
-    Integers, dates, booleans and timestamps (in their own unit) become int64. Floats become int64 by their bits: -0.0
+    Integers, dates, booleans and, in their own unit, timestamps, times and day-time intervals become int64. Floats become int64 by their bits: -0.0
     equals 0.0, NaNs are equal and above infinity. Decimals become int64, or 16 biased big-endian bytes from 19 digits
     on. Strings and binary become their first ``PREFIX_BYTES`` bytes: Spark orders both by unsigned bytes.
 
@@ -132,7 +135,7 @@ def _conversion(type_: pa.DataType) -> Callable[[pa.Array], npt.NDArray[Any]] | 
     kinds = pa.types
     if kinds.is_signed_integer(type_) or type_ in (pa.uint8(), pa.uint16(), pa.uint32()) or kinds.is_boolean(type_):
         return _integers
-    if kinds.is_date32(type_) or kinds.is_timestamp(type_):
+    if kinds.is_date32(type_) or kinds.is_timestamp(type_) or kinds.is_time64(type_) or kinds.is_duration(type_):
         return _integers
     if kinds.is_float32(type_) or kinds.is_float64(type_):
         return _floats
@@ -144,7 +147,7 @@ def _conversion(type_: pa.DataType) -> Callable[[pa.Array], npt.NDArray[Any]] | 
 def _integers(array: pa.Array) -> npt.NDArray[Any]:
     if pa.types.is_date32(array.type):
         array = array.view(pa.int32())
-    elif pa.types.is_timestamp(array.type):
+    elif pa.types.is_temporal(array.type):
         array = array.view(pa.int64())
     if array.null_count:
         array = pc.fill_null(array, False if pa.types.is_boolean(array.type) else 0)

@@ -66,6 +66,8 @@ _TYPE_NAMES = {
     "date32[day]": "DATE",
     "timestamp[us]": "TIMESTAMP_NTZ",
     "timestamp[us, tz=UTC]": "TIMESTAMP",
+    "time64[us]": "TIME",
+    "duration[us]": "INTERVAL DAY TO SECOND",
     "string": "STRING",
     "binary": "BINARY",
 }

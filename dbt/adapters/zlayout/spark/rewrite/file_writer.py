@@ -47,7 +47,7 @@ _ROWS_IN_A_BATCH = "10000"
 
 def needs_spark(layout: TableLayout, spark: SparkSession) -> bool:
     """Returns whether Spark's own writer must write a table's files, by its settings or because Arrow lacks a type."""
-    return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json, str(spark.version))
+    return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json)
 
 
 def parquet_settings(layout: TableLayout, spark: SparkSession) -> ParquetSettings:
