@@ -101,7 +101,9 @@ def test_a_clustered_table_has_the_rows_of_plain_spark_and_skips_files(spark):
         spark.sql("select count(*) from z.clock where d > interval '1500' day and t < time'04:00:00'").collect()
     assert scans.files[0] <= files / 4
     # A column that is no key has statistics too, and a cast that only names a finer unit keeps them.
-    assert reads(ZTable.write(spark, "z.by_days", source, zorder=["days"], target_file_size="12kb"), CONDITIONS[30]) <= 2
+    assert (
+        reads(ZTable.write(spark, "z.by_days", source, zorder=["days"], target_file_size="12kb"), CONDITIONS[30]) <= 2
+    )
     explanation = table.explain("d < interval '-1990' day").to_text()
     assert "d < INTERVAL '-1990 00:00:00.000000' DAY TO SECOND" in explanation
     assert table.verify(data=True).num_rows == 0
