@@ -58,9 +58,10 @@ def key_type(column_type: pa.DataType) -> pa.DataType:
 def comparable(array: pa.Array | pa.ChunkedArray, most_bytes: int = MOST_TEXT_BYTES) -> Comparable:
     """Converts a key column.
 
-    Integers, dates, booleans and, in their own unit, timestamps, times and day-time intervals become int64. Floats become int64 by their bits: -0.0
-    equals 0.0, NaNs are equal and above infinity. Decimals become int64, or 16 biased big-endian bytes from 19 digits
-    on. Strings and binary become their first ``most_bytes`` bytes: Spark orders both by unsigned bytes.
+    Integers, dates, booleans and, in their own unit, timestamps, times and day-time intervals become int64. Floats
+    become int64 by their bits: -0.0 equals 0.0, NaNs are equal and above infinity. Decimals become int64, or 16 biased
+    big-endian bytes from 19 digits on. Strings and binary become their first ``most_bytes`` bytes: Spark orders both by
+    unsigned bytes.
 
     Args:
         array: A column of an orderable type, see `is_orderable`.

@@ -24,7 +24,8 @@ def common_bytes(left: pa.Array, right: pa.Array) -> npt.NDArray[np.int64]:
     Returns:
         int64[n].
 
-    >>> common_bytes(pa.array([b"abc", b"ab"], pa.large_binary()), pa.array([b"abd", b"ab"], pa.large_binary())).tolist()
+    >>> left, right = (pa.array(each, pa.large_binary()) for each in ([b"abc", b"ab"], [b"abd", b"ab"]))
+    >>> common_bytes(left, right).tolist()
     [2, 2]
     """
     shorter = np.minimum(*(pc.binary_length(side).to_numpy(zero_copy_only=False) for side in (left, right)))

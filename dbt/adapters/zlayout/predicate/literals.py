@@ -45,7 +45,7 @@ def _text_literal(text: str) -> str:
     return f"'{text.translate(_ESCAPES)}'"
 
 
-def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
+def literal(value: pa.Scalar) -> str:  # noqa: PLR0911, C901 - one return per type
     r"""Returns a constant as SQL.
 
     Args:

@@ -10,8 +10,8 @@ KINDS = [
     pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(10, 2),
     pa.decimal128(12, 2), pa.decimal128(12, 4), pa.decimal128(11, 4), pa.decimal128(9, 0), pa.decimal128(10, 0),
     pa.decimal128(5, 0), pa.decimal128(3, 0), pa.decimal128(21, 2), pa.decimal128(20, 2), DAY, INSTANT,
-    pa.timestamp("us", tz="Europe/Berlin"), WALL, pa.timestamp("ns"), pa.time64("us"), pa.duration("us"), pa.string(), pa.large_string(), pa.binary(),
-    pa.large_binary(),
+    pa.timestamp("us", tz="Europe/Berlin"), WALL, pa.timestamp("ns"), pa.string(), pa.large_string(), pa.binary(),
+    pa.large_binary(), pa.time64("us"), pa.duration("us"),
 ]  # fmt: skip
 WIDER = {
     pa.int8(): {"int16", "int32", "int64", "float", "double", *(f"decimal128{each}" for each in (

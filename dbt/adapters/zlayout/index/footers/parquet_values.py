@@ -197,7 +197,7 @@ def _times(unit_ns: int, rules: WriterRules) -> Decoder:
 
 
 def _clock_times(low: int, high: int) -> Bounds | None:
-    return Bounds(low, high) if 0 <= low and high < DAY_US else None
+    return Bounds(low, high) if low >= 0 and high < DAY_US else None
 
 
 def _fits_int64(low: int, high: int) -> bool:

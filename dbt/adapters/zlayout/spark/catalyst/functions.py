@@ -294,7 +294,7 @@ def _keeps_units(source: Node, target: Node) -> bool:
 def _finest_unit(name: str) -> int | None:
     if found := re.fullmatch(r"time\((\d)\)", name):
         return int(found[1])
-    last = name.split()[-1]
+    last = name.rsplit(maxsplit=1)[-1]
     return _INTERVAL_UNITS.index(last) if last in _INTERVAL_UNITS else None
 
 

@@ -301,7 +301,7 @@ def _literal(boundary: Any, kind: pa.DataType) -> str:
     return _number_literal(int(boundary), kind)
 
 
-def _number_literal(number: int, kind: pa.DataType) -> str:
+def _number_literal(number: int, kind: pa.DataType) -> str:  # noqa: PLR0911 - one return per type
     if pa.types.is_floating(kind):
         return f"DOUBLE('{_double(number)!r}')"
     if pa.types.is_date32(kind):
