@@ -29,7 +29,7 @@ def common_bytes(left: pa.Array, right: pa.Array) -> npt.NDArray[np.int64]:
     [2, 2]
     """
     shorter = np.minimum(*(pc.binary_length(side).to_numpy(zero_copy_only=False) for side in (left, right)))
-    found = shorter.astype(np.int64)
+    found: npt.NDArray[np.int64] = shorter.astype(np.int64)
     open_, start = np.flatnonzero(found > 0), 0
     while len(open_):
         rows = pa.array(open_)
