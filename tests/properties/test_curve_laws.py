@@ -23,7 +23,9 @@ from dbt.adapters.zlayout.errors import CorruptError
 
 LAW = settings(deadline=None, max_examples=80)
 UTC = dt.timezone.utc
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=80)
+SHORT = st.text(st.characters(exclude_categories=("Cs",)), max_size=80)
+BEGINNINGS = ("https://example.com/" + "é/" * 40, "http://example.com/" + "x" * 130, "\U0010ffff" * 16)
+TEXT = SHORT | st.tuples(st.sampled_from(BEGINNINGS), SHORT).map("".join)
 VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
     pa.int8(): st.integers(-128, 127),
@@ -39,6 +41,8 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.date32(): st.dates(),
     pa.timestamp("us", tz="UTC"): st.datetimes(timezones=st.just(UTC)),
     pa.timestamp("us"): st.datetimes(),
+    pa.time64("us"): st.times(),
+    pa.duration("us"): st.timedeltas(dt.timedelta(microseconds=-(2**62)), dt.timedelta(microseconds=2**62)),
     pa.string(): TEXT,
     pa.binary(): st.binary(max_size=80),
 }
@@ -69,7 +73,7 @@ def test_values_order_as_spark_orders_them(column: pa.Array) -> None:
     ordered = sorted(present, key=lambda pair: pair[0])
     for (first, first_value), (second, second_value) in pairwise(ordered):
         assert first_value <= second_value
-        told_apart = not isinstance(first, bytes) or first[:64].rstrip(b"\0") != second[:64].rstrip(b"\0")
+        told_apart = not isinstance(first, bytes) or first.rstrip(b"\0") != second.rstrip(b"\0")
         assert (first_value < second_value) == (first < second and told_apart)
 
 
@@ -78,7 +82,7 @@ def test_values_order_as_spark_orders_them(column: pa.Array) -> None:
 def test_ranks_never_invert_an_order(sampled: pa.Array, later: pa.Array, buckets: int) -> None:
     if sampled.type != later.type:
         later = sampled
-    boundaries = Boundaries.of_sample(comparable(sampled), buckets)
+    boundaries = Boundaries.of_column(sampled, buckets)
     assert (boundaries.values[1:] > boundaries.values[:-1]).all()
     ranks = boundaries.ranks_of(later).tolist()
     rows = later.to_pylist()

@@ -34,6 +34,8 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.date32(): st.dates(),
     pa.timestamp("us", tz="UTC"): st.datetimes(timezones=st.just(UTC)),
     pa.timestamp("us"): st.datetimes(),
+    pa.time64("us"): st.times(),
+    pa.duration("us"): st.timedeltas(dt.timedelta(microseconds=-(2**62)), dt.timedelta(microseconds=2**62)),
     pa.string(): st.text(st.characters(exclude_categories=("Cs",)), max_size=5),
     pa.binary(): st.binary(max_size=5),
 }
@@ -156,12 +158,17 @@ def test_merged_bounds_are_those_of_all_values(typed_files: tuple[pa.DataType, l
 
 
 @settings(deadline=None)
-@given(st.lists(st.text("ab\U0010ffff\x7f", max_size=6), min_size=1), st.integers(1, 4))
-def test_cut_bounds_still_enclose_all_values(values: list[str], limit: int) -> None:
-    exact = {"min_exact": True, "max_exact": True, "null_count": 0, "nan_count": 0, "value_count": len(values)}
-    stats = pa.array([{"min": min(values), "max": max(values), **exact}], KIND)
-    (cut,) = cut_bounds(stats, limit).to_pylist()
-    assert cut["min"] <= min(values)
-    assert cut["max"] is None or cut["max"] >= max(values)
-    assert cut["min_exact"] == (cut["min"] == min(values))
-    assert cut["max_exact"] == (cut["max"] == max(values))
+@given(
+    st.lists(st.lists(st.text("ab\U0010ffff\x7f", max_size=30), min_size=1), min_size=1, max_size=4),
+    st.integers(1, 4),
+    st.integers(1, 40),
+)
+def test_cut_bounds_still_enclose_all_values(files: list[list[str]], limit: int, most: int) -> None:
+    exact = {"min_exact": True, "max_exact": True, "null_count": 0, "nan_count": 0, "value_count": 9}
+    stats = pa.array([{"min": min(each), "max": max(each), **exact} for each in files], KIND)
+    for values, cut in zip(files, cut_bounds(stats, limit, most).to_pylist(), strict=True):
+        assert cut["min"] <= min(values)
+        assert cut["max"] is None or cut["max"] >= max(values)
+        assert cut["min_exact"] == (cut["min"] == min(values))
+        assert cut["max_exact"] == (cut["max"] == max(values))
+        assert all(len(cut[side].encode()) <= max(limit, most) for side in ("min", "max") if cut[side] is not None)

@@ -6,7 +6,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -62,6 +62,8 @@ POOLS: Mapping[pa.DataType, tuple[Any, ...]] = {
     pa.date32(): (date(1, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(9999, 12, 31)),
     pa.timestamp("us"): (EPOCH - STEP, EPOCH, EPOCH + timedelta(microseconds=1), EPOCH + STEP),
     pa.timestamp("us", "UTC"): (UTC_EPOCH - STEP, UTC_EPOCH, UTC_EPOCH + timedelta(microseconds=1), UTC_EPOCH + STEP),
+    pa.time64("us"): (time(0), time(0, 0, 0, 1), time(12), time(23, 59, 59, 999_999)),
+    pa.duration("us"): tuple(timedelta(microseconds=each) for each in (-(2**62), -1, 0, 1, 2**62)),
     pa.string(): ("", "a", "aa", "ab", "ab\U0010ffff", "b", "z", "é", "\uffff", "\U00010000", "\U0010ffff"),
     pa.binary(): (b"", b"\x00", b"a", b"a\xff", b"b", b"\x80", b"\xff", b"\xff\xff"),
 }

@@ -28,6 +28,8 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.decimal128(16, 3): st.decimals(-(10**12), 10**12, places=3),
     pa.date32(): st.dates(),
     pa.timestamp("us", tz="UTC"): st.datetimes(timezones=st.just(dt.timezone.utc)),
+    pa.time64("us"): st.times(),
+    pa.duration("us"): st.timedeltas(dt.timedelta(microseconds=-(2**62)), dt.timedelta(microseconds=2**62)),
     pa.string(): st.text(st.characters(exclude_categories=("Cs",)), max_size=5),
     pa.binary(): st.binary(max_size=5),
 }

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatis
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.ranged_slices import RangedSlice, slice_bytes
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
-from dbt.adapters.zlayout.index.statistics.bound_cutting import MAX_BOUND_BYTES
+from dbt.adapters.zlayout.index.statistics.bound_cutting import SHORT_BOUND_BYTES
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.index.whole_slices import verified
@@ -149,7 +149,7 @@ def test_long_text_bounds_are_cut_on_the_way_to_disk() -> None:
     table = Table()
     files = table.commit([(data_file("f1"), footer(1, 5, "é" * 100))])
     index = table.index()
-    assert column_of(index, files, B) == ["é" * (MAX_BOUND_BYTES // 2)]
+    assert column_of(index, files, B) == ["é" * (SHORT_BOUND_BYTES // 2)]
     assert column_of(index, files, B, "maximum_exact") == [False]
 
 

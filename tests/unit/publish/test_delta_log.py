@@ -236,6 +236,7 @@ def test_only_what_delta_understands_is_kept_of_metadata() -> None:
     [
         (schema("variant"), (), "column 'c' has type variant"),
         (schema("interval day to second"), (), "column 'c' has type interval day to second"),
+        (schema("time(6)"), (), "column 'c' has type time(6)"),
         (schema("void"), (), "column 'c' has type void"),
         (schema({"type": "array", "elementType": "time(6)", "containsNull": True}), (), "column 'c' has type time(6)"),
         (schema({"type": "udt", "class": "x"}), (), "column 'c' has type udt"),

@@ -69,6 +69,7 @@ def test_pyiceberg_reads_a_nested_schema_and_its_name_mapping() -> None:
     [
         ("variant", (), {}, "column 'x' has type variant, which Iceberg tables do not have"),
         ("interval day", (), {}, "column 'x' has type interval day"),
+        ("time(6)", (), {}, "column 'x' has type time(6)"),
         ("double", ("x",), {}, "partition column 'x' has type double: readers round the values"),
         ("timestamp", ("x",), {}, "partition column 'x' has type timestamp"),
         ("string", (), {"EXISTS_DEFAULT": "'a'"}, "column 'x' has a default"),

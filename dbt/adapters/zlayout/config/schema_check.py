@@ -17,8 +17,14 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import type_name
 
 SortColumns = tuple[tuple[ColumnPath, ...], list[str]]
-_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-_ORDERABLE = "integers, floats, decimals, dates, timestamps, strings, binary and booleans"
+_NO_FOLDER = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_time,
+    pa.types.is_duration,
+)
+_ORDERABLE = "integers, floats, decimals, dates, timestamps, times, day-time intervals, strings, binary and booleans"
 
 
 def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str = "") -> TableConfig:
@@ -162,8 +168,8 @@ def _unfit_key(column_type: pa.DataType) -> str | None:
 
 
 def _unfit_folder(column_type: pa.DataType) -> str | None:
-    # Folder names are text: bytes that are not UTF-8 would not survive the round trip.
-    if is_orderable(column_type) and not any(each(column_type) for each in _BINARY):
+    # Folder names are text, in which bytes that are not UTF-8, times and intervals would not survive the round trip.
+    if is_orderable(column_type) and not any(each(column_type) for each in _NO_FOLDER):
         return None
     return "allowed are integers, floats, decimals, dates, timestamps, strings and booleans"
 

@@ -13,8 +13,11 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 
-PREFIX_BYTES = 64
-ORDERABLE_TYPES = "integers, floats, decimals up to 38 digits, dates, timestamps, booleans, strings and binary"
+MOST_TEXT_BYTES = 1024
+ORDERABLE_TYPES = (
+    "integers, floats, decimals up to 38 digits, dates, timestamps, times, day-time intervals, booleans, strings and "
+    "binary"
+)
 
 _CHUNK_ROWS = 1 << 14
 _MAX_INT64_DIGITS = 18
@@ -28,7 +31,7 @@ class Comparable:
 
     Attributes:
         values: int64[n] or bytes 'S<width>'[n]. Smaller means earlier in Spark's ascending order; strings that agree in
-            their first ``PREFIX_BYTES`` bytes, or differ only in trailing NUL bytes, are equal here. Zero at nulls.
+            as many bytes as were taken, or differ only in trailing NUL bytes, are equal here. Zero at nulls.
         nulls: bool[n], true where the column is null.
     """
 
@@ -52,15 +55,17 @@ def key_type(column_type: pa.DataType) -> pa.DataType:
     return pa.binary() if _is_bytes(plain) else plain
 
 
-def comparable(array: pa.Array | pa.ChunkedArray) -> Comparable:
+def comparable(array: pa.Array | pa.ChunkedArray, most_bytes: int = MOST_TEXT_BYTES) -> Comparable:
     """Converts a key column.
 
-    Integers, dates, booleans and timestamps (in their own unit) become int64. Floats become int64 by their bits: -0.0
-    equals 0.0, NaNs are equal and above infinity. Decimals become int64, or 16 biased big-endian bytes from 19 digits
-    on. Strings and binary become their first ``PREFIX_BYTES`` bytes: Spark orders both by unsigned bytes.
+    Integers, dates, booleans and, in their own unit, timestamps, times and day-time intervals become int64. Floats
+    become int64 by their bits: -0.0 equals 0.0, NaNs are equal and above infinity. Decimals become int64, or 16 biased
+    big-endian bytes from 19 digits on. Strings and binary become their first ``most_bytes`` bytes: Spark orders both by
+    unsigned bytes.
 
     Args:
         array: A column of an orderable type, see `is_orderable`.
+        most_bytes: Bytes of a string to take; no value has more.
 
     Raises:
         UnsupportedError: The type has no order.
@@ -75,18 +80,18 @@ def comparable(array: pa.Array | pa.ChunkedArray) -> Comparable:
             f"{ORDERABLE_TYPES}: choose another column"
         )
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    parts = [_of_chunk(chunk, convert) for chunk in chunks or [pa.array([], array.type)]]
+    parts = [_of_chunk(chunk, convert, most_bytes) for chunk in chunks or [pa.array([], array.type)]]
     if len(parts) == 1:
         return parts[0]
     return Comparable(np.concatenate([p.values for p in parts]), np.concatenate([p.nulls for p in parts]))
 
 
-def _of_chunk(chunk: pa.Array, convert: Callable[[pa.Array], npt.NDArray[Any]]) -> Comparable:
+def _of_chunk(chunk: pa.Array, convert: Callable[[pa.Array, int], npt.NDArray[Any]], most_bytes: int) -> Comparable:
     if pa.types.is_dictionary(chunk.type):
-        entries = comparable(chunk.dictionary)
+        entries = comparable(chunk.dictionary, most_bytes)
         return taken(entries, chunk.indices)
     nulls = null_mask(chunk)
-    values = convert(chunk)
+    values = convert(chunk, most_bytes)
     if chunk.null_count:
         values = np.where(nulls, np.zeros(1, values.dtype), values)
     return Comparable(values, nulls)
@@ -128,23 +133,23 @@ def _is_bytes(type_: pa.DataType) -> bool:
     return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_))
 
 
-def _conversion(type_: pa.DataType) -> Callable[[pa.Array], npt.NDArray[Any]] | None:
+def _conversion(type_: pa.DataType) -> Callable[[pa.Array, int], npt.NDArray[Any]] | None:
     kinds = pa.types
     if kinds.is_signed_integer(type_) or type_ in (pa.uint8(), pa.uint16(), pa.uint32()) or kinds.is_boolean(type_):
         return _integers
-    if kinds.is_date32(type_) or kinds.is_timestamp(type_):
+    if kinds.is_date32(type_) or kinds.is_timestamp(type_) or kinds.is_time64(type_) or kinds.is_duration(type_):
         return _integers
     if kinds.is_float32(type_) or kinds.is_float64(type_):
         return _floats
     if kinds.is_decimal128(type_):
         return _short_decimals if type_.precision <= _MAX_INT64_DIGITS else _long_decimals
-    return _prefixes if _is_text(type_) or _is_bytes(type_) else None
+    return _prefixes if is_text(type_) else None
 
 
-def _integers(array: pa.Array) -> npt.NDArray[Any]:
+def _integers(array: pa.Array, _: int) -> npt.NDArray[Any]:
     if pa.types.is_date32(array.type):
         array = array.view(pa.int32())
-    elif pa.types.is_timestamp(array.type):
+    elif pa.types.is_temporal(array.type):
         array = array.view(pa.int64())
     if array.null_count:
         array = pc.fill_null(array, False if pa.types.is_boolean(array.type) else 0)
@@ -152,7 +157,7 @@ def _integers(array: pa.Array) -> npt.NDArray[Any]:
     return values.astype(np.int64, copy=False)
 
 
-def _floats(array: pa.Array) -> npt.NDArray[Any]:
+def _floats(array: pa.Array, _: int) -> npt.NDArray[Any]:
     if array.null_count:
         array = pc.fill_null(array, 0.0)
     numbers = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0  # adding turns -0.0 into 0.0
@@ -180,11 +185,11 @@ def _words(array: pa.Array) -> npt.NDArray[np.uint64]:
     return words.reshape(-1, 2)[array.offset :]
 
 
-def _short_decimals(array: pa.Array) -> npt.NDArray[Any]:
+def _short_decimals(array: pa.Array, _: int) -> npt.NDArray[Any]:
     return np.ascontiguousarray(_words(array)[:, 0]).view(np.int64)
 
 
-def _long_decimals(array: pa.Array) -> npt.NDArray[Any]:
+def _long_decimals(array: pa.Array, _: int) -> npt.NDArray[Any]:
     words = _words(array)
     ordered = np.empty((len(array), 2), ">u8")
     ordered[:, 0] = words[:, 1] ^ _SIGN
@@ -192,7 +197,13 @@ def _long_decimals(array: pa.Array) -> npt.NDArray[Any]:
     return ordered.view("S16").reshape(-1)
 
 
-def _large_binary(array: pa.Array) -> pa.Array:
+def is_text(column_type: pa.DataType) -> bool:
+    """Returns whether values of a type are strings or binary, which compare by their bytes."""
+    return _is_text(column_type) or _is_bytes(column_type)
+
+
+def large_binary(array: pa.Array) -> pa.Array:
+    """Returns strings or binary as the bytes that they compare by."""
     large = pa.large_string() if _is_text(array.type) else pa.large_binary()
     try:
         return array.cast(large).view(pa.large_binary())
@@ -200,22 +211,37 @@ def _large_binary(array: pa.Array) -> pa.Array:
         return pa.array(array.to_pylist(), large).view(pa.large_binary())  # pyarrow 17 cannot cast view types
 
 
-def _prefixes(array: pa.Array) -> npt.NDArray[Any]:
-    """Returns the first bytes of strings or binary, in chunks of rows to keep scratch memory small."""
-    array = _large_binary(array)
+def _prefixes(array: pa.Array, most_bytes: int) -> npt.NDArray[Any]:
+    array = large_binary(array)
     if array.null_count:
         array = pc.fill_null(array, b"")
     longest = pc.max(pc.binary_length(array)).as_py() or 0
-    width = max(1, min(PREFIX_BYTES, longest))
-    padded = np.zeros((len(array), width), np.uint8)
-    for start in range(0, len(array), _CHUNK_ROWS):
-        piece = array.slice(start, _CHUNK_ROWS)
-        if longest > width:
-            piece = pc.binary_slice(piece, 0, width)
+    width = max(1, min(most_bytes, longest))
+    return padded(array, width, cut=longest > width).view(f"S{width}").reshape(-1)
+
+
+def padded(texts: pa.Array, width: int, *, start: int = 0, cut: bool = True) -> npt.NDArray[np.uint8]:
+    """Returns bytes of each value, with zeros after its end.
+
+    Args:
+        texts: Large binary without nulls.
+        width: Number of bytes, from ``start`` on.
+        start: The first byte.
+        cut: Whether a value may have more bytes.
+
+    Returns:
+        uint8[n, width].
+    """
+    matrix = np.zeros((len(texts), width), np.uint8)
+    for first in range(0, len(texts), _CHUNK_ROWS):
+        # In chunks of rows, to keep scratch memory small.
+        piece = texts.slice(first, _CHUNK_ROWS)
+        if cut:
+            piece = pc.binary_slice(piece, start, start + width)
         _, offset_buffer, content = piece.buffers()
         offsets = np.frombuffer(offset_buffer, np.int64)[piece.offset : piece.offset + len(piece) + 1]
-        # The buffer holds the rows in the same sequence as the padded matrix does once its padding is masked out.
+        # The buffer holds the rows in the same sequence as the matrix does once its padding is masked out.
         present = np.arange(width) < np.diff(offsets)[:, np.newaxis]
         if content is not None:
-            padded[start : start + len(piece)][present] = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
-    return padded.view(f"S{width}").reshape(-1)
+            matrix[first : first + len(piece)][present] = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
+    return matrix

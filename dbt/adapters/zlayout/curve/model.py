@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.cuts import Sizing, Tree, build_tree
-from dbt.adapters.zlayout.curve.keys import comparable, is_orderable, key_type
+from dbt.adapters.zlayout.curve.keys import is_orderable, key_type
 from dbt.adapters.zlayout.curve.orders import (
     MAX_BITS,
     balanced_bits,
@@ -110,12 +110,11 @@ class CurveModel:
             UnsupportedError: A key has a type without order.
         """
         sizing = Sizing.of(total_rows, sample.num_rows, bytes_per_row, target_file_bytes, row_group_rows)
-        keys = [comparable(column) for column in sample.columns]
         if along is not None:
             boundaries = along.boundaries
         else:
-            boundaries = tuple(Boundaries.of_sample(each, sizing.buckets) for each in keys)
-        ranks = [each.ranks(key) for each, key in zip(boundaries, keys, strict=True)]
+            boundaries = tuple(Boundaries.of_column(each, sizing.buckets) for each in sample.columns)
+        ranks = [each.ranks_of(column) for each, column in zip(boundaries, sample.columns, strict=True)]
         trees = {}
         cuts: dict[str, Any] = {"linear": curve == "linear", "spans": spans}
         if partition_keys is None:

@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.curve.keys import Comparable, comparable, null_mask
+from dbt.adapters.zlayout.curve.keys import (
+    MOST_TEXT_BYTES,
+    Comparable,
+    comparable,
+    is_text,
+    key_type,
+    large_binary,
+    null_mask,
+)
+from dbt.adapters.zlayout.curve.prefixes import separators
 
 _NULL_RANK = 0
 
@@ -19,7 +29,8 @@ class Boundaries:
     """The bucket boundaries of one key column.
 
     Attributes:
-        values: The smallest value of every bucket but the first, strictly increasing; as `Comparable.values`.
+        values: Where every bucket but the first begins, strictly increasing; as `Comparable.values`. Of texts as few
+            bytes as tell the bucket from the texts before it, so that long common beginnings do no harm.
         nullable: Whether the sample held both nulls and values; only then do codes distinguish them.
     """
 
@@ -37,24 +48,47 @@ class Boundaries:
             sample: Key values of sampled rows, in any order.
             buckets: Target number of buckets; heavily repeated values may add a few.
 
-        >>> sample = comparable(pa.array([10, 20, 30, 40]))
-        >>> boundaries = Boundaries.of_sample(sample)
+        """
+        present = sample.values[~sample.nulls]
+        distinct, counts = np.unique(present, return_counts=True)
+        return cls(distinct[_starts(counts, buckets)], 0 < len(present) < len(sample))
+
+    @classmethod
+    def of_column(cls, sample: pa.Array | pa.ChunkedArray, buckets: int = 1024) -> Boundaries:
+        """Chooses boundaries, as `of_sample`, from a column. Texts are told apart by up to ``MOST_TEXT_BYTES`` bytes.
+
+        Args:
+            sample: Key values of sampled rows, in any order.
+            buckets: Target number of buckets.
+
+        Raises:
+            UnsupportedError: The type has no order.
+
+        >>> boundaries = Boundaries.of_column(pa.array([10, 20, 30, 40]))
         >>> boundaries.values.tolist()
         [20, 30, 40]
         >>> boundaries.ranks_of(pa.array([5, 20, 99, None])).tolist()
         [1, 2, 4, 0]
+        >>> Boundaries.of_column(pa.array(["/shop/cart/1", "/shop/cart/25", "/shop/item/4"])).values.tolist()
+        [b'/shop/cart/2', b'/shop/i']
         """
-        present = sample.values[~sample.nulls]
-        nullable = 0 < len(present) < len(sample)
-        distinct, counts = np.unique(present, return_counts=True)
-        if len(distinct) <= buckets:
-            return cls(distinct[1:], nullable)
-        ends = np.cumsum(counts)
-        rows = int(ends[-1])
-        quantiles = np.searchsorted(ends, np.arange(1, buckets) * (rows / buckets), side="right")
-        heavy = np.flatnonzero(counts > rows / buckets)
-        starts = np.unique(np.concatenate([quantiles, heavy, heavy + 1]))
-        return cls(distinct[starts[(starts > 0) & (starts < len(distinct))]], nullable)
+        if not is_text(key_type(sample.type)):
+            return cls.of_sample(comparable(sample), buckets)
+        chunks = sample.chunks if isinstance(sample, pa.ChunkedArray) else [sample]
+        plain = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in chunks]
+        texts = pa.chunked_array(map(large_binary, plain), pa.large_binary()).combine_chunks()
+        counted = pc.value_counts(pc.binary_slice(texts.drop_null(), 0, MOST_TEXT_BYTES))
+        order = pc.sort_indices(counted.field("values"))
+        distinct, counts = (counted.field(name).take(order) for name in ("values", "counts"))
+        starts = _starts(counts.to_numpy(), buckets)
+        found = separators(distinct.take(pa.array(starts - 1)), distinct.take(pa.array(starts)))
+        # Texts that differ only in trailing NUL bytes have one separator.
+        return cls(np.unique(found), 0 < texts.null_count < len(texts))
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of a text that decide its rank."""
+        return int(self.values.dtype.itemsize) if self.values.dtype.kind == "S" else MOST_TEXT_BYTES
 
     @property
     def bits(self) -> int:
@@ -100,7 +134,10 @@ class Boundaries:
         # Rank 0 is null, and rank 1 begins below all boundaries.
         kept = wanted[(wanted > 1) & (wanted < len(self.values) + 2)]
         numbered = np.where(thresholds > 1, np.searchsorted(kept, thresholds) + 2, thresholds)
-        return Boundaries(self.values[kept - 2], self.nullable), numbered.astype(np.int32)
+        values = self.values[kept - 2]
+        if values.dtype.kind == "S" and len(values):
+            values = values.astype(f"S{max(1, int(np.char.str_len(values).max()))}")
+        return Boundaries(values, self.nullable), numbered.astype(np.int32)
 
     def codes(self, ranks: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
         """Returns ranks as coordinates of `bits` bits; if the sample had no nulls, null shares the lowest coordinate.
@@ -117,13 +154,30 @@ class Boundaries:
 
     def _ranks_of_chunk(self, chunk: pa.Array) -> npt.NDArray[Any]:
         if not pa.types.is_dictionary(chunk.type) or len(chunk.dictionary) > len(chunk):
-            return self.ranks(comparable(chunk))
-        entries = self.ranks(comparable(chunk.dictionary))
+            return self.ranks(comparable(chunk, self.most_bytes))
+        entries = self.ranks(comparable(chunk.dictionary, self.most_bytes))
         with_null = np.append(entries, self._rank_type(_NULL_RANK))
         indices = chunk.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
         indices[null_mask(chunk.indices)] = len(entries)
         ranks: npt.NDArray[Any] = with_null[indices]
         return ranks
+
+
+def _starts(counts: npt.NDArray[np.int64], buckets: int) -> npt.NDArray[np.intp]:
+    """Returns the positions of the values with which buckets begin, without the first.
+
+    Args:
+        counts: Rows of each distinct value, in their order.
+        buckets: Target number of buckets.
+    """
+    if len(counts) <= buckets:
+        return np.arange(1, len(counts))
+    ends = np.cumsum(counts)
+    rows = int(ends[-1])
+    quantiles = np.searchsorted(ends, np.arange(1, buckets) * (rows / buckets), side="right")
+    heavy = np.flatnonzero(counts > rows / buckets)
+    starts = np.unique(np.concatenate([quantiles, heavy, heavy + 1]))
+    return starts[(starts > 0) & (starts < len(counts))]
 
 
 def _starts_up_to(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

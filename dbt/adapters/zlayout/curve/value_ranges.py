@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.curve.keys import comparable
+from dbt.adapters.zlayout.curve.keys import comparable, is_text, large_binary
+from dbt.adapters.zlayout.curve.prefixes import common_bytes
 
 _WORD_BYTES = 8
 
@@ -45,16 +46,39 @@ def covering_ranges(low: pa.Array, high: pa.Array, most: int) -> tuple[pa.Array,
     ends = np.r_[begins[1:], count] - 1
     first, last = by_low[begins], order[reach[ends]]
     if len(begins) > most:
-        values = comparable(both).values
-        widths = _distances(values[last[:-1]], values[first[1:]])
+        widths = _gaps(both.take(pa.array(last[:-1])), both.take(pa.array(first[1:])))
         closed = len(widths) - (most - 1)
         cuts = np.sort(np.argpartition(widths, closed - 1)[closed:])
         first, last = first[np.r_[0, cuts + 1]], last[np.r_[cuts, len(last) - 1]]
     return both.take(pa.array(first)), both.take(pa.array(last))
 
 
+def _gaps(before: pa.Array, after: pa.Array) -> npt.NDArray[np.float64]:
+    """Returns how far each value is from its counterpart, on any scale that grows with the distance.
+
+    Of texts it is the logarithm of the distance, where a text is a fraction whose digits are its bytes.
+    """
+    if not is_text(before.type):
+        return _distances(comparable(before).values, comparable(after).values)
+    left, right = large_binary(before), large_binary(after)
+    alike = common_bytes(left, right)
+    differences = _words_at(right, alike) - _words_at(left, alike)
+    found: npt.NDArray[np.float64] = np.log2(np.maximum(differences.astype(np.float64), 0.5)) - 8.0 * alike
+    return found
+
+
+def _words_at(texts: pa.Array, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Returns eight bytes of each text, from a byte of its own on, as a number; there are zeros after its end."""
+    _, offset_buffer, content = texts.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    places = (offsets[:-1] + starts)[:, np.newaxis] + np.arange(_WORD_BYTES)
+    some_bytes = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
+    found = some_bytes[np.minimum(places, len(some_bytes) - 1)]
+    return _words(np.where(places < offsets[1:, np.newaxis], found, 0).astype(np.uint8))
+
+
 def _distances(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Returns the distances of comparable values; for strings, of the eight bytes from the first difference on."""
+    """Returns the distances of comparable values; of long decimals by eight bytes from the first difference on."""
     if before.dtype.kind == "S":
         width = before.dtype.itemsize
         matrices = [each.view(np.uint8).reshape(-1, width) for each in (before, after)]

@@ -20,6 +20,8 @@ from dbt.adapters.zlayout.layout.depth import is_deeper, overlap_depth, ranks_of
 from dbt.adapters.zlayout.layout.key_space import KeyBounds, boxes_of
 from dbt.adapters.zlayout.timeline.files.naming import data_paths
 
+_BYTES_BEYOND = 16
+
 
 @dataclass(frozen=True)
 class LayoutState:
@@ -245,7 +247,10 @@ def forecast(
     file = model.place(sample.columns, partition_key or None).file
     present, number, counts = np.unique(file, return_inverse=True, return_counts=True)
     parts = np.array([model.shares.get((partition_key, int(each)), 1) for each in present])
-    bounds = tuple(_bounds(comparable(column), number, parts) for column in sample.columns)
+    # A few bytes more than boundaries have, to compare bounds with those of files.
+    taken = [each.most_bytes + _BYTES_BEYOND for each in model.boundaries]
+    keys = [comparable(column, most) for column, most in zip(sample.columns, taken, strict=True)]
+    bounds = tuple(_bounds(each, number, parts) for each in keys)
     share = np.repeat(counts / len(file) / parts, parts)
     rows = np.maximum(1, np.rint(share * total_rows)).astype(np.int64)
     return Forecast(bounds, rows, np.rint(share * total_bytes).astype(np.int64))

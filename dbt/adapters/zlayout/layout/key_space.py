@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dbt.adapters.zlayout.curve.keys import Comparable
 
 Floats = npt.NDArray[np.float64]
-_WORD_BYTES = 8
+Values = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +125,14 @@ def _before(values: Floats) -> Floats:
 
 def _coordinates(key: KeyBounds, marks: Comparable | None) -> tuple[Floats, Floats]:
     """Returns the positions of both bounds on a line where distance represents rows."""
-    low, high = _numbers(key.low.values), _numbers(key.high.values)
     known = ~(key.unknown | key.empty)
-    if marks is None or len(marks) < 2 or not known.any() or marks.values.dtype.kind != key.low.values.dtype.kind:
+    of_kind = marks is not None and len(marks) >= 2 and marks.values.dtype.kind == key.low.values.dtype.kind
+    marked = marks.values if marks is not None and of_kind else np.zeros(0, key.low.values.dtype)
+    low, high, at_marks = _numbers(key.low.values, key.high.values, marked)
+    if not len(marked) or not known.any():
         return low, high
     # Values beyond the marks were added later: they form one more step at either end, however far they extend.
-    inner = np.unique(_numbers(marks.values))
+    inner = np.unique(at_marks)
     ends = min(inner[0], low[known].min()), max(inner[-1], high[known].max())
     knots = np.concatenate([ends[:1], inner, ends[1:]])
     steps = np.arange(len(knots), dtype=float)
@@ -157,15 +159,14 @@ def _mass(low: Floats, high: Floats, rows: Floats) -> tuple[Floats, Floats]:
     return np.clip(below[at_low] / total, 0, 1), np.clip((below + at_point)[at_high] / total, 0, 1)
 
 
-def _numbers(values: npt.NDArray[Any]) -> Floats:
-    """Returns the values of a `Comparable` as numbers in the same order; strings by their first eight bytes."""
-    if values.dtype.kind != "S":
-        return values.astype(np.float64)
-    padded = values.astype(f"S{max(_WORD_BYTES, values.dtype.itemsize)}")
-    bytes_of_row = padded.view(np.uint8).reshape(len(values), -1)[:, :_WORD_BYTES]
-    words = np.ascontiguousarray(bytes_of_row).view(">u8").reshape(-1)
-    found: Floats = words.astype(np.float64)
-    return found
+def _numbers(low: Values, high: Values, marks: Values) -> tuple[Floats, Floats, Floats]:
+    """Returns the values of several `Comparable` as numbers in the same order; of strings their places among all."""
+    if low.dtype.kind != "S":
+        return low.astype(np.float64), high.astype(np.float64), marks.astype(np.float64)
+    # Strings have no distances, and many of them may begin alike.
+    _, places = np.unique(np.concatenate([low, high, marks]), return_inverse=True)
+    found = places.reshape(-1).astype(np.float64)
+    return found[: len(low)], found[len(low) : len(low) + len(high)], found[len(low) + len(high) :]
 
 
 def _taken(values: Comparable, files: npt.NDArray[Any]) -> Comparable:

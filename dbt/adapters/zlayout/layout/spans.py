@@ -121,7 +121,9 @@ def ranked(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> tuple[npt.NDArray[A
 
 def _steps(distinct: npt.NDArray[Any], column_type: pa.DataType) -> npt.NDArray[np.float64]:
     if distinct.dtype != np.int64:
-        return np.diff(_numbers_of_bytes(distinct))
+        steps = np.diff(_numbers_of_bytes(distinct))
+        # Texts that begin alike in several ways: their places are all that is known of their distances.
+        return steps if (steps > 0).all() else np.ones(len(steps))
     if pa.types.is_floating(column_type):
         largest = np.finfo(np.float64).max / 4
         return np.diff(np.clip(floats_of(distinct), -largest, largest))

@@ -21,7 +21,8 @@ _TYPE_NAMES = (
     (pa.types.is_float32, "float"),
     (pa.types.is_float64, "double"),
     (pa.types.is_date32, "date"),
-    (pa.types.is_duration, "interval"),
+    (pa.types.is_time64, "time"),
+    (pa.types.is_duration, "interval day to second"),
     (pa.types.is_null, "void"),
     (pa.types.is_string, "string"),
     (pa.types.is_large_string, "string"),
@@ -77,7 +78,7 @@ def type_name(kind: pa.DataType) -> str:
     return next((word for fits, word in _TYPE_NAMES if fits(kind)), str(kind))
 
 
-def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
+def literal(value: pa.Scalar) -> str:  # noqa: PLR0911, C901 - one return per type
     r"""Returns a constant as SQL.
 
     Args:
@@ -105,6 +106,10 @@ def literal(value: pa.Scalar) -> str:  # noqa: PLR0911 - one return per type
         return f"DATE '{value.cast(pa.string()).as_py()}'"
     if pa.types.is_timestamp(kind):
         return _timestamp(value)
+    if pa.types.is_time64(kind):
+        return f"TIME '{_without_zeros(value.cast(pa.string()).as_py())}'"
+    if pa.types.is_duration(kind):
+        return day_time_literal(value.value)
     return str(value.as_py())
 
 
@@ -121,5 +126,26 @@ def literals(values: pa.Array, has_null: bool) -> str:
 def _timestamp(value: pa.Scalar) -> str:
     # Converts through integers and Arrow's formatter: Python's datetimes end at year 9999 and need a zone database.
     naive = pa.scalar(value.value, pa.int64()).cast(pa.timestamp(value.type.unit))
-    text = re.sub(r"\.0+$", "", str(naive.cast(pa.string()).as_py()))
+    text = _without_zeros(str(naive.cast(pa.string()).as_py()))
     return f"TIMESTAMP_NTZ '{text}'" if value.type.tz is None else f"TIMESTAMP '{text}Z'"
+
+
+def day_time_literal(micros: int) -> str:
+    """Returns a day-time interval as SQL.
+
+    Args:
+        micros: Its microseconds.
+
+    >>> day_time_literal(-93_784_500_000)
+    "INTERVAL '-1 02:03:04.500000' DAY TO SECOND"
+    """
+    seconds, rest = divmod(abs(micros), 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    sign = "-" if micros < 0 else ""
+    return f"INTERVAL '{sign}{days} {hour:02}:{minute:02}:{second:02}.{rest:06}' DAY TO SECOND"
+
+
+def _without_zeros(text: str) -> str:
+    return re.sub(r"\.0+$", "", text)

@@ -189,7 +189,7 @@ def _comparable(
     if pa.types.is_boolean(kind):
         kind = pa.uint8()
         minimum, maximum, members = (each.cast(kind) for each in (minimum, maximum, members))
-    elif pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
+    elif pa.types.is_temporal(kind):
         kind = pa.int32() if pa.types.is_date32(kind) else pa.int64()
         minimum, maximum, members = (each.view(kind) for each in (minimum, maximum, members))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):

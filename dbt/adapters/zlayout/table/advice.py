@@ -184,7 +184,7 @@ def _advice_for_rows(
     if not count:
         return None
     spark, target = rows.sparkSession, layout.config.file_sizing.target_file_bytes
-    if arrow_carries(layout.schema_json, str(spark.version)):
+    if arrow_carries(layout.schema_json):
         ordered = str(rows.schema.json())
         settings = ParquetSettings(layout.config.writing.compression, ordered, str(spark.version))
         size_bytes = round(count * bytes_of_a_row(rows, ordered, settings, target))

@@ -152,6 +152,12 @@ def test_unsigned_integers_count_only_where_the_type_can_hold_them() -> None:
         (pa.array([b"a"]), pa.string()),
         (pa.array([1]), pa.float64()),
         (pa.array([1], pa.timestamp("us")), pa.int64()),
+        (pa.array([1], pa.timestamp("us")), pa.duration("us")),
+        (pa.array([1], pa.int32()), pa.duration("us")),
+        (pa.array([1], pa.time64("ns")), pa.time64("us")),
+        (pa.array([1], pa.int64()), pa.time64("us")),
+        (pa.array([-1], pa.int64()).view(pa.time64("us")), pa.time64("us")),
+        (pa.array([86_400_000_000], pa.int64()).view(pa.time64("us")), pa.time64("us")),
     ],
 )
 def test_a_file_of_another_type_has_counts_but_no_bounds(column: pa.Array, column_type: pa.DataType) -> None:

@@ -53,6 +53,8 @@ def left_open(metadata: pq.FileMetaData, *columns: TrackedColumn) -> list[str]:
         (pa.array([dt.date(2024, 1, 1)]), pa.date32()),
         (pa.array([NEW], INSTANT), INSTANT),
         (pa.array([NEW.replace(tzinfo=None)], pa.timestamp("us")), pa.timestamp("us")),
+        (pa.array([dt.time(1)], pa.time64("us")), pa.time64("us")),
+        (pa.array([dt.timedelta(1)], pa.duration("us")), pa.duration("us")),
     ],
     ids=str,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from dbt.adapters.zlayout.index.statistics.bound_cutting import (
 )
 from dbt.adapters.zlayout.index.statistics.column_stats import stats_type
 
+EXACT = {"min_exact": True, "max_exact": True, "null_count": 0, "nan_count": 0, "value_count": 9}
 UNICODE = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 NEAR_LIMITS = st.text(st.sampled_from("a\x7f\u07ff\ud7ff\ue000\uffff\U0010ffff"), max_size=12)
 
@@ -70,3 +73,35 @@ def test_only_bounds_that_were_cut_lose_their_exactness() -> None:
     assert cut[1] == {**exact, "min": "é" * 32, "max": None, "min_exact": False, "max_exact": False}
     numbers = pa.array([{"min": 1, "max": 2, **exact}], stats_type(pa.int64()))
     assert cut_bounds(numbers) is numbers
+
+
+def test_bounds_that_begin_alike_are_still_told_apart() -> None:
+    beginning, other = "https://example.com/" + "é/" * 60, "http://example.com/" + "x" * 60
+    texts = [f"{each}{letter}{'tail' * 50}" for each in (beginning, other) for letter in "abcdef"]
+    rows = [
+        {"min": low, "max": high, **EXACT} for low, high in zip(sorted(texts)[:-1:2], sorted(texts)[1::2], strict=True)
+    ]
+    cut = cut_bounds(pa.array([*rows, None], stats_type(pa.string()))).to_pylist()
+    assert set(cut[-1].values()) == {None}
+    for before, row in zip(rows, cut[:-1], strict=True):
+        assert before["min"].startswith(row["min"])
+        assert before["max"] < row["max"]
+        assert len(row["min"].encode()) <= len(beginning.encode()) + 17
+        assert not row["min_exact"]
+        assert not row["max_exact"]
+    assert all(row["max"] < after["min"] for row, after in itertools.pairwise(cut[:-1]))
+
+
+def test_no_bound_is_longer_than_the_most_and_lonely_ones_are_short() -> None:
+    kind = stats_type(pa.binary())
+    alike = pa.array([{"min": b"x" * 3_000 + b"a", "max": b"x" * 3_000 + b"b", **EXACT}], kind)
+    assert [len(cut_bounds(alike).field(side)[0].as_py()) for side in ("min", "max")] == [1024, 1024]
+    lonely = pa.array([{"min": b"a" * 500, "max": b"b" * 500, **EXACT}], kind)
+    assert cut_bounds(lonely).to_pylist() == [
+        {**EXACT, "min": b"a" * 64, "max": b"b" * 63 + b"c", "min_exact": False, "max_exact": False}
+    ]
+
+
+def test_a_column_with_one_long_value_has_short_bounds() -> None:
+    constant = pa.array([{"min": "v" * 500, "max": "v" * 500, **EXACT}] * 3, stats_type(pa.string()))
+    assert cut_bounds(constant).field("min").to_pylist() == ["v" * 64] * 3

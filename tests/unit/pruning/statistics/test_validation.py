@@ -11,7 +11,7 @@ KINDS = [
     pa.decimal128(12, 2), pa.decimal128(12, 4), pa.decimal128(11, 4), pa.decimal128(9, 0), pa.decimal128(10, 0),
     pa.decimal128(5, 0), pa.decimal128(3, 0), pa.decimal128(21, 2), pa.decimal128(20, 2), DAY, INSTANT,
     pa.timestamp("us", tz="Europe/Berlin"), WALL, pa.timestamp("ns"), pa.string(), pa.large_string(), pa.binary(),
-    pa.large_binary(),
+    pa.large_binary(), pa.time64("us"), pa.duration("us"),
 ]  # fmt: skip
 WIDER = {
     pa.int8(): {"int16", "int32", "int64", "float", "double", *(f"decimal128{each}" for each in (
@@ -34,6 +34,8 @@ WIDER = {
     INSTANT: {"timestamp[us, tz=Europe/Berlin]"},
     WALL: {"timestamp[ns]"},
     pa.bool_(): set(),
+    pa.time64("us"): set(),
+    pa.duration("us"): set(),
     pa.float64(): set(),
     pa.string(): {"large_string"},
     pa.large_string(): {"string"},
@@ -52,9 +54,7 @@ def test_what_is_compared_has_an_order(kind):
     assert is_ordered(kind)
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.list_(pa.int8()), pa.struct([("a", pa.int8())]), pa.duration("us"), pa.time64("us")]
-)
+@pytest.mark.parametrize("kind", [pa.list_(pa.int8()), pa.struct([("a", pa.int8())]), pa.month_day_nano_interval()])
 def test_other_types_have_none(kind):
     assert not is_ordered(kind)
 

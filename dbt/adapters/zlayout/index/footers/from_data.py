@@ -102,10 +102,12 @@ def stats_of_values(values: pa.Array, column_type: pa.DataType) -> pa.StructArra
         nan = pc.fill_null(pc.is_nan(values), False)
         nan_count = int(pc.sum(nan).as_py() or 0)
         numbers = values.filter(pc.invert(nan)) if nan_count else values
+    if pa.types.is_duration(column_type):
+        numbers = numbers.view(pa.int64())  # Arrow finds no extremes of intervals
     bounds = pc.min_max(numbers)
     known = bounds["min"].is_valid
     fields = [
-        *(pa.array([bounds[side]], column_type) for side in ("min", "max")),
+        *(pa.array([bounds[side]], numbers.type).view(column_type) for side in ("min", "max")),
         *(pa.array([known], pa.bool_()) for _ in ("min", "max")),
         *(pa.array([count], COUNT_TYPE) for count in (values.null_count, nan_count, len(values))),
     ]
@@ -124,8 +126,8 @@ def entries_of(stats: pa.StructArray) -> Iterator[ColumnFooter]:
 def _plain(bound: pa.Array, kind: pa.DataType) -> list[object]:
     if pa.types.is_date32(kind):
         return list(bound.cast(pa.int32()).to_pylist())
-    if pa.types.is_timestamp(kind):
-        return list(bound.cast(pa.int64()).to_pylist())
+    if pa.types.is_temporal(kind):
+        return list(bound.view(pa.int64()).to_pylist())
     if pa.types.is_string(kind):
         return [_text(each) for each in bound.cast(pa.binary()).to_pylist()]
     return list(bound.to_pylist())

@@ -22,6 +22,7 @@ _FIRST_WITH_NAN, _LAST_WITH_NAN = (1, 10, 0), (1, 17, 0)
 # Before this day Spark may shift dates and times of files that do not state the calendar and zone of their writer.
 FIRST_SAFE_DAY = -25567
 DAY_US = 86_400_000_000
+_SPARK_TIME = {"Type": "Time", "isAdjustedToUTC": False, "timeUnit": "microseconds"}
 _FLOATS = {pa.float32(): ("FLOAT",), pa.float64(): ("FLOAT", "DOUBLE")}
 _UNIT_NS = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
 
@@ -100,6 +101,8 @@ def bounds_decoder(leaf: pq.ColumnSchema, column_type: pa.DataType, rules: Write
     kinds = pa.types
     if kinds.is_string(column_type) or kinds.is_binary(column_type):
         return _text_decoder(leaf.physical_type, logical["Type"], column_type, rules)
+    if kinds.is_time64(column_type):
+        return _clock_times if leaf.physical_type == "INT64" and logical == _SPARK_TIME else None
     if kinds.is_date32(column_type) or kinds.is_timestamp(column_type):
         return _time_decoder(leaf.physical_type, logical, column_type, rules)
     return _number_decoder(leaf, logical, column_type)
@@ -110,6 +113,8 @@ def _number_decoder(leaf: pq.ColumnSchema, logical: dict[str, Any], column_type:
     decoder: Decoder | None = None
     if kinds.is_boolean(column_type) and physical == "BOOLEAN":
         decoder = _as_is
+    elif kinds.is_duration(column_type) and physical == "INT64" and kind == "None":
+        decoder = _as_is  # Spark stores day-time intervals as plain microseconds
     elif kinds.is_signed_integer(column_type) and physical in ("INT32", "INT64") and kind in ("None", "Int"):
         decoder = _integers(column_type, 0 if logical.get("isSigned", True) else logical["bitWidth"])
     elif kinds.is_floating(column_type) and physical in _FLOATS.get(column_type, ()):
@@ -189,6 +194,10 @@ def _times(unit_ns: int, rules: WriterRules) -> Decoder:
         return Bounds(low_us, high_us, low_ns % 1000 == 0, high_ns % 1000 == 0)
 
     return decode
+
+
+def _clock_times(low: int, high: int) -> Bounds | None:
+    return Bounds(low, high) if low >= 0 and high < DAY_US else None
 
 
 def _fits_int64(low: int, high: int) -> bool:

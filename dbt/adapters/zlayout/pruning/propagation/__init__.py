@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from dbt.adapters.zlayout.predicate import functions as f
 from dbt.adapters.zlayout.predicate.expr import Function
 from dbt.adapters.zlayout.pruning.propagation import arithmetic, calendar, numbers, texts
@@ -46,4 +48,12 @@ def propagate(function: Function, facts: Facts) -> Facts | None:
     Raises:
         pyarrow.ArrowException: Arrow has no such operation for these values.
     """
+    if _has_no_arithmetic(facts.minimum.type) or _has_no_arithmetic(function.type):
+        # Only a cast that changes no value says so: to a type with the same Arrow type.
+        same = isinstance(function, f.Convert) and function.type == facts.minimum.type
+        return facts if same else None
     return _RULES[type(function)](function, facts)
+
+
+def _has_no_arithmetic(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_time64(kind) or pa.types.is_duration(kind))

@@ -31,6 +31,8 @@ def is_ordered(kind: pa.DataType) -> bool:
         or pa.types.is_decimal128(kind)
         or pa.types.is_date32(kind)
         or pa.types.is_timestamp(kind)
+        or pa.types.is_time64(kind)
+        or pa.types.is_duration(kind)
         or _is_text(kind)
         or _is_bytes(kind)
     )

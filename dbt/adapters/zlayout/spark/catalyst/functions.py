@@ -43,6 +43,7 @@ _UNITS = {
     "DD": TimeUnit.DAY,
 }
 _UNITS_OF_DATES = (TimeUnit.YEAR, TimeUnit.QUARTER, TimeUnit.MONTH, TimeUnit.WEEK)
+_INTERVAL_UNITS = ("day", "hour", "minute", "second")
 _DATE_FORMATS = {"yyyy-MM-dd": 10, "yyyy-MM": 7, "yyyy": 4}
 
 
@@ -280,7 +281,22 @@ _TIME_FUNCTIONS: Mapping[str, Callable[[Node], Reading]] = {
 def _cast(node: Node) -> Reading:
     child = node.children[0]
     source, target = child.type(), node.type()
+    if (pa.types.is_time(source) or pa.types.is_duration(source)) and not _keeps_units(child, node):
+        raise NotUnderstoodError(f"casting {f.type_name(source)} to {f.type_name(target)} has no rule")
     return child, _conversion(source, target, lambda: _zone_at(node))
+
+
+def _keeps_units(source: Node, target: Node) -> bool:
+    """Returns whether a cast from a time or an interval to another type of its kind cuts nothing off."""
+    least, most = (_finest_unit(each.type_name()) for each in (source, target))
+    return source.type() == target.type() and least is not None and most is not None and least <= most
+
+
+def _finest_unit(name: str) -> int | None:
+    if found := re.fullmatch(r"time\((\d)\)", name):
+        return int(found[1])
+    last = name.rsplit(maxsplit=1)[-1]
+    return _INTERVAL_UNITS.index(last) if last in _INTERVAL_UNITS else None
 
 
 def _conversion(source: pa.DataType, target: pa.DataType, zone: Callable[[], Zone]) -> Chain:

@@ -249,6 +249,10 @@ class Node:
         except Exception:
             return f"{self.kind} …"
 
+    def type_name(self) -> str:
+        """Returns Spark's name for the type of the result."""
+        return self.tree.type_name(self.position)
+
     def type(self) -> pa.DataType:
         """Returns the Arrow type of the result.
 
@@ -384,7 +388,14 @@ def _array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
 
 
 def _of_integer(value: int, kind: pa.DataType) -> pa.Scalar:
-    """Returns a date or timestamp from Spark's days or microseconds since 1970, which may exceed Python's range."""
+    """Returns a date, timestamp, time or interval from Spark's days, microseconds or, of a time, nanoseconds.
+
+    Dates and timestamps may exceed Python's range.
+    """
+    if pa.types.is_time64(kind):
+        value, below = divmod(value, 1_000)
+        if below:
+            raise NotUnderstoodError("the constant is finer than a microsecond")
     width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     return pa.scalar(value, width).cast(kind)
 

@@ -60,7 +60,7 @@ class ValueConditions:
             read: What rules understand of it.
             column: The only column of the condition; None if it has others, or if statistics do not keep its order.
         """
-        if column is None or not self._left or not is_ordered(column.type) or _is_plain(read):
+        if column is None or not self._left or not _can_be_sent(column.type) or _is_plain(read):
             return read
         if calls_users_code(node):
             return read
@@ -70,6 +70,10 @@ class ValueConditions:
         if by_day is not None:
             term = Call(Convert(pa.date32()), Call(LocalTime(_WALL, zone_of(by_day.jvm().zoneId())), column))
         return Evaluated(read, term, _ConditionOnValues(self._jvm, node, by_day))
+
+
+def _can_be_sent(kind: pa.DataType) -> bool:
+    return is_ordered(kind) and not pa.types.is_time(kind) and not pa.types.is_duration(kind)
 
 
 def is_composed(node: Node) -> bool:

@@ -111,7 +111,7 @@ class GroupWriter:
         survey, layout = self.plan.survey, self.plan.survey.layout
         opened = survey.opened
         source = None
-        if not needs_spark(layout, self.spark):
+        if not needs_spark(layout):
             kinds = arrow_schema(layout.partition_json).types
             values = opened.partition_keys[cut.partition] if layout.partition_by else ()
             partition = list(zip(values, kinds, strict=True))

@@ -98,7 +98,7 @@ class KeySampler:
     def _source(self, files: npt.NDArray[np.bool_]) -> ArrowSource | None:
         opened, layout = self.survey.opened, self.survey.layout
         partitions = np.unique(opened.partition_of_file[files])
-        if needs_spark(layout, self.catalog.spark) or len(partitions) > 1:
+        if needs_spark(layout) or len(partitions) > 1:
             return None
         kinds = arrow_schema(layout.partition_json).types
         values = opened.partition_keys[int(partitions[0])] if layout.partition_by else ()

@@ -210,7 +210,8 @@ def column_facts(column_stats: pa.Table) -> dict[str, ColumnFacts]:
 
 def _bound(stats: pa.StructArray, side: str, pick: object) -> str | None:
     kind = stats.type.field(side).type
-    if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_boolean(kind):
+    types = pa.types
+    if types.is_string(kind) or types.is_binary(kind) or types.is_boolean(kind) or types.is_duration(kind):
         return None  # Spark keeps no bounds of these types
     bounds = stats.field(side)
     exact = stats.field(f"{side}_exact")

@@ -157,7 +157,8 @@ def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:
         return bool(types.is_string(found) or types.is_large_string(found) or types.is_string_view(found))
     if types.is_binary(wanted):
         return bool(types.is_binary(found) or types.is_large_binary(found) or types.is_binary_view(found))
-    return bool(found.equals(wanted))
+    # Parquet has no type for Spark's day-time intervals: they are plain numbers of microseconds.
+    return bool(found.equals(pa.int64() if types.is_duration(wanted) else wanted))
 
 
 def _has_days(kind: pa.DataType) -> bool:

@@ -281,4 +281,6 @@ def _reads_alike(schema: pa.Schema, column: TrackedColumn, old_dates: bool) -> b
     days = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     # Other units than microseconds are cut by Spark.
     exact = not pa.types.is_timestamp(kind) or kind.unit == "us"
-    return bool(exact and canonical_type(kind) == column.type and (old_dates or not days))
+    # Day-time intervals are plain numbers in files.
+    stored = pa.int64() if pa.types.is_duration(column.type) else column.type
+    return bool(exact and canonical_type(kind) == stored and (old_dates or not days))

@@ -264,7 +264,7 @@ class SliceWriter:
     ) -> list[FileReport]:
         """Merges slices inside tasks, one slice at a time. Slices that need Spark get no file here."""
         layout, keys = self.layout, self.layout.config.table_type.unique_key
-        if not operations or needs_spark(layout, self.spark) or not tells_apart(keys, layout.data_json):
+        if not operations or needs_spark(layout) or not tells_apart(keys, layout.data_json):
             return []
         if model is None and layout.keys:
             return []

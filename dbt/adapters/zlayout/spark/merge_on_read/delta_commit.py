@@ -41,7 +41,7 @@ class DeltaCommit(RowChange[Records]):
 
     def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
         layout = target.layout
-        if needs_spark(layout, self.spark):
+        if needs_spark(layout):
             raise UnsupportedError(
                 f"{self.subject}: logs are written with Arrow, which does not support the type of a column; set "
                 "table_type to copy_on_write"

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,10 @@ from pyspark.sql import types as t
 
 from dbt.adapters.zlayout.curve.value_ranges import covering_ranges
 from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.predicate.literals import day_time_literal
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.session import prepare
+from dbt.adapters.zlayout.spark.schema.types import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -201,6 +204,10 @@ def _floating(value: float, function: str, suffix: str) -> str:
     return f"{value!r}{suffix}"
 
 
+# Spark 3 cannot send intervals to Python, and has no times of the day.
+_KINDS_OF_INTERVALS = [t.DayTimeIntervalType] if arrow_type("interval day") is not None else []
+_KINDS_OF_TIMES = [t.TimeType] if hasattr(t, "TimeType") else []
+
 _SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
     ((t.BooleanType,), Spelling("{}", lambda value: str(value).lower())),
     ((t.IntegralType,), Spelling("{}", str)),
@@ -213,4 +220,6 @@ _SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
     ((t.DateType,), Spelling("cast({} as string)", lambda value: f"date'{value}'")),
     ((t.TimestampNTZType,), Spelling("cast({} as string)", lambda value: f"timestamp_ntz'{value}'")),
     ((t.TimestampType,), Spelling("unix_micros({})", lambda value: f"timestamp_micros({value})")),
+    (_KINDS_OF_INTERVALS, Spelling("{}", lambda value: day_time_literal(value // timedelta(microseconds=1)))),
+    (_KINDS_OF_TIMES, Spelling("{}", lambda value: f"time'{value.isoformat()}'")),
 )

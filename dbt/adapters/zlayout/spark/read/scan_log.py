@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
@@ -253,8 +254,10 @@ def _short(expr: Expr) -> Expr:
         case Not(child) | IsTrue(child) | IsNotTrue(child):
             return replace(expr, child=_short(child))
         case In(operand, values) if len(values) > _MOST_LISTED:
-            ends = pc.min_max(values)
-            return And((Compare(Op.GE, operand, ends["min"]), Compare(Op.LE, operand, ends["max"])))
+            kind = values.type  # Arrow finds no extremes of intervals
+            ends = pc.min_max(values.view(pa.int64()) if pa.types.is_duration(kind) else values)
+            low, high = (ends[side].cast(kind) for side in ("min", "max"))
+            return And((Compare(Op.GE, operand, low), Compare(Op.LE, operand, high)))
         case NotIn(_, values) if len(values) > _MOST_LISTED:
             return Constant(True)
     return expr

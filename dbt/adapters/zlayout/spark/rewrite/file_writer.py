@@ -45,9 +45,9 @@ _DEFAULT_ROW_GROUP_ROWS = 1 << 17
 _ROWS_IN_A_BATCH = "10000"
 
 
-def needs_spark(layout: TableLayout, spark: SparkSession) -> bool:
+def needs_spark(layout: TableLayout) -> bool:
     """Returns whether Spark's own writer must write a table's files, by its settings or because Arrow lacks a type."""
-    return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json, str(spark.version))
+    return layout.config.writing.writer == "spark" or not arrow_carries(layout.data_json)
 
 
 def parquet_settings(layout: TableLayout, spark: SparkSession) -> ParquetSettings:
@@ -95,7 +95,7 @@ class FileWriter:
             WriteError: The query failed, or a required column holds nulls.
         """
         build = self.build(store, transaction)
-        if needs_spark(self.layout, self.spark):
+        if needs_spark(self.layout):
             return self._written(lambda: self._spark_writer(build).write(self._columns_of_table(frame)))
         return self._written(lambda: self.arrow_writer(build).write(plain_frame(self.layout, frame), cuts, along))
 
@@ -162,7 +162,7 @@ class FileWriter:
         names = [backquoted(name) for name in _data_names(self.layout)]
 
         def write() -> Written:
-            if needs_spark(self.layout, self.spark):
+            if needs_spark(self.layout):
                 session = writing_session(self.spark)
                 session.conf.set("spark.sql.adaptive.enabled", "false")
                 rows = arrange(in_session(frame, session)).selectExpr(*names)

@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.predicate.literals import backquoted, day_time_literal, literal
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB, read_footers
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.files.write_summary import Timed
@@ -301,7 +301,7 @@ def _literal(boundary: Any, kind: pa.DataType) -> str:
     return _number_literal(int(boundary), kind)
 
 
-def _number_literal(number: int, kind: pa.DataType) -> str:
+def _number_literal(number: int, kind: pa.DataType) -> str:  # noqa: PLR0911 - one return per type
     if pa.types.is_floating(kind):
         return f"DOUBLE('{_double(number)!r}')"
     if pa.types.is_date32(kind):
@@ -310,6 +310,10 @@ def _number_literal(number: int, kind: pa.DataType) -> str:
         return f"TIMESTAMP_MICROS({number})"
     if pa.types.is_timestamp(kind):
         return f"TIMESTAMP_NTZ '{(_EPOCH + timedelta(microseconds=number)).isoformat(sep=' ')}'"
+    if pa.types.is_duration(kind):
+        return day_time_literal(number)
+    if pa.types.is_time64(kind):
+        return literal(pa.scalar(number, pa.int64()).cast(kind))
     return f"{number}L" if kind == pa.int64() else str(number)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
 
 _PRIMITIVES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -23,13 +26,16 @@ _PRIMITIVES: Mapping[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
     "string": pa.string(),
     "binary": pa.binary(),
-    "interval day": pa.duration("us"),
     "void": pa.null(),
 }
 # Types that have another name in Spark's SQL than in its JSON.
 _SQL_WORDS: Mapping[str, str] = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
+_TIME = re.compile(r"time\([0-6]\)")
+# Spark 3 cannot send intervals to Python: its Arrow writer overruns its buffer in batches of more than 4,032 rows.
+_SENDS_INTERVALS = not pyspark.__version__.startswith("3.")
+_WRITES_TIMES = "write_time_adjusted_to_utc" in inspect.signature(pq.ParquetWriter).parameters
 _COLLATIONS = "__COLLATIONS"
 
 
@@ -121,7 +127,9 @@ def _arrow_of_word(word: str) -> pa.DataType | None:
     if match := _DECIMAL.fullmatch(word):
         return pa.decimal128(int(match[1]), int(match[2]))
     if word.startswith("interval") and not re.search("year|month", word):
-        return pa.duration("us")
+        return pa.duration("us") if _SENDS_INTERVALS else None
+    if _TIME.fullmatch(word):
+        return pa.time64("us")
     if _TEXT.fullmatch(word) or word.startswith("string collate"):
         return pa.string()
     return _PRIMITIVES.get(word)
@@ -133,16 +141,13 @@ def arrow_schema(schema_json: str) -> pa.Schema:
     return pa.schema(known)
 
 
-def arrow_carries(schema_json: str, spark_version: str) -> bool:
-    """Returns whether Spark can hand rows of a schema to Python.
+def arrow_carries(schema_json: str) -> bool:
+    """Returns whether Spark can hand rows of a schema to Python, and Arrow can write them.
 
-    It cannot if a type has no Arrow form. Before Spark 4 it cannot send intervals either: Spark's Arrow writer overruns
-    its buffer in batches of more than 4,032 rows.
+    It cannot if a type has no Arrow form. Older releases of Arrow write times of the day in a form that Spark refuses.
     """
     kinds = [each.arrow_type for each in fields_of(schema_json)]
-    known = [kind for kind in kinds if kind is not None]
-    overrun = spark_version.startswith("3.") and any("duration" in str(kind) for kind in known)
-    return len(known) == len(kinds) and not overrun
+    return all(kind is not None and (_WRITES_TIMES or "time64" not in str(kind)) for kind in kinds)
 
 
 def _field(raw: Mapping[str, Any]) -> SparkField:
