@@ -49,6 +49,7 @@ from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_fold
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_table, lock_report, read_lock
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
+from dbt.adapters.zlayout.adapter.reports.linting import lint_report
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.debug import session_report
@@ -491,7 +492,7 @@ class ZlayoutAdapter(SparkAdapter):
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool) -> str:
         """The text that the run-operation zlayout_lint prints; fails after it if ``fail`` and there is a finding."""
         findings = linting.lint_findings(self.session(), model, nodes, self._target)
-        text = linting.lint_text(findings, kind)
+        text = lint_report(findings, kind)
         if fail and findings:
             raise CompilationError(text)
         return text
