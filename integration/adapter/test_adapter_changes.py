@@ -23,7 +23,7 @@ def some(spark, ids, v):
 def feeds(dbt, spark):
     """The two tables that the models read: copy-on-write and merge-on-read, 40 rows each."""
     spark.sql("create schema if not exists main")
-    for name in (*MODELS, "feed_orders", "feed_records"):
+    for name in (*MODELS, "kept_default", "feed_orders", "feed_records"):
         drop_table(spark, "main", name, None)
     orders = ZTable.write(
         spark, ORDERS, some(spark, range(40), 0), zorder="id", target_file_size="2kb", retain_versions=50
@@ -102,6 +102,16 @@ def test_each_run_takes_what_changed_since_the_last_one(dbt, spark, feeds):
     assert f"all rows of main.feed_orders v{ZTable.for_name(spark, ORDERS).version}, as inserts" in done.log
     check(spark)
     assert len(log_of(spark, 5)) == 40
+
+
+def test_rows_are_paired_by_the_key_that_the_model_merges_by_however_it_is_spelled(dbt, spark, feeds):
+    orders, _ = feeds
+    # The strategy of a merge-on-read table is merge, if the model names none. Its key is text with commas.
+    run(dbt, select=["kept_default"])
+    orders.merge(some(spark, [3, 100], 2), "id")
+    orders.delete("id = 5")
+    run(dbt, select=["kept_default"])
+    assert same(spark, f"select {COLUMNS} from main.kept_default", f"select {COLUMNS} from {ORDERS}")
 
 
 @pytest.mark.parametrize("point", ["before", pytest.param("after", marks=pytest.mark.slow)])
