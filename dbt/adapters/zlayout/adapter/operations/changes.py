@@ -76,7 +76,8 @@ def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) ->
 
 
 def _sentence(found: Mapping[str, Any]) -> str:
-    unchanged = f"unchanged since v{found['version']}: {found['reads']} (runs if variables or macros change its SQL)"
+    compiled = "runs if variables, macros or ephemeral models change its SQL"
+    unchanged = f"unchanged since v{found['version']}: {found['reads']} ({compiled})"
     if found["reasons"] == [NOT_SET] and found["version"] is not None:
         return f"would run: {NOT_SET}; {unchanged}"
     return f"would run: {'; '.join(found['reasons'])}" if found["reasons"] else unchanged

@@ -126,11 +126,13 @@ class QueryInputs:
         sources: By ``schema.table``, or by folder where a table has no name.
         definitions: Digest of the views that the query reads through, and of the columns that it returns.
         unknown: Why the same sources may give other rows, a sentence each. Empty if they cannot.
+        views: Digest of each of these views, by name.
     """
 
     sources: Mapping[str, TableInput | FilesInput]
     definitions: str
     unknown: tuple[str, ...] = ()
+    views: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,9 @@ def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
             _look_at_leaf(catalog, leaf, found)
     if len(found.sources) > _MOST_SOURCES:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
-    views = sorted((str(entry.name), _definition(entry)) for entry in found.views.values())
-    return QueryInputs(found.sources, digest_of([views, frame.schema.json()]), tuple(found.unknown))
+    views = {name: digest_of(_definition(entry)) for name, entry in sorted(found.views.items())}
+    definitions = digest_of([views, frame.schema.json()])
+    return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
 
 
 def temporary_views(frame: DataFrame) -> set[str]:
@@ -216,6 +219,13 @@ def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | None
     for leaf in members(plan.collectLeaves()):
         _look_at_leaf(catalog, leaf, found)
     return found.sources.get(str(entry.name))
+
+
+def view_now(spark: SparkSession, name: str) -> str | None:
+    """Returns the digest that `query_inputs` would give a view; None if there is no such view any more."""
+    catalog = Catalog(spark)
+    entry = catalog.find(catalog.name(name))
+    return None if entry is None or entry.kind != "VIEW" else digest_of(_definition(entry))
 
 
 def session_facts(spark: SparkSession) -> str:
