@@ -299,12 +299,6 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def unchanged(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse | None:
-        """Returns the response of a model that has nothing to do, if it skips unchanged runs; None if it runs."""
-        return self._materialization(relation, model).unchanged(code)
-
-    @available.parse_none
-    @as_dbt_errors()
     def changes_relation(
         self,
         relation: ZlayoutRelation | str,
@@ -324,15 +318,19 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
-        """Runs a model's code once. Its rows replace the table in a new version."""
-        return self._materialization(relation, model).write_table(code)
+    def write_table(
+        self, relation: ZlayoutRelation, code: str, model: dict[str, Any], may_skip: bool = False
+    ) -> ZlayoutAdapterResponse:
+        """Runs a model's code once. Its rows replace the table in a new version, unless the run may be skipped."""
+        return self._materialization(relation, model).write_table(code, may_skip)
 
     @available.parse_none
     @as_dbt_errors()
-    def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
-        """Runs a model's code once and writes its rows to the table by the model's strategy."""
-        return self._materialization(relation, model).write_increment(code)
+    def write_increment(
+        self, relation: ZlayoutRelation, code: str, model: dict[str, Any], may_skip: bool = False
+    ) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and writes its rows by the model's strategy, unless the run may be skipped."""
+        return self._materialization(relation, model).write_increment(code, may_skip)
 
     @available.parse_none
     @as_dbt_errors()
