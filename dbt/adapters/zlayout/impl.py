@@ -57,7 +57,7 @@ from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.grants import grant_problem
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, documented
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, documented
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
@@ -202,10 +202,9 @@ class ZlayoutAdapter(SparkAdapter):
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Adds comments and statistics to dbt-spark's catalog, and spells types as in Spark SQL."""
         with as_dbt_errors():
-            documentation = documented(self.session(), str(relation.schema), str(relation.identifier))
-        statistics = {}
-        if isinstance(relation, ZlayoutRelation) and (relation.is_plain_table or relation.is_view):
-            statistics = catalog_metadata.statistics(self.session(), relation.catalog_name)
+            entry = Catalog(self.session()).find(TableName(*_parts(relation)))
+        documentation = documented(entry)
+        statistics = {} if entry is None else catalog_metadata.statistics(self.session(), entry)
         for column in super()._get_columns_for_catalog(relation):
             found = documentation.columns.get(column["column_name"])
             yield {

@@ -521,13 +521,8 @@ class Documented:
     columns: dict[str, DocumentedColumn]
 
 
-def documented(spark: SparkSession, schema: str, identifier: str) -> Documented:
-    """Looks up a table or view.
-
-    Returns:
-        Its comment and columns; both empty if there is no such relation.
-    """
-    entry = Catalog(spark).find(TableName(schema, identifier))
+def documented(entry: Entry | None) -> Documented:
+    """Returns the comment and the columns of a table or view; both empty if there is no such relation."""
     if entry is None:
         return Documented(None, {})
     fields = StructType.fromJson(json.loads(entry.schema_json)).fields
