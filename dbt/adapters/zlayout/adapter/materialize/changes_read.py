@@ -101,7 +101,8 @@ def changes_relation(
     since = _position(session, this, table.name) if tracked and adds else None
     how = read_model(model, None).incremental if tracked else IncrementalConfig()
     keys = _keys(table, unique_key, how)
-    frame, given, lost = _changes(table, since, until, keys, adds=tracked and adds)
+    due = since is None or table.rows_changed_after(since.version)
+    frame, given, lost = _changes(table, since, until, keys, due=due, adds=tracked and adds)
     if lost is not None:
         warn(
             f"{this}: all rows of {table.name} v{until.version} are given as inserts, because {lost}; rows that were "
@@ -109,15 +110,14 @@ def changes_relation(
         )
     else:
         told = f", updates as a delete and an insert: {table.name} has no column {', '.join(how.unique_key)}"
-        unpaired = since is not None and how.strategy == "merge" and not keys
+        unpaired = due and since is not None and how.strategy == "merge" and not keys
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
     whole = relation.limit is None and relation.event_time_filter is None
-    due = since is None or lost is not None or table.rows_changed_after(since.version)
     name = _view_name(table, this, model, keys)
     frame.createOrReplaceTempView(name)
     _READ[name] = ChangesRead(
         TableRead(table.name, table.location, until.version),
-        ChangesTaken(table.name, since, until, due) if tracked and whole else None,
+        ChangesTaken(table.name, since, until, due or lost is not None) if tracked and whole else None,
         lost,
     )
     return replace(relation, path=Path(identifier=name))
@@ -243,7 +243,7 @@ def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: Incrementa
 
 
 def _changes(
-    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, adds: bool
+    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, due: bool, adds: bool
 ) -> tuple[DataFrame, str, str | None]:
     """Returns the rows; what they are; and why they are all rows of the table, if the model should have got less."""
     name, version = table.name, until.version
@@ -253,6 +253,8 @@ def _changes(
     try:
         table.check_position(since)
         given = f"changes of {name} from v{since.version} to v{version}"
+        if not due:
+            given = f"no changes of {name} since v{since.version}"
         return table.net_changes(since.version, version, unique_key=keys), given, None
     except (VersionNotFoundError, UnsupportedError) as error:
         return table.net_changes(None, version), "", str(error)
