@@ -143,6 +143,8 @@ def test_why_run_names_what_would_make_a_model_run(dbt, spark):
     spark.sql("drop view main.ups_seen")
     told = dbt.operation("zlayout_why_run", model="skips").printed
     assert told == "skips: would run: the view main.ups_seen is gone"
+    refused = dbt.operation("zlayout_why_run", model="main.others")
+    assert "'main.others' is no model of this project" in str(refused.exception) + refused.log
     refused = dbt.operation("zlayout_why_run", model="skpis")
     assert not refused.success
     assert "did you mean 'skips'?" in str(refused.exception) + refused.log
