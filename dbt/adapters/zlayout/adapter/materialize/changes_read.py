@@ -249,7 +249,7 @@ def _changes(
     name, version = table.name, until.version
     if since is None:
         lost = "no run of the model has taken its changes yet" if adds else None
-        return table.net_changes(None, version), f"all rows of {name} v{version}, as inserts", lost
+        return table.net_changes(None, version, unique_key=keys), f"all rows of {name} v{version}, as inserts", lost
     try:
         table.check_position(since)
         given = f"changes of {name} from v{since.version} to v{version}"
@@ -257,7 +257,7 @@ def _changes(
             given = f"no changes of {name} since v{since.version}"
         return table.net_changes(since.version, version, unique_key=keys), given, None
     except (VersionNotFoundError, UnsupportedError) as error:
-        return table.net_changes(None, version), "", str(error)
+        return table.net_changes(None, version, unique_key=keys), "", str(error)
 
 
 def _view_name(table: ZTable, this: ZlayoutRelation, model: Mapping[str, Any], keys: Sequence[str]) -> str:
