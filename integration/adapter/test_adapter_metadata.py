@@ -107,7 +107,7 @@ def test_the_catalog_of_one_relation(dbt, spark, monkeypatch):
     assert found.stats["rows"].value == 20_000
     assert [each.type for each in found.columns.values()] == [kind for _, kind in spark.table("main.clustered").dtypes]
     assert (view.metadata.type, view.stats, none) == ("view", {}, None)
-    assert looked_up == ["`main`.`clustered`", "`main`.`told_view`"]
+    assert looked_up == ["main.clustered", "main.told_view"]
 
 
 def test_a_schema_that_does_not_exist_costs_no_other_relation_its_place_in_the_catalog(dbt):
