@@ -23,7 +23,7 @@ def some(spark, ids, v):
 def feeds(dbt, spark):
     """The two tables that the models read: copy-on-write and merge-on-read, 40 rows each."""
     spark.sql("create schema if not exists main")
-    for name in (*MODELS, "feed_orders", "feed_records"):
+    for name in (*MODELS, "kept_default", "feed_orders", "feed_records"):
         drop_table(spark, "main", name, None)
     orders = ZTable.write(
         spark, ORDERS, some(spark, range(40), 0), zorder="id", target_file_size="2kb", retain_versions=50
@@ -81,13 +81,15 @@ def test_each_run_takes_what_changed_since_the_last_one(dbt, spark, feeds):
     records.merge(some(spark, [7, 200], 9), "id", deleted_when="v = 9")
     done = run(dbt, turn=1)
     assert f"changes of main.feed_orders from v0 to v{orders.version}" in done.log
+    # The column is made for the condition; that it is not stored is no news.
+    assert "is not stored" not in done.log
     check(spark)
     # A row that came and went is no change, and one that came and changed is an insert.
     assert log_of(spark, 1) == [("delete", 5, 0), ("insert", 100, 2), ("insert", 102, 2), ("update", 3, 2)]
     # Another layout is no change, and no reason for a version.
     orders.cluster(rewrite_all=True)
     versions = {model: ZTable.for_name(spark, f"main.{model}").version for model in MODELS}
-    run(dbt, turn=2)
+    assert "no changes of main.feed_orders since v" in run(dbt, turn=2).log
     assert {model: ZTable.for_name(spark, f"main.{model}").version for model in MODELS} == versions
     # What is undone is a change, and so is a table that is built anew.
     orders.rollback(0)
@@ -102,6 +104,16 @@ def test_each_run_takes_what_changed_since_the_last_one(dbt, spark, feeds):
     assert f"all rows of main.feed_orders v{ZTable.for_name(spark, ORDERS).version}, as inserts" in done.log
     check(spark)
     assert len(log_of(spark, 5)) == 40
+
+
+def test_rows_are_paired_by_the_key_that_the_model_merges_by_however_it_is_spelled(dbt, spark, feeds):
+    orders, _ = feeds
+    # The strategy of a merge-on-read table is merge, if the model names none. Its key is text with commas.
+    run(dbt, select=["kept_default"])
+    orders.merge(some(spark, [3, 100], 2), "id")
+    orders.delete("id = 5")
+    run(dbt, select=["kept_default"])
+    assert same(spark, f"select {COLUMNS} from main.kept_default", f"select {COLUMNS} from {ORDERS}")
 
 
 @pytest.mark.parametrize("point", ["before", pytest.param("after", marks=pytest.mark.slow)])
@@ -238,6 +250,13 @@ def test_a_model_that_skips_unchanged_runs_sees_changes(dbt, spark, feeds):
     assert "main.feed_orders has other rows" in told.printed
     run(dbt, select=["kept_orders"], **config)
     assert same(spark, f"select {COLUMNS} from main.kept_orders", f"select {COLUMNS} from {ORDERS}")
+    # The changes of a merge-on-read table.
+    run(dbt, select=["kept_records"], **config)
+    assert run(dbt, select=["kept_records"], **config).message("kept_records").startswith("unchanged since v0")
+    feeds[1].upsert(some(spark, [3, 200], 1))
+    assert not run(dbt, select=["kept_records"], **config).message("kept_records").startswith("unchanged")
+    feeds[1].compact()
+    assert run(dbt, select=["kept_records"], **config).message("kept_records").startswith("unchanged since v1")
 
 
 def test_unit_tests_give_the_changes(dbt, feeds):

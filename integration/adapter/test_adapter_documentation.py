@@ -52,7 +52,7 @@ PROFILES = [each for each in documentation.blocks("yaml") if "outputs:" in each.
 PROPERTIES = [
     each
     for each in documentation.blocks("yaml")
-    if "outputs:" not in each.text and not each.page.startswith(_OF_OTHER_ENGINES)
+    if "data_tests:" in each.text and not each.page.startswith(_OF_OTHER_ENGINES)
 ]
 
 

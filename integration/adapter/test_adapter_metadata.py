@@ -10,6 +10,7 @@ import pytest
 from dbt.adapters.factory import get_adapter_by_type
 
 from dbt.adapters.zlayout.adapter.operations import maintenance
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.naming import log_path
 
@@ -93,9 +94,11 @@ def test_the_documentation_has_statistics(dbt, spark, selection):
     assert set(catalog["sources"]["source.adapter_suite.told.told_view"]["stats"]) == {"has_stats"}
 
 
-def test_the_catalog_of_one_relation(dbt, spark):
+def test_the_catalog_of_one_relation(dbt, spark, monkeypatch):
     assert dbt("ls", "--select", "clustered").success
     adapter = get_adapter_by_type("zlayout")
+    looked_up, find = [], Catalog.find
+    monkeypatch.setattr(Catalog, "find", lambda self, name: (looked_up.append(str(name)), find(self, name))[1])
     with adapter.connection_named("one"):
         found = adapter.get_catalog_for_single_relation(adapter.Relation.create(schema="main", identifier="clustered"))
         view = adapter.get_catalog_for_single_relation(adapter.Relation.create(schema="main", identifier="told_view"))
@@ -104,6 +107,7 @@ def test_the_catalog_of_one_relation(dbt, spark):
     assert found.stats["rows"].value == 20_000
     assert [each.type for each in found.columns.values()] == [kind for _, kind in spark.table("main.clustered").dtypes]
     assert (view.metadata.type, view.stats, none) == ("view", {}, None)
+    assert looked_up == ["main.clustered", "main.told_view"]
 
 
 def test_a_schema_that_does_not_exist_costs_no_other_relation_its_place_in_the_catalog(dbt):

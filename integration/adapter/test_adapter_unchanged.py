@@ -101,6 +101,14 @@ def test_a_model_whose_last_version_cannot_be_read_runs(dbt, spark, tmp_path):
     assert spark.table("main.skips").count() == 100
 
 
+def test_a_python_model_with_the_key_runs_once(dbt, tmp_path, monkeypatch):
+    runs = tmp_path / "runs"
+    monkeypatch.setenv("RUNS_OF_PYTHON_MODEL", str(runs))
+    for number in (1, 2):
+        assert not skipped(run(dbt, "skips_python"), "skips_python")
+        assert len(runs.read_text().splitlines()) == number
+
+
 @pytest.mark.parametrize(
     ("addition", "why"),
     [
@@ -127,6 +135,16 @@ def test_why_run_names_what_would_make_a_model_run(dbt, spark):
     assert [each.partition(" since")[0] for each in told["skips"]["reasons"]] == ["main.ups has other rows"]
     assert told["ups"]["reasons"][0] == "skip_unchanged is not set"
     assert told["ups"]["reasons"][1].startswith("something else wrote its rows")
+    # A view below it, which dbt or someone else has changed since.
+    assert not skipped(run(dbt))
+    run(dbt, "ups_seen", most=2)
+    told = dbt.operation("zlayout_why_run", model="skips").printed
+    assert told == "skips: would run: the view main.ups_seen has changed"
+    spark.sql("drop view main.ups_seen")
+    told = dbt.operation("zlayout_why_run", model="skips").printed
+    assert told == "skips: would run: the view main.ups_seen is gone"
+    refused = dbt.operation("zlayout_why_run", model="main.others")
+    assert "'main.others' is no model of this project" in str(refused.exception) + refused.log
     refused = dbt.operation("zlayout_why_run", model="skpis")
     assert not refused.success
     assert "did you mean 'skips'?" in str(refused.exception) + refused.log

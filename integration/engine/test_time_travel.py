@@ -379,6 +379,8 @@ def test_net_changes_read_only_files_that_differ(spark):
     assert net_changes_of(table, version - 1, version, files=0) == []
     assert {row._zl_change for row in table.net_changes(version - 2).collect()} == {"insert", "delete"}
     assert table.net_changes(None).count() == spark.table("z.net").count()
+    with pytest.raises(ConfigError, match="no column nope"):
+        table.net_changes(None, unique_key="nope")
     for wrong, told in (({"unique_key": "nope"}, "no column nope"), ({"to_version": 0}, "swap them")):
         with pytest.raises(ConfigError, match=told):
             table.net_changes(1, **wrong)

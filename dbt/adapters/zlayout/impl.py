@@ -49,6 +49,7 @@ from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_fold
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_table, lock_report, read_lock
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
+from dbt.adapters.zlayout.adapter.reports.linting import lint_report
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.launch import session_report
@@ -200,11 +201,9 @@ class ZlayoutAdapter(SparkAdapter):
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Adds comments and statistics to dbt-spark's catalog, and spells types as in Spark SQL."""
         with as_dbt_errors():
-            entry = Catalog(self.session()).find(TableName(str(relation.schema), str(relation.identifier)))
-        columns = entry.columns() if entry is not None else {}
-        statistics = {}
-        if isinstance(relation, ZlayoutRelation) and (relation.is_plain_table or relation.is_view):
-            statistics = catalog_metadata.statistics(self.session(), relation.catalog_name)
+            entry = Catalog(self.session()).find(TableName(*_parts(relation)))
+        columns = {} if entry is None else entry.columns()
+        statistics = {} if entry is None else catalog_metadata.statistics(self.session(), entry)
         for column in super()._get_columns_for_catalog(relation):
             column_type, comment = columns.get(column["column_name"], (column["column_type"], None))
             yield {
@@ -298,12 +297,6 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def unchanged(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse | None:
-        """Returns the response of a model that has nothing to do, if it skips unchanged runs; None if it runs."""
-        return self._materialization(relation, model).unchanged(code)
-
-    @available.parse_none
-    @as_dbt_errors()
     def changes_relation(
         self,
         relation: ZlayoutRelation | str,
@@ -323,15 +316,19 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def write_table(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
-        """Runs a model's code once. Its rows replace the table in a new version."""
-        return self._materialization(relation, model).write_table(code)
+    def write_table(
+        self, relation: ZlayoutRelation, code: str, model: dict[str, Any], may_skip: bool = False
+    ) -> ZlayoutAdapterResponse:
+        """Runs a model's code once. Its rows replace the table in a new version, unless the run may be skipped."""
+        return self._materialization(relation, model).write_table(code, may_skip)
 
     @available.parse_none
     @as_dbt_errors()
-    def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
-        """Runs a model's code once and writes its rows to the table by the model's strategy."""
-        return self._materialization(relation, model).write_increment(code)
+    def write_increment(
+        self, relation: ZlayoutRelation, code: str, model: dict[str, Any], may_skip: bool = False
+    ) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and writes its rows by the model's strategy, unless the run may be skipped."""
+        return self._materialization(relation, model).write_increment(code, may_skip)
 
     @available.parse_none
     @as_dbt_errors()
@@ -491,7 +488,7 @@ class ZlayoutAdapter(SparkAdapter):
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool) -> str:
         """The text that the run-operation zlayout_lint prints; fails after it if ``fail`` and there is a finding."""
         findings = linting.lint_findings(self.session(), model, nodes, self._target)
-        text = linting.lint_text(findings, kind)
+        text = lint_report(findings, kind)
         if fail and findings:
             raise CompilationError(text)
         return text

@@ -636,11 +636,11 @@ class ZTable:
             UnsupportedError: A column changed its type, or has a type that cannot be compared (variant).
         """
         catalog, opened = Catalog(self._spark), self._opened
+        keys = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
         if from_version is None:
             past = opened_at(catalog, opened, self.name, TimeTravelSpec(version=to_version))
-            return all_as_inserts(catalog, past, self.name)
+            return all_as_inserts(catalog, past, self.name, keys)
         last = opened.version if to_version is None else to_version
-        keys = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
         keys = keys or config_of(opened.snapshot).table_type.unique_key
         return net_changes(catalog, opened, self.name, from_version, last, keys)
 

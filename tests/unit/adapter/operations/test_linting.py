@@ -9,6 +9,7 @@ import pytest
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries, target_folder
 from dbt.adapters.zlayout.adapter.operations.linting import line_of, rewritten_condition
 from dbt.adapters.zlayout.adapter.reports.linting import Finding, lint_report
+from dbt.adapters.zlayout.errors import ConfigError
 
 FOUND = Finding(
     "words", "model", "models/words.sql", 4, "s.facts", "upper(word) = 'W7'", "`Upper` has no rule",
@@ -45,6 +46,8 @@ def test_a_page_ends_with_the_number_of_findings() -> None:
     assert lines[-1] == "1 condition cannot skip files."
     assert lint_report([], "text").startswith("Every condition")
     assert lint_report([], "json") == "[]"
+    with pytest.raises(ConfigError, match="format: 'xml' is not one of text, json, sarif"):
+        lint_report([FOUND], "xml")
 
 
 def test_compiled_sql_is_found_where_dbt_writes_it(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.operations import locking
 from dbt.adapters.zlayout.adapter.operations.locking import Lock, _within, read_lock
 from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.table.explanation import ConditionReads
 
+_NO_SESSION: Any = None
 CONDITION = LockedCondition("customer_id = 7", 0.1, 4, 40)
 TABLE = LockedTable(("customer_id",), (), (), (CONDITION,))
 
@@ -73,3 +77,45 @@ def test_a_failure_says_what_was_and_why() -> None:
     )
     assert check_report([], 3, as_json=False) == "3 conditions read no more than the lock allows."
     assert '"sentence"' in check_report([worse], 3, as_json=True)
+
+
+def test_a_lock_file_that_cannot_be_written_is_named_with_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locking, "made_lock", lambda *_: Lock({"s.orders": TABLE}))
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(ConfigError, match=r"file/lock\.json cannot be written \(.*\); give another file"):
+        locking.lock_report(_NO_SESSION, None, {}, None, tmp_path / "file" / "lock.json")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+class _Table:
+    """A table whose condition reads six of forty files, which a quarter more than four does not allow."""
+
+    name = "`s`.`orders`"
+
+    def reads(self, _: Sequence[str]) -> list[ConditionReads]:
+        return [reads(6, 40)]
+
+    def information(self) -> dict[str, tuple[str, ...]]:
+        return {"zorder": ("customer_id",), "partition_by": (), "bloom": ()}
+
+
+def test_a_check_of_one_model_is_about_this_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locking, "chosen_tables", lambda *_: [_Table()])
+    path = tmp_path / "lock.json"
+
+    def check(tables: dict[str, LockedTable], tolerance: object = None) -> tuple[str, bool]:
+        path.write_text(Lock(tables).to_text())
+        return locking.lock_report(_NO_SESSION, "orders", {}, None, path, check=True, tolerance=tolerance)
+
+    text, passes = check({"s.orders": TABLE, "s.others": TABLE})
+    assert "now reads 6 of 40 files, was 4" in text
+    assert not passes
+    assert check({"s.orders": TABLE, "s.others": TABLE}, 0.6) == (
+        "1 condition reads no more than the lock allows.",
+        True,
+    )
+    # It is no success if nothing was compared.
+    with pytest.raises(ConfigError, match=r"the lock has no table s\.orders"):
+        check({"s.others": TABLE})

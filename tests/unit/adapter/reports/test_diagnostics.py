@@ -180,7 +180,7 @@ def test_the_row_for_a_too_deep_layout_says_what_to_do(changes: dict[str, Any], 
     assert problem is not None
     assert (problem["columns"], problem["average_depth"], problem["at_most"]) == ("day, city", 9.0, 8.9)
     assert advice in problem["what_to_do"]
-    assert "average depth 9.0, at most 8.9" in problem_line("s.t", problem)
+    assert problem_line("s.t", problem).endswith(f"average depth 9.0, at most 8.9; {problem['what_to_do']}")
     assert depth_problem(_information(**changes), 9.0) is None
 
 

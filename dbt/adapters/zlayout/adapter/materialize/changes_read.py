@@ -13,7 +13,9 @@ from dbt.adapters.contracts.relation import Path
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.config.column_names import parse_no_expressions
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
 from dbt.adapters.zlayout.errors import (
     ConfigError,
@@ -97,22 +99,25 @@ def changes_relation(
         return f"(select *, 'insert' as _zl_change from {relation.render()})"
     until = table.position
     since = _position(session, this, table.name) if tracked and adds else None
-    keys = _keys(table, unique_key, model)
-    frame, given, lost = _changes(table, since, until, keys, adds=tracked and adds)
+    how = read_model(model, None).incremental if tracked else IncrementalConfig()
+    keys = _keys(table, unique_key, how)
+    due = since is None or table.rows_changed_after(since.version)
+    frame, given, lost = _changes(table, since, until, keys, due=due, adds=tracked and adds)
     if lost is not None:
         warn(
             f"{this}: all rows of {table.name} v{until.version} are given as inserts, because {lost}; rows that were "
             "deleted since stay; --full-refresh builds the table anew"
         )
     else:
-        _LOG.info(f"{this}: {given}")
+        told = f", updates as a delete and an insert: {table.name} has no column {', '.join(how.unique_key)}"
+        unpaired = due and since is not None and how.strategy == "merge" and not keys
+        _LOG.info(f"{this}: {given}{told if unpaired else ''}")
     whole = relation.limit is None and relation.event_time_filter is None
-    due = since is None or lost is not None or table.rows_changed_after(since.version)
     name = _view_name(table, this, model, keys)
     frame.createOrReplaceTempView(name)
     _READ[name] = ChangesRead(
         TableRead(table.name, table.location, until.version),
-        ChangesTaken(table.name, since, until, due) if tracked and whole else None,
+        ChangesTaken(table.name, since, until, due or lost is not None) if tracked and whole else None,
         lost,
     )
     return replace(relation, path=Path(identifier=name))
@@ -225,37 +230,34 @@ def _position(session: SparkSession, this: ZlayoutRelation, source: str) -> Posi
     return positions_of(own.snapshot().properties).get(source) if own.is_managed else None
 
 
-def _keys(table: ZTable, unique_key: Sequence[str] | str | None, model: Mapping[str, Any]) -> tuple[str, ...]:
-    given = _listed(unique_key)
-    record_key = config_of(table.snapshot()).table_type.unique_key
-    if given or record_key:
-        return given or record_key
-    config = model.get("config") or {}
-    own = _listed(config.get("unique_key")) if config.get("incremental_strategy") == "merge" else ()
+def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: IncrementalConfig) -> tuple[str, ...]:
+    problems: list[str] = []
+    given = parse_no_expressions(f"{MACRO}: unique_key", unique_key, problems)
+    if problems:
+        raise ConfigError(problems, table.name)
+    if given or (given := config_of(table.snapshot()).table_type.unique_key):
+        return given
+    own = how.unique_key if how.strategy == "merge" else ()
     have = {each["name"].lower() for each in json.loads(table.snapshot().schema_json)["fields"]}
     return own if all(each.lower() in have for each in own) else ()
 
 
-def _listed(names: object) -> tuple[str, ...]:
-    if not names:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(map(str, names))  # type: ignore[call-overload]
-
-
 def _changes(
-    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, adds: bool
+    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, due: bool, adds: bool
 ) -> tuple[DataFrame, str, str | None]:
     """Returns the rows; what they are; and why they are all rows of the table, if the model should have got less."""
     name, version = table.name, until.version
     if since is None:
         lost = "no run of the model has taken its changes yet" if adds else None
-        return table.net_changes(None, version), f"all rows of {name} v{version}, as inserts", lost
+        return table.net_changes(None, version, unique_key=keys), f"all rows of {name} v{version}, as inserts", lost
     try:
         table.check_position(since)
         given = f"changes of {name} from v{since.version} to v{version}"
+        if not due:
+            given = f"no changes of {name} since v{since.version}"
         return table.net_changes(since.version, version, unique_key=keys), given, None
     except (VersionNotFoundError, UnsupportedError) as error:
-        return table.net_changes(None, version), "", str(error)
+        return table.net_changes(None, version, unique_key=keys), "", str(error)
 
 
 def _view_name(table: ZTable, this: ZlayoutRelation, model: Mapping[str, Any], keys: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.adapter.materialize.changes_read import (
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
 from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
-from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, origin_of, sources_text
+from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, Origin, origin_of, sources_text
 from dbt.adapters.zlayout.adapter.materialize.python_model import python_frame
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
 from dbt.adapters.zlayout.adapter.materialize.snapshot_write import rows_to_merge, write_changes
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _LOG = AdapterLogger("Zlayout")
 MOST_REPEATS = 3
+Done = TypeVar("Done")
 _WHOLE = (Operation.OVERWRITE.value, Operation.CLUSTERING.value)
 
 
@@ -67,21 +68,29 @@ class Materialization:
     schema_root: str | None
     query: Callable[[str], DataFrame]
 
-    def write_table(self, code: str) -> ZlayoutAdapterResponse:
-        """Runs a model's code once. Its rows replace the table in a new version."""
+    def write_table(self, code: str, may_skip: bool) -> ZlayoutAdapterResponse:
+        """Runs a model's code once. Its rows replace the table in a new version.
 
-        def replace(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
+        Args:
+            code: The model's code, compiled.
+            may_skip: Whether the table may stay as it is if nothing has changed since the last run.
+        """
+
+        def replace(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary | ZlayoutAdapterResponse:
             rows = self._rows_of(code)
+            read = changes_read_by(rows)
+            origin = self._origin(code, rows, wanted, read)
+            if may_skip and wanted.skip_unchanged and (unchanged := self._unchanged(origin)) is not None:
+                return unchanged
             if (sentence := key_warning(wanted, rows.columns)) is not None:
                 warn(f"{self.relation}: {sentence}")
-            read = changes_read_by(rows)
             done = write_model(
                 self.relation.catalog_name,
                 rows,
                 wanted,
                 warn=warn,
                 progress=progress,
-                made_from=self._origin(code, rows, wanted, read),
+                made_from=_stored(origin),
                 changes_taken=taken_by(read),
             )
             if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
@@ -90,43 +99,29 @@ class Materialization:
 
         return self._committed(replace, Operation.OVERWRITE)
 
-    def write_increment(self, code: str) -> ZlayoutAdapterResponse:
-        """Runs a model's code once and writes its rows to the table by the model's strategy."""
+    def write_increment(self, code: str, may_skip: bool) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and writes its rows to the table by the model's strategy.
 
-        def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
+        Args:
+            code: The model's code, compiled.
+            may_skip: Whether the table may stay as it is if nothing has changed since the last run.
+        """
+
+        def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary | ZlayoutAdapterResponse:
             table = managed_table(self.session, self.relation.catalog_name, wanted, progress)
+            rows = self._rows_of(code)
+            read = changes_read_by(rows)
+            origin = self._origin(code, rows, wanted, read)
+            if may_skip and wanted.skip_unchanged and (unchanged := self._unchanged(origin)) is not None:
+                return unchanged
             snapshot, zone = table.snapshot(), session_zone(self.session)
             if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
                 warn(f"{self.relation}: {sentence}")
-            rows = self._rows_of(code)
-            read = changes_read_by(rows)
             check_no_row_twice(read, table, wanted.incremental)
-            origin = self._origin(code, rows, wanted, read)
-            return write_increment(table, rows, wanted, self.model.get("batch"), progress, origin, taken_by(read))
+            batch = self.model.get("batch")
+            return write_increment(table, rows, wanted, batch, progress, _stored(origin), taken_by(read))
 
         return self._committed(add, Operation.MERGE, clusters=True)
-
-    def unchanged(self, code: str) -> ZlayoutAdapterResponse | None:
-        """Returns the response of a run that has nothing to do; None if the model runs, after a line that says why."""
-        wanted = read_model(self.model, self.schema_root)
-        if not wanted.skip_unchanged:
-            return None
-        try:
-            found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
-            if found is None:
-                why = [NO_ORIGIN]
-            else:
-                rows = self._rows_of(code)
-                reads = sources_of(changes_read_by(rows))
-                why = origin_of(code, rows, self.model, wanted, reads).differences(found[1])
-        except Exception as error:  # if the run cannot work either, it says so
-            found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
-        if found is None or why:
-            _LOG.info(f"{self.relation}: runs, because {'; '.join(why)}")
-            return None
-        version, before = found
-        message = f"unchanged since v{version}: {sources_text(before)}"
-        return ZlayoutAdapterResponse(_message=message, rows_affected=0, version=version)
 
     def write_seed(self, rows: DataFrame, keeps_columns: bool) -> ZlayoutAdapterResponse:
         """Replaces the table with the rows of a file, from `seed_frame`."""
@@ -152,7 +147,7 @@ class Materialization:
 
     def _committed(
         self,
-        write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary],
+        write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary | ZlayoutAdapterResponse],
         operation: Operation,
         *,
         clusters: bool = False,
@@ -167,6 +162,8 @@ class Materialization:
         if operation is Operation.OVERWRITE or not wanted.incremental.runs_beside_others:
             wait()
         done = until_committed(lambda: write(wanted, progress), progress, wait)
+        if isinstance(done, ZlayoutAdapterResponse):
+            return done
         return response_of(done, self._clustered(wanted, progress) if clusters else None)
 
     def _clustered(self, wanted: ModelWrite, progress: Callable[[str], None]) -> ClusterSummary | None:
@@ -188,14 +185,32 @@ class Materialization:
             _warn_after_commit(f"{self.relation}: the rows are written, but {problem}")
         return done
 
-    def _origin(
-        self, code: str, rows: DataFrame, wanted: ModelWrite, read: Mapping[str, ChangesRead]
-    ) -> Mapping[str, Any] | None:
-        """Returns what a model's rows are made from; a later run may be skipped for it."""
+    def _unchanged(self, origin: Origin | None) -> ZlayoutAdapterResponse | None:
+        """Returns the response of a run that has nothing to do; None if the model runs, after a line that says why."""
+        try:
+            found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
+        except Exception as error:  # of the last version; it does not hinder this run
+            found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
+        else:
+            if found is None:
+                why = [NO_ORIGIN]
+            elif origin is None:
+                why = ["what it is made from is not known"]
+            else:
+                why = origin.differences(found[1])
+        if found is None or why:
+            _LOG.info(f"{self.relation}: runs, because {'; '.join(why)}")
+            return None
+        version, before = found
+        message = f"unchanged since v{version}: {sources_text(before)}"
+        return ZlayoutAdapterResponse(_message=message, rows_affected=0, version=version)
+
+    def _origin(self, code: str, rows: DataFrame, wanted: ModelWrite, read: Mapping[str, ChangesRead]) -> Origin | None:
+        """Returns what a model's rows are made from; a later run may be skipped for it. None if it is not known."""
         if self.model["resource_type"] != "model":
             return None
         try:
-            return origin_of(code, rows, self.model, wanted, sources_of(read)).to_dict()
+            return origin_of(code, rows, self.model, wanted, sources_of(read))
         except Exception as error:  # without it the next run is not skipped
             _LOG.debug(f"{self.relation}: what it is made from is not known: {error!r}")
             return None
@@ -204,6 +219,10 @@ class Materialization:
         if self.model.get("language") == "python":
             return python_frame(self.session, code, str(self.model["name"]))
         return self.query(code)
+
+
+def _stored(origin: Origin | None) -> Mapping[str, Any] | None:
+    return None if origin is None else origin.to_dict()
 
 
 def warn(sentence: str) -> None:
@@ -222,8 +241,8 @@ def wait_for_writers_of(
 
 
 def until_committed(
-    run: Callable[[], CommitSummary], progress: Callable[[str], None], wait: Callable[[], None] = lambda: None
-) -> CommitSummary:
+    run: Callable[[], Done], progress: Callable[[str], None], wait: Callable[[], None] = lambda: None
+) -> Done:
     """Runs a query and its write. Runs both again when a concurrent commit conflicts with them.
 
     Nothing is retried after the commit: a later failure is a `CommittedError`, not a conflict.

@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
     query_inputs,
     session_facts,
     source_now,
+    view_now,
     without_comments,
 )
 
@@ -58,6 +59,7 @@ class Origin:
         return {
             **{name: getattr(self, name) for name in ("code", "raw_code", "settings", "session")},
             "definitions": self.inputs.definitions,
+            "views": dict(self.inputs.views),
             "sources": {name: each.to_dict() for name, each in self.inputs.sources.items()},
             "unknown": list(self.inputs.unknown),
         }
@@ -115,6 +117,10 @@ def reasons_to_run(
         "session": session_facts(spark),
     }
     found += [_CHANGES["code" if key == "raw_code" else key] for key, now in facts.items() if before.get(key) != now]
+    views = before.get("views")
+    for name, definition in views.items() if isinstance(views, Mapping) else ():
+        if (now := view_now(spark, str(name))) != definition:
+            found.append(f"the view {name} {'is gone' if now is None else 'has changed'}")
     for name, source in _sources(before).items():
         # Folders, unlike tables, cannot be asked for by name. A version of the past has the rows that it had.
         if "/" in name:

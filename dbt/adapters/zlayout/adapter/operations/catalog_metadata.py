@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
-from dbt.adapters.zlayout.adapter.node_lookup import opened_table
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError, ZlayoutError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry
+from dbt.adapters.zlayout.spark.read.record_tables import entry_of_files
+from dbt.adapters.zlayout.spark.read.session import open_entry
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
@@ -55,15 +57,20 @@ def rows_changed_at(session: SparkSession, name: str) -> datetime:
     return table.rows_changed_at()
 
 
-def statistics(session: SparkSession, name: str) -> dict[str, Any]:
+def statistics(session: SparkSession, relation: Entry) -> dict[str, Any]:
     """Returns the statistics of a table, or of the view of a merge-on-read table, in the form of dbt's catalog rows.
 
     Empty for a table without an index, and for other views.
 
     A statistic that cannot be read, such as one that needs a damaged entry of the log, is left out.
     """
+    name = relation.name
     try:
-        figures = _figures(opened_table(session, name))
+        entry = entry_of_files(Catalog(session), relation)
+        opened = None if entry is None else open_entry(session, entry)
+        if opened is None:
+            return {}
+        figures = _figures(ZTable(session, name, opened))
     except ZlayoutError as error:
         _LOG.debug(f"no statistics of {name}: {error}")
         return {}

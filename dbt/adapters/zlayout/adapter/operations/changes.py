@@ -9,7 +9,7 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
 from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, reasons_to_run, sources_text
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.errors import TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -39,6 +39,8 @@ def why_run_report(
         if node["resource_type"] == "model"
         and (node["config"].get("materialized") in _WRITTEN if table is None else table_of(name, nodes) == table)
     }
+    if table is not None and not models:
+        raise ConfigError([f"model: '{model}' is no model of this project; only a model is skipped"], "zlayout_why_run")
     found = {node["name"]: _why(session, name, node, nodes, schema_root) for name, node in models.items()}
     if as_json:
         return json_text(found)
@@ -76,7 +78,8 @@ def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) ->
 
 
 def _sentence(found: Mapping[str, Any]) -> str:
-    unchanged = f"unchanged since v{found['version']}: {found['reads']} (runs if variables or macros change its SQL)"
+    compiled = "runs if variables, macros or ephemeral models change its SQL"
+    unchanged = f"unchanged since v{found['version']}: {found['reads']} ({compiled})"
     if found["reasons"] == [NOT_SET] and found["version"] is not None:
         return f"would run: {NOT_SET}; {unchanged}"
     return f"would run: {'; '.join(found['reasons'])}" if found["reasons"] else unchanged

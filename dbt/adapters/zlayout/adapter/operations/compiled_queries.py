@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ Nodes = Mapping[str, Mapping[str, Any]]
 
 _LOG = AdapterLogger("Zlayout")
 _KINDS = ("model", "test", "snapshot", "analysis")
+_PRUNING_TEST = "zlayout_prunes_at_least"
 _MOST_BYTES = 4 << 20
 
 
@@ -95,6 +97,27 @@ def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:
         return file.read_text("utf-8") if file.stat().st_size <= _MOST_BYTES else None
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def pruning_conditions(table: str, nodes: Nodes) -> dict[str, str]:
+    """Returns the conditions of the tests ``zlayout_prunes_at_least`` on a table, with the name of the test.
+
+    Args:
+        table: ``schema.identifier``, with or without backquotes.
+        nodes: ``graph.nodes``, or the nodes of a manifest.
+    """
+    found: dict[str, str] = {}
+    for node in nodes.values():
+        metadata: Any = node.get("test_metadata")
+        if not isinstance(metadata, Mapping) or metadata.get("name") != _PRUNING_TEST:
+            continue
+        tested = nodes.get(str(node.get("attached_node")), {})
+        given = metadata.get("kwargs") or {}
+        condition = {**given, **(given.get("arguments") or {})}.get("predicate")
+        of_table = folded_name(f"{tested.get('schema')}.{tested.get('alias')}") == folded_name(table)
+        if isinstance(condition, str) and of_table:
+            found.setdefault(condition, str(node["name"]))
+    return found
 
 
 def target_folder(config: Any) -> Path | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
 from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     Section,
@@ -17,7 +18,7 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     report_page,
     worst_first,
 )
-from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_page
+from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_whole
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
 from dbt.adapters.zlayout.predicate.literals import folded_name
@@ -26,7 +27,6 @@ from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PRUNING_TEST = "zlayout_prunes_at_least"
 _WHOLE_TABLE = "true"
 _MOST_CONDITIONS, _MOST_FINDINGS = 30, 20
 
@@ -70,28 +70,9 @@ def layout_report(
         known = {each.name for each in tables if isinstance(each, TableReport)}
         sections = [_advice(session, sorted(known), workload, with_dbt), _lint(session, workload, target, known)]
         page = report_page(title, tables, dt.datetime.now(dt.timezone.utc), sections=sections, with_dbt=with_dbt)
-        written = write_page(Path(path), page)
+        written = write_whole(Path(path), page)
     ordered = worst_first(tables)
     return report_json(ordered, path) if as_json else report_text(ordered, str(path), written or 0)
-
-
-def conditions_of(table: str, nodes: Nodes) -> list[AskedCondition]:
-    """Returns the conditions whose reads a report shows: those of the tests zlayout_prunes_at_least of the table.
-
-    Args:
-        table: ``schema.identifier``, as `table_of` spells it.
-        nodes: ``graph.nodes``.
-    """
-    found = []
-    for node in nodes.values():
-        test = node.get("test_metadata")
-        if not isinstance(test, Mapping) or test.get("name") != _PRUNING_TEST:
-            continue
-        tested = nodes.get(str(node.get("attached_node")))
-        asked: Any = (test.get("kwargs") or {}).get("predicate")
-        if tested is not None and isinstance(asked, str) and table_of(tested["unique_id"], nodes) == table:
-            found.append(AskedCondition(asked, str(node["name"])))
-    return found
 
 
 def _reports(
@@ -109,7 +90,7 @@ def _report(
     """Returns the report of a table; None for what is no table of this package, unless a user has asked for it."""
     try:
         table = opened_table(session, name)
-        tested = conditions_of(name, nodes)
+        tested = [AskedCondition(sql, test) for sql, test in pruning_conditions(name, nodes).items()]
         queried = sorted(workload.of(table), key=lambda each: -each.weight)
         more = [AskedCondition(each.sql, each.source, each.weight) for each in queried if each.sql != _WHOLE_TABLE]
         return table.layout_report([*tested, *more][:_MOST_CONDITIONS], most_files=most)

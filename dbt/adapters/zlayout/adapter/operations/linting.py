@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
-from dbt.adapters.zlayout.adapter.reports.linting import Finding, lint_report
+from dbt.adapters.zlayout.adapter.reports.linting import Finding
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
@@ -60,11 +60,6 @@ def lint_findings(session: SparkSession, model: str | None, nodes: Nodes, target
     """Returns the findings for the table of a model, or for all tables of the project."""
     queries = analysed_queries(session, nodes, target)
     return find_conditions(session, queries, target, None if not model else table_of(model, nodes))
-
-
-def lint_text(findings: Sequence[Finding], kind: str) -> str:
-    """Returns the findings as ``text``, ``json`` or ``sarif``."""
-    return lint_report(findings, kind)
 
 
 def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
+from dbt.adapters.zlayout.adapter.reports.page.report_text import write_whole
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads
@@ -25,7 +27,6 @@ TOLERANCE = 0.25
 
 _FORMAT = 1
 _MOST_CONDITIONS = 20
-_PRUNES = "zlayout_prunes_at_least"
 _MOST_BYTES = 16 << 20
 
 
@@ -92,7 +93,7 @@ def made_lock(
         target: As for `ProjectWorkload`.
         tolerance: By which share a condition may read more; None for a quarter.
     """
-    allowed = TOLERANCE if tolerance is None else number_between(tolerance, 0.0, 10.0, "zlayout_lock: tolerance")
+    allowed = TOLERANCE if tolerance is None else _tolerance(tolerance)
     workload = ProjectWorkload(session, nodes, target)
     tables = {}
     for table in chosen_tables(session, model, nodes, lambda _: True):
@@ -103,8 +104,8 @@ def made_lock(
     return Lock(tables, allowed)
 
 
-def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> list[Worse]:
-    """Returns the conditions that read more than the lock allows, and tables that are gone.
+def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> tuple[list[Worse], int]:
+    """Returns the conditions that read more than the lock allows, and tables that are gone; and how many were checked.
 
     Shares are compared, not counts: a condition may open one file more than locked, since small data has few files.
 
@@ -113,18 +114,23 @@ def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Node
         lock: The lock.
         model: The only model to check; None for all tables of the lock.
         nodes: ``graph.nodes``, or the nodes of a manifest.
+
+    Raises:
+        ConfigError: The lock does not have the table of the model.
     """
     tables = {_plain(table.name): table for table in chosen_tables(session, model, nodes, lambda _: True)}
-    found: list[Worse] = []
+    if model is not None:
+        (table,) = tables.values()
+        found = check_table(table, lock)
+        return found, len(lock.tables[_plain(table.name)].conditions)
+    found = []
     for name, locked in sorted(lock.tables.items()):
-        table = tables.get(name)
-        if table is not None:
-            found += _worse(table, name, locked, lock.tolerance)
-        elif model is None:
-            found.append(
-                Worse(name, None, None, None, None, "the table does not exist, or is no table of this project")
-            )
-    return found
+        if name in tables:
+            found += _worse(tables[name], name, locked, lock.tolerance)
+        else:
+            why = "the table does not exist, or is no table of this project"
+            found.append(Worse(name, None, None, None, None, why))
+    return found, sum(len(each.conditions) for each in lock.tables.values())
 
 
 def check_table(table: ZTable, lock: Lock) -> list[Worse]:
@@ -190,23 +196,14 @@ def _locked(table: ZTable, found: Sequence[ConditionReads]) -> LockedTable:
 
 def _conditions(table: ZTable, workload: ProjectWorkload, nodes: Nodes) -> list[str]:
     """Returns the conditions that matter: those of tests first, then the heaviest of the workload."""
-    tested = list(_tested(table, nodes))
+    tested = list(pruning_conditions(table.name, nodes))
     heaviest = sorted(workload.of(table), key=lambda each: (-each.weight, each.sql))
     wanted = [*tested, *(each.sql for each in heaviest if each.sql.strip().lower() != "true")]
     return list(dict.fromkeys(wanted))[: max(_MOST_CONDITIONS, len(tested))]
 
 
-def _tested(table: ZTable, nodes: Nodes) -> Iterator[str]:
-    for node in nodes.values():
-        metadata: Any = node.get("test_metadata")
-        if not isinstance(metadata, Mapping) or metadata.get("name") != _PRUNES:
-            continue
-        attached = nodes.get(str(node.get("attached_node")), {})
-        given = metadata.get("kwargs") or {}
-        predicate = {**given, **(given.get("arguments") or {})}.get("predicate")
-        of_table = attached and _plain(f"{attached.get('schema')}.{attached.get('alias')}") == _plain(table.name)
-        if isinstance(predicate, str) and of_table:
-            yield predicate
+def _tolerance(given: object) -> float:
+    return number_between(given, 0.0, 10.0, "zlayout_lock: tolerance")
 
 
 def _plain(name: str) -> str:
@@ -233,19 +230,20 @@ def lock_report(
         target: As for `ProjectWorkload`.
         path: The lock file.
         check: Whether to check instead of writing.
-        tolerance: As for `made_lock`.
+        tolerance: As for `made_lock`. For a check it replaces that of the file.
         as_json: Whether the report is JSON.
 
     Returns:
         The report, and whether the check passes.
 
     Raises:
-        ConfigError: The file is missing or damaged, or no condition is known.
+        ConfigError: The file is missing or damaged, or cannot be written, or no condition is known.
     """
     if check:
         lock = read_lock(path)
-        found = check_lock(session, lock, model, nodes)
-        checked = sum(len(each.conditions) for each in lock.tables.values())
+        if tolerance is not None:
+            lock = replace(lock, tolerance=_tolerance(tolerance))
+        found, checked = check_lock(session, lock, model, nodes)
         return check_report(found, checked, as_json=as_json), not found
     lock = made_lock(session, model, nodes, target, tolerance)
     if not lock.tables:
@@ -255,9 +253,7 @@ def lock_report(
     if model is not None and path.exists():
         lock = Lock({**read_lock(path).tables, **lock.tables}, lock.tolerance)
     text = lock.to_text()
-    scratch = path.with_name(f".{path.name}.new")
-    scratch.write_text(text, "utf-8")
-    scratch.replace(path)
+    write_whole(path, text)
     conditions = sum(len(each.conditions) for each in lock.tables.values())
     line = f"{path}: {counted(conditions, 'condition')} on {counted(len(lock.tables), 'table')}"
     return (text.rstrip() if as_json else line), True

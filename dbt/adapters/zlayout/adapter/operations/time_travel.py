@@ -12,7 +12,7 @@ from dbt.adapters.contracts.relation import Path
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
-from dbt.adapters.zlayout.adapter.operations.arguments import past_version, whole_number
+from dbt.adapters.zlayout.adapter.operations.arguments import number_between, past_version, whole_number
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports import history
 
@@ -74,12 +74,12 @@ def clean_report(
     nodes: Nodes,
     dry_run: bool,
     retain_versions: object,
-    retain_hours: float | str | None,
+    retain_hours: object,
     as_json: bool,
 ) -> str:
     """Cleans one table, or all managed tables of the project."""
     versions = None if retain_versions is None else whole_number("retain_versions", retain_versions, least=1)
-    hours = None if retain_hours is None else float(retain_hours)
+    hours = None if retain_hours is None else number_between(retain_hours, 0.0, None, "retain_hours")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     cleaned = {table.name: table.clean(dry_run, retain_versions=versions, retain_hours=hours) for table in tables}
     return history.clean_report(cleaned, dry_run=dry_run, as_json=as_json)

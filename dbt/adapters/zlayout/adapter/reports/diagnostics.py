@@ -139,8 +139,9 @@ def _pruning_advice(files: int, percent: float) -> str:
 
 
 def problem_line(table: str, problem: Mapping[str, Any]) -> str:
-    """Returns the row of a failing test, in one line."""
-    return f"{table}: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in problem.items())
+    """Returns the row of a failing test, in one line that ends with what to do."""
+    figures = {name.replace("_", " "): value for name, value in problem.items() if name != "what_to_do"}
+    return f"{table}: {', '.join(f'{name} {value}' for name, value in figures.items())}; {problem['what_to_do']}"
 
 
 def _readable(value: object) -> str:

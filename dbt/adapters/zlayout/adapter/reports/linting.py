@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted, size_text
 
+_KINDS = ("text", "json", "sarif")
 _RULE = "zlayout/cannot-skip"
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -58,7 +60,13 @@ class Finding:
 
 
 def lint_report(findings: Sequence[Finding], kind: str) -> str:
-    """Returns the findings as ``text``, ``json`` or ``sarif``."""
+    """Returns the findings as ``text``, ``json`` or ``sarif``.
+
+    Raises:
+        ConfigError: It is another kind.
+    """
+    if kind not in _KINDS:
+        raise ConfigError([f"format: {kind!r} is not one of {', '.join(_KINDS)}"], "zlayout_lint")
     if kind == "json":
         return json_text([each.to_dict() for each in findings])
     if kind == "sarif":

@@ -110,5 +110,5 @@ def check_report(found: Sequence[Worse], checked: int, *, as_json: bool) -> str:
     if as_json:
         return json_text([each.to_dict() for each in found])
     if not found:
-        return f"{counted(checked, 'condition')} read no more than the lock allows."
+        return f"{counted(checked, 'condition')} {'reads' if checked == 1 else 'read'} no more than the lock allows."
     return "\n".join(each.sentence() for each in found)

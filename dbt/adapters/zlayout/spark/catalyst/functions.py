@@ -282,7 +282,7 @@ def _cast(node: Node) -> Reading:
     child = node.children[0]
     source, target = child.type(), node.type()
     if (pa.types.is_time(source) or pa.types.is_duration(source)) and not _keeps_units(child, node):
-        raise NotUnderstoodError(f"casting {f.type_name(source)} to {f.type_name(target)} has no rule")
+        raise NotUnderstoodError(f"casting {type_name(source)} to {type_name(target)} has no rule")
     return child, _conversion(source, target, lambda: _zone_at(node))
 
 

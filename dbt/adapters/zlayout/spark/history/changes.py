@@ -135,13 +135,15 @@ def net_changes(
     return rows.select(*_named(fields), NET_CHANGE)
 
 
-def all_as_inserts(catalog: Catalog, opened: TableSnapshot, name: str) -> DataFrame:
+def all_as_inserts(catalog: Catalog, opened: TableSnapshot, name: str, unique_key: Sequence[str] = ()) -> DataFrame:
     """Returns the rows of a version in the form of `net_changes`.
 
     Raises:
-        ConfigError: The table has a column of the name ``_zl_change``.
+        ConfigError: The table has a column of the name ``_zl_change``, or lacks one of the key.
     """
-    _check_names(name, _fields(opened), (NET_CHANGE,))
+    fields = _fields(opened)
+    _check_names(name, fields, (NET_CHANGE,))
+    _key_columns(fields, unique_key, name)
     return rows_of(catalog, opened).withColumn(NET_CHANGE, functions.lit("insert"))
 
 

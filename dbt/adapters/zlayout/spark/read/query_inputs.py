@@ -14,7 +14,12 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.file_index import IndexedFileIndex
-from dbt.adapters.zlayout.spark.read.record_tables import BASE_ROWS_PROPERTY, is_merging_view, table_of_files
+from dbt.adapters.zlayout.spark.read.record_tables import (
+    BASE_ROWS_PROPERTY,
+    VIEW_PREFIX,
+    is_merging_view,
+    table_of_files,
+)
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.spark.read.session import prepare_table
 from dbt.adapters.zlayout.store import open_store
@@ -58,7 +63,8 @@ _ALL_EXPRESSIONS = 2**31 - 1
 _TREE_STRING = re.compile(r"\.treeString\(boolean,boolean,int((?:,boolean)*)\)")
 _VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
 _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
-_PAST_VERSION = re.compile(r"zlayout_at_\w+")
+# Temporary views of this package that say nothing beside the files below them: of an older version, and of records.
+_OF_FILES_BELOW = re.compile(rf"zlayout_at_\w+|{VIEW_PREFIX}[0-9a-f]{{32}}")
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
 _FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 _ACCESS_TIME = re.compile(r"access_time=\d+")
@@ -126,11 +132,13 @@ class QueryInputs:
         sources: By ``schema.table``, or by folder where a table has no name.
         definitions: Digest of the views that the query reads through, and of the columns that it returns.
         unknown: Why the same sources may give other rows, a sentence each. Empty if they cannot.
+        views: Digest of each of these views, by name.
     """
 
     sources: Mapping[str, TableInput | FilesInput]
     definitions: str
     unknown: tuple[str, ...] = ()
+    views: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -187,8 +195,9 @@ def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
             _look_at_leaf(catalog, leaf, found)
     if len(found.sources) > _MOST_SOURCES:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
-    views = sorted((str(entry.name), _definition(entry)) for entry in found.views.values())
-    return QueryInputs(found.sources, digest_of([views, frame.schema.json()]), tuple(found.unknown))
+    views = {name: digest_of(_definition(entry)) for name, entry in sorted(found.views.items())}
+    definitions = digest_of([views, frame.schema.json()])
+    return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
 
 
 def temporary_views(frame: DataFrame) -> set[str]:
@@ -216,6 +225,13 @@ def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | None
     for leaf in members(plan.collectLeaves()):
         _look_at_leaf(catalog, leaf, found)
     return found.sources.get(str(entry.name))
+
+
+def view_now(spark: SparkSession, name: str) -> str | None:
+    """Returns the digest that `query_inputs` would give a view; None if there is no such view any more."""
+    catalog = Catalog(spark)
+    entry = catalog.find(catalog.name(name))
+    return None if entry is None or entry.kind != "VIEW" else digest_of(_definition(entry))
 
 
 def session_facts(spark: SparkSession) -> str:
@@ -308,7 +324,7 @@ def _look_at_view(catalog: Catalog, name: str, found: _Found) -> None:
         read = found.reads.get(parts[-1])
         if read is not None:
             _note_table(catalog, read.location, read.version, catalog.name(read.name), found)
-        elif not _PAST_VERSION.fullmatch(parts[-1]):
+        elif not _OF_FILES_BELOW.fullmatch(parts[-1]):
             found.unknown[f"it reads the temporary view {parts[-1]}"] = None
         return
     entry = catalog.find(TableName(parts[-2], parts[-1]))

@@ -81,8 +81,12 @@ def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collectio
 
 def table_entry(catalog: Catalog, name: TableName) -> Entry | None:
     """Returns the catalog entry of a table by its name; for a merge-on-read table, the entry of its files."""
-    entry = catalog.find(name)
-    return catalog.find(files_name(name)) if is_merging_view(entry) else entry
+    return entry_of_files(catalog, catalog.find(name))
+
+
+def entry_of_files(catalog: Catalog, entry: Entry | None) -> Entry | None:
+    """Returns the entry of the files below the merging view of a merge-on-read table; any other entry itself."""
+    return catalog.find(files_name(entry.name)) if entry is not None and is_merging_view(entry) else entry
 
 
 def is_merging_view(entry: Entry | None) -> bool:
@@ -194,11 +198,15 @@ def queried(files: DataFrame, query: Callable[[str], str]) -> DataFrame:
         return files.sparkSession.sql(query(name))
 
 
+# Of the views of `view_of`.
+VIEW_PREFIX = "_zl_"
+
+
 @contextmanager
 def view_of(frame: DataFrame) -> Iterator[str]:
     """Gives a DataFrame a name that SQL can use inside of the context."""
     # A view name instead of a parameter of `sql`: column names may contain braces.
-    name = f"_zl_{uuid.uuid4().hex}"
+    name = f"{VIEW_PREFIX}{uuid.uuid4().hex}"
     frame.createTempView(name)
     try:
         yield name

@@ -12,6 +12,7 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.history.changes import NET_CHANGE
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.jvm.scala import members
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
@@ -72,8 +73,10 @@ def with_deletes(
     known = {name.lower() for name in stored}
     only_read = {each.name() for each in members(read)} - {name for name in frame.columns if name.lower() in known}
     left_out = [name for name in frame.columns if name in only_read]
-    if left_out and progress is not None:
-        progress(f"deleted_when reads {', '.join(left_out)}, which the table does not have; it is not stored")
+    # Nobody wants to store what `net_changes` says of a row.
+    told_of = [name for name in left_out if name != NET_CHANGE]
+    if told_of and progress is not None:
+        progress(f"deleted_when reads {', '.join(told_of)}, which the table does not have; it is not stored")
     deleted = functions.coalesce(functions.expr(condition), functions.lit(False))
     kept = [functions.col(backquoted(name)) for name in frame.columns if name not in only_read]
     return frame.select(*kept, deleted.alias(DELETED))

@@ -10,21 +10,15 @@
 
   {%- set code = zlayout_code_under_contract() | trim -%}
   {% do write(code) %}
-  {%- set response = none -%}
-  {%- if existing_relation is not none and existing_relation.is_plain_table and not should_full_refresh() -%}
-    {%- set response = adapter.unchanged(target_relation, code, model) -%}
-  {%- endif -%}
-  {%- set unchanged = response is not none -%}
-  {%- if unchanged -%}
-    {#- Nothing to write; hooks and grants follow as after any run. -#}
-  {%- elif adds -%}
-    {%- set response = adapter.write_increment(zlayout_own(existing_relation), code, model) -%}
+  {%- if adds -%}
+    {%- set response = adapter.write_increment(zlayout_own(existing_relation), code, model, may_skip=true) -%}
   {%- else -%}
     {%- set response = zlayout_write(existing_relation, target_relation, code) -%}
   {%- endif -%}
   {% do store_result('main', response=response) %}
 
-  {{ return(zlayout_finish(existing_relation, target_relation, replaced=not adds and not unchanged)) }}
+  {#- Hooks and grants follow also if a model with skip_unchanged had nothing to write. -#}
+  {{ return(zlayout_finish(existing_relation, target_relation, replaced=not adds and response.instant is not none)) }}
 {% endmacro %}
 
 
@@ -32,7 +26,7 @@
     is complete. Until then a query that fails, or that reads the old relation, still finds it. -#}
 {% macro zlayout_write(existing_relation, target_relation, code) %}
   {%- if existing_relation is none or existing_relation.is_plain_table -%}
-    {{ return(adapter.write_table(target_relation, code, model)) }}
+    {{ return(adapter.write_table(target_relation, code, model, may_skip=existing_relation is not none and not should_full_refresh())) }}
   {%- endif -%}
   {%- set whole_relation = make_intermediate_relation(target_relation) -%}
   {%- set response = adapter.write_table(whole_relation, code, model) -%}

@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     report_values,
     worst_first,
 )
-from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_page
+from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_whole
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.layout.table_verdict import unreadable
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -158,8 +158,8 @@ def test_the_terminal_says_where_the_report_is_and_each_verdict(tmp_path):
 
 def test_the_file_is_replaced_in_one_step_and_a_folder_is_made(tmp_path):
     path = tmp_path / "target" / "r.html"
-    assert write_page(path, "é") == 2
-    assert write_page(path, "new") == 3
+    assert write_whole(path, "é") == 2
+    assert write_whole(path, "new") == 3
     assert path.read_text("utf-8") == "new"
     assert [each.name for each in path.parent.iterdir()] == ["r.html"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
@@ -168,7 +168,7 @@ def test_the_file_is_replaced_in_one_step_and_a_folder_is_made(tmp_path):
 def test_a_file_that_cannot_be_written_is_named_and_nothing_is_left(tmp_path):
     (tmp_path / "r.html").mkdir()
     with pytest.raises(ConfigError, match=r"r\.html cannot be written"):
-        write_page(tmp_path / "r.html", "x")
+        write_whole(tmp_path / "r.html", "x")
     assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
 
 

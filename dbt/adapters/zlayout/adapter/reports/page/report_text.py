@@ -31,13 +31,13 @@ def report_json(tables: Sequence[TableReport | Unreadable], path: str | None) ->
     return json_text({"path": path, "tables": report_values(tables)})
 
 
-def write_page(path: Path, page: str) -> int:
-    """Writes the page in one step: a reader sees the old file or the new one. Returns its size in bytes.
+def write_whole(path: Path, text: str) -> int:
+    """Writes a file in one step: a reader sees the old file or the new one. Returns its size in bytes.
 
     Raises:
         ConfigError: The file cannot be written.
     """
-    content = page.encode()
+    content = text.encode()
     scratch = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

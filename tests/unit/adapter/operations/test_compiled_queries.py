@@ -1,0 +1,39 @@
+"""Which conditions the tests of a project ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
+
+
+def _test(name: str, kind: str, attached: object, **arguments: object) -> dict[str, Any]:
+    return {
+        "resource_type": "test",
+        "name": name,
+        "unique_id": f"test.p.{name}",
+        "attached_node": attached,
+        "test_metadata": {"name": kind, "kwargs": arguments},
+    }
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"resource_type": "model", "name": name, "unique_id": f"model.p.{name}", "schema": "s", "alias": name}
+
+
+def test_conditions_are_those_of_the_pruning_tests_of_a_table() -> None:
+    nodes = {
+        each["unique_id"]: each
+        for each in (
+            _model("a"),
+            _model("b"),
+            _test("of_a", "zlayout_prunes_at_least", "model.p.a", predicate="x = 1", percent=50),
+            _test("of_b", "zlayout_prunes_at_least", "model.p.b", predicate="y = 1"),
+            _test("nested", "zlayout_prunes_at_least", "model.p.a", arguments={"predicate": "w = 1"}),
+            _test("another", "not_null", "model.p.a", column_name="x"),
+            _test("of_a_source", "zlayout_prunes_at_least", None, predicate="z = 1"),
+            _test("odd", "zlayout_prunes_at_least", "model.p.a", predicate=7),
+        )
+    }
+    assert pruning_conditions("`s`.`a`", nodes) == {"x = 1": "of_a", "w = 1": "nested"}
+    assert pruning_conditions("S.A", nodes) == pruning_conditions("`s`.`a`", nodes)
