@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # A slice of this size is written again only if most of it is of files that the table no longer has.
 _LARGE_BYTES = 16 << 20
-_MOST_SMALL = 10
+MOST_SMALL = 10
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,24 @@ class NewFilters:
 NO_FILTERS = NewFilters()
 
 
+def to_fold(size_bytes: Mapping[str, int], sparse: Collection[str]) -> Collection[str]:
+    """Returns which slices are worth writing as one: the small ones, if they are many.
+
+    A slice that is larger than all smaller ones together stays as it is, so that a few small ones never make a commit
+    write a large one again. A byte is then written some ten times until it is in a slice that stays.
+
+    Args:
+        size_bytes: The size of each slice, by path.
+        sparse: Slices of which less than half is of files that the table still has. Their size is no reason to stay.
+    """
+    large = {path for path, size in size_bytes.items() if size >= _LARGE_BYTES and path not in sparse}
+    by_size = sorted((path for path in size_bytes if path not in large), key=lambda path: (size_bytes[path], path))
+    rest = sum(size_bytes[path] for path in by_size)
+    while by_size and by_size[-1] not in sparse and 2 * size_bytes[by_size[-1]] > rest:
+        rest -= size_bytes[by_size.pop()]
+    return by_size if len(by_size) >= MOST_SMALL else ()
+
+
 def slices_after(
     store: Store,
     instant: str,
@@ -77,10 +95,11 @@ def slices_after(
         removes: Whether the commit removes files; slices without any other are then left out.
         drops: Columns that have no filters any more.
     """
-    if not drops and not removes and len(before) < _MOST_SMALL:
+    if not drops and not removes and len(before) < MOST_SMALL:
         return (*before, *new)
     kept: list[str] = []
-    small: dict[str, FilterSlice] = {}
+    opened: dict[str, FilterSlice] = {}
+    sparse: set[str] = set()
     for path in before:
         try:
             part = SHARED_FILTERS.read(store, path)
@@ -90,13 +109,15 @@ def slices_after(
             kept.append(path)
             continue
         rows = np.count_nonzero(rows_of(part, live) >= 0)
-        if part.data_bytes >= _LARGE_BYTES and not drops & part.types.keys() and 2 * rows >= len(part.rows):
-            kept.append(path)
-        elif rows:
-            small[path] = part
-    if not drops and len(small) < _MOST_SMALL:
-        return (*(path for path in before if path in kept or path in small), *new)
-    return (*kept, *_put(store, instant, live, _tables(list(small.values()), live, drops)), *new)
+        if rows:
+            opened[path] = part
+        if 2 * rows < len(part.rows):
+            sparse.add(path)
+    folded = [path for path, part in opened.items() if drops & part.types.keys()]
+    folded = folded or list(to_fold({path: part.data_bytes for path, part in opened.items()}, sparse))
+    again = [part for path, part in opened.items() if path in folded]
+    kept = [path for path in before if path in kept or (path in opened and path not in folded)]
+    return (*kept, *_put(store, instant, live, _tables(again, live, drops)), *new)
 
 
 def _tables(slices: Sequence[FilterSlice], live: DataFiles, drops: frozenset[ColumnPath]) -> Iterator[pa.Table]:

@@ -17,12 +17,10 @@ from dbt.adapters.zlayout.index.lookup.hash_runs import MOST_BUCKET_BITS, HashRu
 from dbt.adapters.zlayout.index.lookup.keys import KeyPaths, key_name
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, Pairs, SliceName, slice_bytes, slice_path
 from dbt.adapters.zlayout.index.slice_cache import SHARED_LOOKUPS
+from dbt.adapters.zlayout.spark.commit.filter_commit import MOST_SMALL, to_fold
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-# A slice of this size is written again only if most of it is of files that the table no longer has.
-_LARGE_BYTES = 16 << 20
-_MOST_SMALL = 10
 # More pairs are split into buckets, so that the driver holds and writes so many at once and no more.
 _BUCKET_PAIRS = 4 << 20
 _MOST_THREADS = 4
@@ -129,14 +127,15 @@ def lookups_after(
             groups.setdefault((name.key, name.bits, name.bucket), []).append(path)
     kept: list[str] = []
     for paths in groups.values():
-        kept += paths if not removes and len(paths) < _MOST_SMALL else _folded(store, instant, paths, live)
+        kept += paths if not removes and len(paths) < MOST_SMALL else _folded(store, instant, paths, live)
     return (*kept, *new)
 
 
 def _folded(store: Store, instant: str, paths: Sequence[str], live: DataFiles) -> list[str]:
     """Returns the slices of one index and bucket, those without live files left out, and many small ones as one."""
     kept: list[str] = []
-    small: dict[str, LookupSlice] = {}
+    opened: dict[str, LookupSlice] = {}
+    sparse: set[str] = set()
     for path in paths:
         try:
             part = SHARED_LOOKUPS.read(store, path)
@@ -147,15 +146,17 @@ def _folded(store: Store, instant: str, paths: Sequence[str], live: DataFiles) -
             continue
         rows = rows_in(part.rows, live)
         pairs = np.maximum(part.pairs_of_file, 0)
-        if part.data_bytes >= _LARGE_BYTES and 2 * pairs[rows[rows >= 0]].sum() >= pairs.sum():
-            kept.append(path)
-        elif (rows >= 0).any():
-            small[path] = part
-    if len(small) >= _MOST_SMALL:
+        if (rows >= 0).any():
+            opened[path] = part
+        if 2 * pairs[rows[rows >= 0]].sum() < pairs.sum():
+            sparse.add(path)
+    folded = to_fold({path: part.data_bytes for path, part in opened.items()}, sparse)
+    if folded:
         # A store that fails at the moment costs no entries: the slices stay as they are.
         with suppress(StoreError, OSError):
-            return [*kept, *_as_one(store, instant, list(small.values()), live)]
-    return [path for path in paths if path in kept or path in small]
+            one = _as_one(store, instant, [part for path, part in opened.items() if path in folded], live)
+            return [path for path in paths if path in kept or (path in opened and path not in folded)] + one
+    return [path for path in paths if path in kept or path in opened]
 
 
 def _as_one(store: Store, instant: str, slices: Sequence[LookupSlice], live: DataFiles) -> list[str]:
