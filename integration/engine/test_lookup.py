@@ -13,6 +13,7 @@ from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
+from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -205,6 +206,32 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
     check(spark, table, [4_005], [5_000])
 
 
+def test_a_build_that_is_killed_goes_on_where_it_was(spark, monkeypatch):
+    table = ZTable.write(spark, "z.lookup_killed", rows_of(spark), target_file_size="24kb", zorder=["n"])
+    files = len(table.snapshot().files)
+    monkeypatch.setattr(optional_indexes, "_MOST_ROWS", 2 * max(table.snapshot().files["row_count"].to_pylist()))
+    read, original = [], optional_indexes.optional_of_files
+
+    def killed(*given):
+        if len(read) == 2:
+            raise KeyboardInterrupt
+        read.append(len(given[3]))
+        return original(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(optional_indexes, "optional_of_files", killed)
+        with pytest.raises(KeyboardInterrupt):
+            table.build_index(lookup=["id"], stats_expressions=["n + 1"])
+    assert len(read) == 2
+    assert 2 <= sum(read) < files
+    table = ZTable.for_name(spark, "z.lookup_killed")
+    done = table.build_index()
+    assert (done.lookup, done.stats_expressions) == (("id",), ("n + 1",))
+    assert (done.files_read, done.files_without) == (files - sum(read), 0)
+    check(spark, table, [5], [4_000])
+    assert table.build_index().files_read == 0
+
+
 def test_columns_that_can_have_no_lookup_index_are_named(spark):
     frame = spark.sql("select 1 as id, array(1) as tags, 'a' as p, named_struct('k', 1) as s")
     for lookup, sentence in (
@@ -281,16 +308,28 @@ def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):
     assert [row.n for row in found] == [1001 + 98 % 97, 1001 + 99 % 97]
 
 
-@pytest.mark.parametrize("keys", [["id"], pytest.param(["k", "id"], marks=pytest.mark.slow)])
-def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
+@pytest.mark.parametrize(
+    ("keys", "partition_by"),
+    [
+        (["id"], []),
+        pytest.param(["k", "id"], [], marks=pytest.mark.slow),
+        pytest.param(["id"], ["p", "d"], marks=pytest.mark.slow),
+    ],
+)
+def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys, partition_by):
     columns = ["sha2(cast(id as string), 256) as id", "cast(id % 7 as decimal(5, 1)) as k", "id % 97 as n"]
-    name = f"z.lookup_upsert_{len(keys)}"
+    columns += [
+        "if(id % 3 = 0, null, concat('%41/=ä ', id % 3)) as p",
+        "date_add(date'2024-02-28', int(id % 2)) as d",
+    ]
+    name = f"z.lookup_upsert_{len(keys)}_{len(partition_by)}"
     table = ZTable.write(
         spark,
         name,
         spark.range(3_000).selectExpr(*columns),
         target_file_size="16kb",
         zorder=["n"],
+        partition_by=partition_by,
         lookup=[keys],
         table_type="merge_on_read",
         unique_key=keys,
@@ -299,7 +338,7 @@ def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
     assert len(table.snapshot().files) >= 6
 
     def changed(first, count, value):
-        return spark.range(first, first + count).selectExpr(*columns).selectExpr("id", "k", f"{value} as n")
+        return spark.range(first, first + count).selectExpr(*columns).selectExpr("id", "k", f"{value} as n", "p", "d")
 
     with Scans(spark) as scans:
         done = table.upsert(changed(2_990, 20, "1000L"))
@@ -319,6 +358,12 @@ def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
     counted = spark.sql(f"select n, count(*) as rows from {name} where n >= 1000 group by n").collect()
     counts = {row.n: row.rows for row in counted}
     assert counts == {1000: 18, 2000: 1, 3000: 5, 4000: 1}
+    # A row that comes with another partition leaves its old one.
+    moved = changed(70, 1, "5000L").drop("p").selectExpr("id", "k", "n", "'new' as p", "d")
+    with Scans(spark) as scans:
+        assert table.upsert(moved).rows_updated == 1
+    assert scans.files == []
+    assert spark.sql(f"select p from {name} where id = '{id_of(spark, 70)}'").collect() == [("new",)]
     assert spark.table(name).count() == 3_011
     assert spark.sql(f"select count(distinct id) from {name}").head()[0] == 3_011
     table.compact()

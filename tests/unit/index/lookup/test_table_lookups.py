@@ -326,6 +326,20 @@ def test_a_store_that_fails_for_a_moment_costs_no_entries(
     assert kept(table.open(files_named(*names)), 5) == [number == 5 for number in range(10)]
 
 
+def test_a_few_small_commits_never_write_a_large_slice_again(table: Table) -> None:
+    names = [f"f{number}" for number in range(41)]
+    table.commit(files_named("f0"), [piece("f0", [BY_ID], pa.array(range(100_000)))], files_named("f0"))
+    (large,) = table.paths
+    for number in range(1, 41):
+        live = files_named(*names[:number])
+        table.commit(files_named(names[number]), [piece(names[number], [BY_ID], pa.array([number]))], live)
+    sizes = {each.path: each.size_bytes for each in table.store.list(".zlayout/index", recursive=True)}
+    assert large in table.paths
+    assert sum(sizes.values()) < 2 * sizes[large]
+    assert len(table.paths) <= 16
+    assert kept(table.open(files_named(*names)), 7) == [number in (0, 7) for number in range(41)]
+
+
 def test_large_slices_stay_until_most_of_their_pairs_are_of_files_that_are_gone(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.spark.commit import optional_slices
 from dbt.adapters.zlayout.spark.commit.optional_slices import filters_after
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -30,7 +31,8 @@ def content(values: pa.Array, kind: pa.DataType) -> bytes | None:
     return builder.content()
 
 
-def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore) -> None:
+def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optional_slices, "_worth_folding", lambda sizes, _: sizes)
     files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
     ids, none = content(pa.array([1]), pa.int64()), None
     live: list[str] = []
@@ -38,9 +40,9 @@ def test_of_two_filters_of_a_file_the_later_one_is_kept(store: LocalStore) -> No
         (piece,) = write_slices(files, [filter_table(["f"], [ID, NAME], filters)])
         live.append(slice_path(f"{int(INSTANT) + number}", piece))
         store.put(live[-1], piece)
-    dropped = filters_after(store, INSTANT, live, files, removes=True, drops=frozenset([("other",)]))
-    found = FilterSlice(store, dropped[0])
-    assert (len(dropped), found.rows.num_rows, found.content(ID.path, 0)) == (1, 1, ids)
+    merged = filters_after(store, INSTANT, live, files, removes=True)
+    found = FilterSlice(store, merged[0])
+    assert (len(merged), found.rows.num_rows, found.content(ID.path, 0)) == (1, 1, ids)
     assert found.places(NAME.path).is_refused.tolist() == [True]
 
 
@@ -81,6 +83,21 @@ def test_ten_small_slices_become_one_and_dead_files_and_dropped_columns_go(store
     found = FilterSlice(store, left)
     assert (found.types, found.rows.column("path").to_pylist()) == ({ID.path: "int64"}, ["f1", "f11"])
     assert filters_after(store, INSTANT, live, some, drops=frozenset([ID.path, NAME.path])) == ()
+
+
+def test_a_few_small_filters_never_write_a_large_slice_again(store: LocalStore) -> None:
+    files = DataFiles.of([DataFile(f"f{number}", (), 3, 1, 1, "0" * 16) for number in range(41)], ())
+    live: tuple[str, ...] = ()
+    for number in range(41):
+        ids = pa.array([number]) if number else pa.array(range(100_000))
+        (piece,) = write_slices(files, [filter_table([f"f{number}"], [ID], {ID.path: [content(ids, pa.int64())]})])
+        new = slice_path(f"{int(INSTANT) + number}", piece)
+        store.put(new, piece)
+        live = (*filters_after(store, f"{int(INSTANT) + number}", live, files), new)
+    sizes = {each.path: each.size_bytes for each in store.list(".zlayout/index", recursive=True)}
+    assert live[0] == min(sizes)
+    assert sum(sizes.values()) < 2 * sizes[live[0]]
+    assert len(live) <= 16
 
 
 def test_a_damaged_slice_is_left_behind_when_slices_are_merged(store: LocalStore) -> None:

@@ -6,7 +6,7 @@ Of each part, a commit writes slices for its files and, now and then, one slice 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -165,12 +165,14 @@ def filters_after(
 
     def shares(part: FilterSlice) -> tuple[bool, bool]:
         rows = np.count_nonzero(rows_of(part, live) >= 0)
-        return bool(rows), bool(2 * rows >= len(part.rows) and not drops & part.types.keys())
+        return bool(rows), bool(2 * rows >= len(part.rows))
 
-    kept, small = _sorted_out(SHARED_FILTERS, store, before, shares)
-    if not drops and len(small) < _MOST_SMALL:
-        return tuple(path for path in before if path in kept or path in small)
-    return (*kept, *_put_filters(store, instant, live, _tables(list(small.values()), live, drops)))
+    unread, opened, sparse = _opened(SHARED_FILTERS, store, before, shares)
+    folded = [path for path, part in opened.items() if drops & part.types.keys()]
+    folded = folded or _worth_folding({path: part.data_bytes for path, part in opened.items()}, sparse)
+    kept = [path for path in before if path in unread or (path in opened and path not in folded)]
+    again = [part for path, part in opened.items() if path in folded]
+    return (*kept, *_put_filters(store, instant, live, _tables(again, live, drops)))
 
 
 def lookups_after(
@@ -206,41 +208,66 @@ def _folded(store: Store, instant: str, paths: Sequence[str], live: DataFiles) -
         rows, pairs = rows_in(part.rows, live), np.maximum(part.pairs_of_file, 0)
         return bool((rows >= 0).any()), bool(2 * pairs[rows[rows >= 0]].sum() >= pairs.sum())
 
-    kept, small = _sorted_out(SHARED_LOOKUPS, store, paths, shares)
-    if len(small) >= _MOST_SMALL:
+    unread, opened, sparse = _opened(SHARED_LOOKUPS, store, paths, shares)
+    folded = _worth_folding({path: part.data_bytes for path, part in opened.items()}, sparse)
+    if folded:
         # A store that fails at the moment costs no entries: the slices stay as they are.
         with suppress(StoreError, OSError):
-            return [*kept, *_as_one(store, instant, list(small.values()), live)]
-    return [path for path in paths if path in kept or path in small]
+            one = _as_one(store, instant, [part for path, part in opened.items() if path in folded], live)
+            return [path for path in paths if path in unread or (path in opened and path not in folded)] + one
+    return [path for path in paths if path in unread or path in opened]
 
 
-def _sorted_out(
+def _opened(
     cache: SliceCache[_Slice], store: Store, paths: Sequence[str], shares: Callable[[_Slice], tuple[bool, bool]]
-) -> tuple[list[str], dict[str, _Slice]]:
-    """Returns the slices to keep as they are, and the others by path. Slices without live files are in neither.
+) -> tuple[set[str], dict[str, _Slice], set[str]]:
+    """Opens slices.
 
     Args:
         cache: The cache that opens the slices.
         store: The table's folder.
         paths: The slices.
-        shares: Returns of a slice whether any of it is of live files, and whether most of it is.
+        shares: Returns of a slice whether any of it is of live files, and whether at least half of it is.
+
+    Returns:
+        The slices that cannot be read at the moment; those with live files; those of which less than half is of live
+        files.
     """
-    kept: list[str] = []
-    small: dict[str, _Slice] = {}
+    unread: set[str] = set()
+    opened: dict[str, _Slice] = {}
+    sparse: set[str] = set()
     for path in paths:
         try:
             part = cache.read(store, path)
         except (CorruptError, FileMissingError):
             continue  # nothing can be read of it, so no reader misses it
         except (ZlayoutError, OSError):
-            kept.append(path)
+            unread.add(path)
             continue
-        some_live, most_live = shares(part)
-        if part.data_bytes >= _LARGE_BYTES and most_live:
-            kept.append(path)
-        elif some_live:
-            small[path] = part
-    return kept, small
+        some_live, half_live = shares(part)
+        if some_live:
+            opened[path] = part
+        if not half_live:
+            sparse.add(path)
+    return unread, opened, sparse
+
+
+def _worth_folding(size_bytes: Mapping[str, int], sparse: Collection[str]) -> list[str]:
+    """Returns which slices are worth writing as one: the small ones, if they are many.
+
+    A slice that is larger than all smaller ones together stays as it is, so that a few small ones never make a commit
+    write a large one again. A byte is then written some ten times until it is in a slice that stays.
+
+    Args:
+        size_bytes: The size of each slice, by path.
+        sparse: Slices of which less than half is of files that the table still has. Their size is no reason to stay.
+    """
+    large = {path for path, size in size_bytes.items() if size >= _LARGE_BYTES and path not in sparse}
+    by_size = sorted((path for path in size_bytes if path not in large), key=lambda path: (size_bytes[path], path))
+    rest = sum(size_bytes[path] for path in by_size)
+    while by_size and by_size[-1] not in sparse and 2 * size_bytes[by_size[-1]] > rest:
+        rest -= size_bytes[by_size.pop()]
+    return by_size if len(by_size) >= _MOST_SMALL else []
 
 
 def _tables(slices: Sequence[FilterSlice], live: DataFiles, drops: frozenset[ColumnPath]) -> Iterator[pa.Table]:
