@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from dbt.adapters.zlayout.config import settings
@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.config.auto_keys import is_auto
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.scalars import Parser, one_of
 from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName
+from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 MAX_ZORDER_COLUMNS = 8
@@ -27,10 +28,28 @@ class ClusteringConfig:
     Attributes:
         columns: The keys, most important first; empty for a table that is not clustered.
         curve: The curve that orders the rows.
+        by_workload: Whether cuts may follow the queries of a workload.
+        asked: What queries ask for, for a write that makes such cuts. A version stores it with the curve.
     """
 
     columns: tuple[ColumnPath, ...] = settings.ZORDER.default_value
     curve: CurveName = settings.CURVE.default_value
+    by_workload: bool = False
+    asked: Asked | None = field(default=None, compare=False, repr=False)
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the settings as a version stores them."""
+        return {
+            "zorder": [list(path) for path in self.columns],
+            "curve": self.curve,
+            **({"by_workload": True} if self.by_workload else {}),
+        }
+
+    @classmethod
+    def of_stored(cls, layout: Mapping[str, Any]) -> ClusteringConfig:
+        """Returns the settings that a version stores."""
+        columns = tuple(tuple(path) for path in layout.get("zorder", []))
+        return cls(columns, layout.get("curve", cls.curve), bool(layout.get("by_workload")))
 
 
 ClusterStrategyName = Literal["curve", "binpack", "sort"]
@@ -111,7 +130,8 @@ def parse_clustering(raw: Mapping[str, object], problems: list[str]) -> Clusteri
     if len(columns) > MAX_ZORDER_COLUMNS:
         listed = ", ".join(map(format_column_path, columns))
         problems.append(f"zorder: {len(columns)} columns ({listed}); at most {MAX_ZORDER_COLUMNS} are allowed")
-    return ClusteringConfig(columns, settings.CURVE.read(raw, problems))
+    by_workload = is_auto(raw.get("zorder")) or bool(raw.get(settings.WORKLOAD.key))
+    return ClusteringConfig(columns, settings.CURVE.read(raw, problems), by_workload)
 
 
 def parse_reclustering(raw: Mapping[str, object], problems: list[str]) -> ReclusteringConfig:
