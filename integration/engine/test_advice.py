@@ -98,6 +98,41 @@ def test_auto_chooses_keys_with_one_run_of_the_query_and_keeps_them(spark, event
     assert any(line.startswith("zorder: auto keeps ") for line in told)
 
 
+HOT = [
+    *((f"day between '2024-02-{day}' and '2024-02-{day + 1}'", 10) for day in range(20, 28)),
+    *((f"customer = {customer}", 2) for customer in range(3, 400, 60)),
+    *((f"amount between {low} and {low + 2}", 1) for low in range(5, 90, 12)),
+]
+
+
+def mean_opened(table):
+    return sum(weight * opened_rows(table, sql) for sql, weight in HOT) / sum(weight for _, weight in HOT)
+
+
+def test_cuts_follow_a_workload_for_given_keys_and_later_rows_follow_them(spark, events):
+    keys, told = ["day", "customer", "amount"], []
+    plain = ZTable.write(spark, "z.by_rows", events, zorder=keys, **OPTIONS)
+    table = ZTable.write(spark, "z.by_queries", events, zorder=keys, workload=HOT, progress=told.append, **OPTIONS)
+    assert table.information()["zorder"] == keys
+    (line,) = [line for line in told if line.startswith("workload: the cuts follow it: ")]
+    assert table.information()["auto_keys"] in line
+    before = mean_opened(plain)
+    assert mean_opened(table) < 0.7 * before
+    assert table.read().count() == ROWS
+
+    # Appended rows and a clustering of the whole table are cut for the same queries.
+    table.append(events.sample(0.5, seed=1))
+    table.cluster(rewrite_all=True)
+    assert mean_opened(ZTable.for_name(spark, "z.by_queries")) < 0.7 * before
+
+    # A write of all rows keeps them while the settings name a workload.
+    again = ZTable.write(spark, "z.by_queries", events, zorder=keys, workload=HOT, progress=told.append, **OPTIONS)
+    assert any(line.startswith("workload: the cuts stay as they are") for line in told)
+    assert mean_opened(again) < 0.7 * before
+    without = ZTable.write(spark, "z.by_queries", events, zorder=keys, **OPTIONS)
+    assert mean_opened(without) == pytest.approx(before, rel=0.15)
+
+
 def test_auto_changes_keys_only_past_the_gain(spark, events):
     told = []
     options = {"zorder": "auto", "progress": told.append, **OPTIONS}

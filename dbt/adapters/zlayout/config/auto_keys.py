@@ -20,7 +20,7 @@ class AutoKeys:
     Attributes:
         wanted: Whether it does.
         workload: Conditions that queries put on the table, as the settings name them.
-        why: Why the present keys were chosen, in a sentence; None if nothing was chosen yet.
+        why: Why the present keys and cuts were chosen, in a sentence; None if nothing was chosen yet.
     """
 
     wanted: bool = False
@@ -29,11 +29,13 @@ class AutoKeys:
 
     def after(self, before: AutoKeys) -> AutoKeys:
         """Returns these settings with the reason of earlier ones, unless there is a new one."""
-        return replace(self, why=self.why or before.why) if self.wanted else self
+        return replace(self, why=self.why or before.why) if self.wanted or self.workload else self
 
     def stored(self) -> dict[str, Any]:
         """Returns the settings as a version stores them."""
-        return {_STORED: {"why": self.why}} if self.wanted else {}
+        if self.wanted:
+            return {_STORED: {"why": self.why}}
+        return {} if self.why is None else {_STORED: {"why": self.why, "keys": False}}
 
     @classmethod
     def of_stored(cls, layout: Mapping[str, Any]) -> AutoKeys:
@@ -42,7 +44,7 @@ class AutoKeys:
         if stored is None:
             return cls()
         why = stored["why"]
-        return cls(wanted=True, why=None if why is None else str(why))
+        return cls(wanted=bool(stored.get("keys", True)), why=None if why is None else str(why))
 
 
 def parse_auto_keys(raw: Mapping[str, object], problems: list[str]) -> AutoKeys:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -90,8 +89,10 @@ class Asked:
 
     def key_weights(self) -> tuple[float, ...]:
         """Returns for each key the share of queries that ask for a part of it; the greatest share becomes 1."""
-        limits = [low.is_valid().to_numpy(zero_copy_only=False) | high.is_valid().to_numpy(zero_copy_only=False)
-                  for low, high in zip(self.low, self.high, strict=True)]
+        limits = [
+            low.is_valid().to_numpy(zero_copy_only=False) | high.is_valid().to_numpy(zero_copy_only=False)
+            for low, high in zip(self.low, self.high, strict=True)
+        ]
         shares = [float(self.weights @ limited) for limited in limits]
         most = max(shares, default=0.0)
         return tuple(each / most if most else 1.0 for each in shares)

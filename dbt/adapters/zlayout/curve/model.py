@@ -81,7 +81,7 @@ class CurveModel:
     asked: Asked | None = None
 
     @classmethod
-    def build(
+    def build(  # noqa: PLR0913 - one keyword for each fact about the rows
         cls,
         sample: pa.Table,
         columns: Sequence[ColumnPath],
@@ -321,7 +321,11 @@ def _asked(table: pa.Table, types: Sequence[pa.DataType]) -> Asked:
         tuple(table.column(f"asked_{end}_{number}").chunk(0).flatten() for number in range(len(types)))
         for end in ("low", "high")
     )
-    fits = [len(each) == len(weights) and each.type == kind for ends in (low, high) for each, kind in zip(ends, types, strict=True)]
+    fits = [
+        len(each) == len(weights) and each.type == kind
+        for ends in (low, high)
+        for each, kind in zip(ends, types, strict=True)
+    ]
     _check(all(fits), "queries")
     return Asked(low, high, weights)
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.curve.cuts import Sizing, Tree
 from dbt.adapters.zlayout.curve.asked import Asked
+from dbt.adapters.zlayout.curve.cuts import Sizing, Tree
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
