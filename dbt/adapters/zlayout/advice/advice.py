@@ -237,6 +237,7 @@ class _Advising:
         self.files = size.files_then
         self.judged_files = sampled_files(self.files, sample.row_count // 2)
         self._now: dict[int, tuple[Expr, float]] = {}
+        self._judges: dict[int, tuple[Weighted, float, float]] = {}
 
     def run(self) -> Advice:
         kept = self._found_by_value((*self.present.bloom, *self.present.lookup))
@@ -315,19 +316,23 @@ class _Advising:
     def _judged(self, layout: Layout, found: Mapping[ColumnPath, float]) -> _Judged:
         now, clustered, then = [], [], []
         for seed in _SEEDS:
-            queries = _at_most(self._blended(self._split[1], seed), seed)
-            clustered.append(queries.mean(self._shares(self.present.layout, queries, found, seed)))
-            if self.present.opened is None:
-                now.append(clustered[-1])
-            else:
-                shares = np.asarray([self._opened(each) for each in queries.predicates])
-                now.append(queries.mean(_limited(queries, shares, found)))
-            then.append(
-                clustered[-1]
-                if layout == self.present.layout
-                else queries.mean(self._shares(layout, queries, found, seed))
-            )
+            queries, opened, fresh = self._judged_present(seed, found)
+            now.append(opened)
+            clustered.append(fresh)
+            is_present = layout == self.present.layout
+            then.append(fresh if is_present else queries.mean(self._shares(layout, queries, found, seed)))
         return _Judged(tuple(now), tuple(clustered), tuple(then))
+
+    def _judged_present(self, seed: int, found: Mapping[ColumnPath, float]) -> tuple[Weighted, float, float]:
+        """Returns the queries that judge, and what they open now, and with the present layout freshly clustered."""
+        if seed not in self._judges:
+            queries = _at_most(self._blended(self._split[1], seed), seed)
+            opened = fresh = queries.mean(self._shares(self.present.layout, queries, found, seed))
+            if self.present.opened is not None:
+                shares = np.asarray([self._opened(each) for each in queries.predicates])
+                opened = queries.mean(_limited(queries, shares, found))
+            self._judges[seed] = queries, opened, fresh
+        return self._judges[seed]
 
     def _change(self, layout: Layout, judged: _Judged) -> tuple[Change, tuple[float, ...]]:
         least = tuple(map(min, judged.now, judged.clustered))
