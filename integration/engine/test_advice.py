@@ -40,7 +40,8 @@ def test_what_advice_promises_is_what_the_table_then_reads(spark, events, by_day
     assert (found.change, found.zorder_now, ZTable.for_name(spark, "z.advised").version) == ("layout", ("day",), before)
     for each in found.predicates:
         assert each.opened_now == pytest.approx(opened_rows(by_day, each.predicate), abs=1e-4)
-    after = ZTable.write(spark, "z.as_advised", events, zorder=list(found.zorder), **OPTIONS)
+    after = ZTable.write(spark, "z.as_advised", events, zorder=list(found.zorder), workload=WORKLOAD, **OPTIONS)
+    assert found.by_workload == (after.information().get("auto_keys") is not None)
     real = sum(each.weight * opened_rows(after, each.predicate) for each in found.predicates) / 9
     assert real == pytest.approx(found.opened_then, rel=0.25)
     assert real < 0.7 * found.opened_now
@@ -141,6 +142,26 @@ def test_auto_changes_keys_only_past_the_gain(spark, events):
     second = ZTable.write(spark, "z.moving", events, workload=[("customer = 17", 50), "day = '2024-02-01'"], **options)
     assert second.information()["zorder"][0] == "customer"
     assert any("zorder: auto chooses customer" in line for line in told)
+
+
+def test_a_merge_on_read_table_is_advised_and_follows_its_workload_through_logs_and_compaction(spark, events):
+    mor = {"table_type": "merge_on_read", "unique_key": ["id"], **OPTIONS}
+    rows = events.where("id < 20000")
+    plain = ZTable.write(spark, "z.mor_plain", rows, zorder=["day"], **mor)
+    plain.upsert(rows.where("id % 400 = 0").withColumn("customer", functions.lit(17)))
+    found = ZTable.for_name(spark, "z.mor_plain").advise(WORKLOAD)
+    assert (found.change, found.zorder_now) == ("layout", ("day",))
+    assert found.opened_then < 0.8 * found.opened_now <= 0.8
+
+    table = ZTable.write(spark, "z.mor_auto", rows, zorder="auto", workload=WORKLOAD, **mor)
+    keys = table.information()["zorder"]
+    assert "customer" in keys
+    table.upsert(rows.where("id % 400 = 0").withColumn("customer", functions.lit(17)))
+    table.compact()
+    again = ZTable.for_name(spark, "z.mor_auto")
+    assert again.information()["zorder"] == keys
+    assert again.read().where("customer = 17").count() == rows.where("customer = 17 or id % 400 = 0").count()
+    assert again.advise(WORKLOAD).opened_now < 0.8 * found.opened_now
 
 
 def test_auto_without_a_workload_writes_without_keys(spark, events):
