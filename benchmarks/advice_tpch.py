@@ -76,7 +76,9 @@ class Filters:
 
     def of_a_row(self, name: str, random: Random) -> Expr:
         """``column = value of a random row``."""
-        return self.compare(Op.EQ, name, self._table.column(name)[int(random.integers(0, self._table.num_rows))].as_py())
+        return self.compare(
+            Op.EQ, name, self._table.column(name)[int(random.integers(0, self._table.num_rows))].as_py()
+        )
 
 
 def months(start: dt.date, count: int) -> dt.date:
