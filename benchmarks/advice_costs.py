@@ -8,7 +8,7 @@ The index lies on this machine's disk, written by the real writer. The sample of
 from __future__ import annotations
 
 import argparse
-import resource
+import json
 import subprocess
 import sys
 import tempfile
@@ -27,17 +27,17 @@ from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Compare, Expr, Op
 from dbt.adapters.zlayout.pruning.scan import plan_scan
 from dbt.adapters.zlayout.store.local import LocalStore
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 SAMPLED = 1 << 16
 
 
-def sample_of(bounds: pa.Table, paths: list[tuple[str, ...]]) -> Sample:
-    """Rows spread evenly between the bounds of random files."""
-    random = np.random.default_rng(1)
-    file = random.integers(0, bounds.num_rows, SAMPLED)
-    start = np.random.default_rng(7)
-    days = start.integers(18_000, 19_000, bounds.num_rows)[file] + random.integers(0, 30, SAMPLED)
-    keys = start.integers(0, 1_000_000, bounds.num_rows)[file] + random.integers(0, 20_000, SAMPLED)
+def sample_of(files: int, paths: list[tuple[str, ...]]) -> Sample:
+    """Rows spread evenly between the bounds of random files, as `planning.bounds_of` draws them."""
+    random, start = np.random.default_rng(1), np.random.default_rng(7)
+    file = random.integers(0, files, SAMPLED)
+    days = start.integers(18_000, 19_000, files)[file] + random.integers(0, 30, SAMPLED)
+    keys = start.integers(0, 1_000_000, files)[file] + random.integers(0, 20_000, SAMPLED)
     rates = random.random(SAMPLED)
     columns = [pa.array(days, pa.int32()).cast(pa.date32()), pa.array(keys), pa.array(rates)]
     return Sample.of(pa.table(columns, names=[path[0] for path in paths]), paths)
@@ -65,31 +65,23 @@ def queries(count: int) -> list[Query]:
     return [Query(WeightedCondition(str(number)), drawn()) for number in range(count)]
 
 
-def measure(count: int, asked: int) -> None:
-    """Prints a line for a table of so many files."""
-    files = planning.files_of(count)
-    bounds = planning.bounds_of(files, 8)
+def measure(folder: Path, asked: int) -> None:
+    """Prints a line for the table that lies in a folder."""
+    files = DataFiles(pa.ipc.open_file(folder / "files.arrow").read_all())
+    slices, _ = json.loads((folder / "slices.json").read_text(encoding="utf-8"))
+    statistics = CachedStatistics(TableIndex(LocalStore(folder), slices, partition_types={}, timezone="UTC"), files)
     paths = [planning.DAY.path, planning.KEY.path, planning.RATE.path]
-    with tempfile.TemporaryDirectory() as folder:
-        store = LocalStore(Path(folder))
-        slices = planning.write_index(store, files, 8)
-        statistics = CachedStatistics(TableIndex(store, slices, partition_types={}, timezone="UTC"), files)
-        sample, given = sample_of(bounds, paths), queries(asked)
-        del bounds
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        started, processor = time.perf_counter(), time.process_time()
-        present = Present(
-            Layout((planning.DAY.path, planning.KEY.path)),
-            opened=lambda predicate: float(plan_scan(predicate, files, statistics).candidates.mean()),
-        )
-        size = TableSize(count * planning.ROWS_PER_FILE, count, count * (128 << 20), 128 << 20)
-        found = advise(sample, given, size, present)
-        seconds = time.perf_counter() - started
-        peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-        print(
-            f"| {count:,} | {asked} | {seconds:.1f} | {time.process_time() - processor:.1f} | {peak:.0f} | {found.change} |",
-            flush=True,
-        )
+    sample, given = sample_of(len(files), paths), queries(asked)
+    before, started, processor = planning.peak_bytes(), time.perf_counter(), time.process_time()
+    present = Present(
+        Layout((planning.DAY.path, planning.KEY.path)),
+        opened=lambda predicate: float(plan_scan(predicate, files, statistics).candidates.mean()),
+    )
+    size = TableSize(len(files) * planning.ROWS_PER_FILE, len(files), len(files) * (128 << 20), 128 << 20)
+    found = advise(sample, given, size, present)
+    seconds, processor = time.perf_counter() - started, time.process_time() - processor
+    more = (planning.peak_bytes() - before) / 2**20
+    print(f"| {len(files):,} | {asked} | {seconds:.1f} | {processor:.1f} | {more:.0f} | {found.change} |", flush=True)
 
 
 def main() -> None:
@@ -97,15 +89,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--once", action="store_true", help="measure the first number in this process")
+    parser.add_argument("--folder", type=Path, help="measure what lies there, in this process")
     arguments = parser.parse_args()
-    if arguments.once:
-        measure(arguments.files[0], arguments.queries)
+    if arguments.folder is not None:
+        measure(arguments.folder, arguments.queries)
         return
     print("| files | queries | seconds | processor | MiB more | change |\n|---|---|---|---|---|---|", flush=True)
     for count in arguments.files:
-        options = [str(count), "--queries", str(arguments.queries), "--once"]
-        subprocess.run([sys.executable, __file__, *options], check=True)
+        with tempfile.TemporaryDirectory() as folder:
+            planning.run(str(count), "--columns", "8", "--folder", folder, "--partitions", "0")
+            options = ["--folder", folder, "--queries", str(arguments.queries)]
+            subprocess.run([sys.executable, __file__, *options], check=True)
 
 
 if __name__ == "__main__":
