@@ -124,3 +124,21 @@ def test_samples_of_any_type_give_bounds():
 
 def test_all_paths_are_sampled():
     assert set(SAMPLE.columns) == set(PATHS)
+
+
+def test_indexes_that_are_not_made_are_named_and_not_counted():
+    wanted = [query(equal("id", 77)), query(between("at", 0, 20_000))]
+    size = TableSize(ROWS * 100, 64, 64 << 20, 1 << 20)
+    now = Present(Layout((("at",),)))
+    counted = advise(SAMPLE, wanted, size, now)
+    named = advise(SAMPLE, wanted, size, now, may_choose_keys=False, may_index=False)
+    assert named.why.endswith("; lookup: [id] would save more")
+    assert named.opened_then > 2 * counted.opened_then
+    assert (named.rewrite_bytes, named.change) == (0, "none")
+
+
+def test_a_lookup_index_counts_as_what_it_saves():
+    wanted = [query(equal("id", 77)), query(between("at", 0, 20_000))]
+    size = TableSize(ROWS * 100, 64, 64 << 20, 1 << 20)
+    found = advise(SAMPLE, wanted, size, Present(Layout((("at",),)), lookup=(("id",),)))
+    assert (found.change, found.bloom, found.lookup, found.zorder) == ("none", (), (), ("at",))

@@ -87,12 +87,12 @@ class _Search:
         if self._close_cost(best) >= self._close_cost(now) * (1 - _WORTH_A_KEY):
             best = now
         cut = self._best_by_queries(best)
-        # Cuts that follow the queries read less of what the workload does not ask than fewer keys do.
-        return (
-            [best]
-            if cut is None or self._close_cost(cut) > self._close_cost(best) * (1 + _WORTH_A_KEY)
-            else [cut, best]
-        )
+        if cut is None:
+            return [best]
+        # With more keys, cuts that follow the queries read less of what the workload does not ask.
+        more = set(cut.zorder) > set(best.zorder)
+        most = self._close_cost(best) * (1 + _WORTH_A_KEY if more else 1 - _WORTH_A_KEY)
+        return [cut, best] if self._close_cost(cut) <= most else [best]
 
     def _best_by_queries(self, by_rows: Layout) -> Layout | None:
         """Returns the best layout whose cuts follow the queries; None if none can."""
