@@ -168,3 +168,15 @@ def test_a_linear_table_is_cut_along_its_order_whatever_queries_ask() -> None:
     ranks = uniform(20_000, 1000, 1000)
     cut = build_tree(ranks, 16, 1, linear=True, asked=hot_boxes(950, 1000, 400))
     assert (cut.leaf_of(ranks) == build_tree(ranks, 16, 1, linear=True).leaf_of(ranks)).all()
+
+
+def test_trees_stay_shallow_however_narrow_the_queries_are() -> None:
+    ranks = uniform(60_000, 20_000)
+    ends = np.arange(1, 257, dtype=np.int64)[None, :]
+    tree = build_tree(ranks, 1_000, 1, asked=AskedRanks(ends, ends, 0.5 ** np.arange(256)))
+    depth = np.zeros(len(tree.column), int)
+    for node, children in enumerate(zip(tree.left.tolist(), tree.right.tolist(), strict=True)):
+        for child in children:
+            if child >= 0:
+                depth[child] = depth[node] + 1
+    assert depth.max() <= 24

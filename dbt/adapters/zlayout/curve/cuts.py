@@ -23,6 +23,7 @@ _BLOCK_ROWS = 1 << 15  # a block and its intermediate arrays fit into the proces
 _TRIMMED = 0.05  # share of a node's rows ignored at either end when its width is measured: outliers do not count
 _GROUPS_PER_FILE = 8
 _SIDES = 7
+_MOST_LOPSIDED = 12
 _FEWEST_GROUP_ROWS, _MOST_GROUP_ROWS = 1 << 15, 1 << 20
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 10, 1 << 15
 _BUCKETS_PER_FILE = 16
@@ -168,7 +169,10 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _Open:
-    """A part of the sample that is not cut yet: into ``parts`` files, or into ``parts`` leaves of one file."""
+    """A part of the sample that is not cut yet: into ``parts`` files, or into ``parts`` leaves of one file.
+
+    ``lopsided`` counts the cuts above it that are far from the middle, because many of them make deep trees.
+    """
 
     rows: npt.NDArray[np.intp]
     parts: int
@@ -176,6 +180,7 @@ class _Open:
     parent: int
     is_left: bool
     asked: AskedRanks | None = None
+    lopsided: int = 0
 
 
 @dataclass
@@ -210,7 +215,7 @@ class _Making:
             elif not part.in_file:
                 file += 1
                 leaves = max(1, round(leaves_per_file * size)) if total else leaves_per_file
-                pending.append(_Open(part.rows, leaves, True, part.parent, part.is_left, part.asked))
+                pending.append(_Open(part.rows, leaves, True, part.parent, part.is_left, part.asked, part.lopsided))
             else:
                 self._link(part, -1 - len(self.file_of_leaf))
                 self.file_of_leaf.append(file)
@@ -229,9 +234,10 @@ class _Making:
         if part.asked is not None:
             right = part.asked.of(part.asked.high[cut.column] >= cut.threshold)
             left = part.asked.of(part.asked.low[cut.column] < cut.threshold)
+        lopsided = part.lopsided + (min(first, part.parts - first) < part.parts // 4)
         return (
-            _Open(part.rows[~goes_left], part.parts - first, part.in_file, node, False, right),
-            _Open(part.rows[goes_left], first, part.in_file, node, True, left),
+            _Open(part.rows[~goes_left], part.parts - first, part.in_file, node, False, right, lopsided),
+            _Open(part.rows[goes_left], first, part.in_file, node, True, left, lopsided),
         )
 
     def _link(self, part: _Open, child: int) -> None:
@@ -246,7 +252,7 @@ class _Making:
         return self._cut_by_width(part.rows, part.parts)
 
     def _cut_by_queries(self, part: _Open, asked: AskedRanks) -> _Cut | None:
-        wanted = _between_parts(part.parts)
+        wanted = _between_parts(part.parts, only_middle=part.lopsided >= _MOST_LOPSIDED)
         best, best_score = None, 0.0
         for column, ranks in enumerate(self.sample):
             ordered = np.sort(ranks[part.rows], kind="stable")
@@ -280,8 +286,10 @@ class _Making:
         return best
 
 
-def _between_parts(parts: int) -> Floats:
+def _between_parts(parts: int, *, only_middle: bool) -> Floats:
     """Returns shares of rows at which whole parts lie on both sides: the middle, and ever fewer parts on one side."""
+    if only_middle:
+        return np.array([parts // 2 / parts])
     few = np.unique(np.r_[parts // 2, parts // 2 ** np.arange(1, _SIDES), parts * 3 // 8])
     few = few[few > 0]
     return np.unique(np.r_[few, parts - few]) / parts
