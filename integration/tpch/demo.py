@@ -106,10 +106,7 @@ def stages(results):
     """For each query the files that are left after each step."""
     rows = []
     for each in results:
-        left = [each.files_total]
-        for name in _STEPS:
-            left.append(each.stages.get(name, left[-1]))
-        rows.append((each.name, *map(str, left)))
+        rows.append((each.name, str(each.files_total), *(str(each.stages[name]) for name in _STEPS)))
     return aligned(("query", "all files", *_STEPS.values()), rows)
 
 

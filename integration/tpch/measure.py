@@ -60,17 +60,11 @@ def measured(spark, queries, runs=5):
 
 
 def _stages(scans):
-    """How many files are left after each step, of all scans; a step that did not run leaves what came before it."""
+    """How many files of all scans are left after each step."""
     left = {}
-    names = dict.fromkeys(stage.name for scan in scans for stage in scan.stages)
-    for name in names:
-        found = 0
-        for scan in scans:
-            known = [
-                stage.files_after for stage in scan.stages if list(names).index(stage.name) <= list(names).index(name)
-            ]
-            found += known[-1] if known else scan.total_files
-        left[name] = found
+    for scan in scans:
+        for stage in scan.stages:
+            left[stage.name] = left.get(stage.name, 0) + stage.files_after
     return left
 
 
