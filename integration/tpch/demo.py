@@ -104,9 +104,7 @@ _STEPS = {"partition_stats": "partitions", "column_stats": "statistics", "lookup
 
 def stages(results):
     """For each query the files that are left after each step."""
-    rows = []
-    for each in results:
-        rows.append((each.name, str(each.files_total), *(str(each.stages[name]) for name in _STEPS)))
+    rows = [(each.name, str(each.files_total), *(str(each.stages[name]) for name in _STEPS)) for each in results]
     return aligned(("query", "all files", *_STEPS.values()), rows)
 
 
