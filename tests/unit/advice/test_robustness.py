@@ -7,9 +7,11 @@ import pyarrow as pa
 from made_up_rows import PATHS, ROWS, SAMPLE, TABLE, advised, between, equal, opened_share, query
 
 from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
+from dbt.adapters.zlayout.advice.asking import Asking
+from dbt.adapters.zlayout.advice.reading import Weighted
 from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
-from dbt.adapters.zlayout.predicate.expr import And, Compare, In, Or, StartsWith, leaves
+from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, In, Op, Or, StartsWith, leaves
 
 
 def test_a_range_keeps_its_share_of_the_rows_elsewhere():
@@ -142,3 +144,25 @@ def test_a_lookup_index_counts_as_what_it_saves():
     size = TableSize(ROWS * 100, 64, 64 << 20, 1 << 20)
     found = advise(SAMPLE, wanted, size, Present(Layout((("at",),)), lookup=(("id",),)))
     assert (found.change, found.bloom, found.lookup, found.zorder) == ("none", (), (), ("at",))
+
+
+def test_boxes_are_short_and_have_weights_above_nothing():
+    texts = pa.table({"text": [f"{number:05d}" + "x" * 500 for number in range(4_096)]})
+    sample = Sample.of(texts, [("text",)])
+    name = Column(("text",), pa.string())
+    wanted = [Compare(Op.EQ, name, pa.scalar(f"{number:05d}" + "x" * 500)) for number in (10, 2_000)]
+    found = Asking(Weighted.of(wanted, [1e-200, 1e200]), sample).of([("text",)])
+    assert len(found) == 1
+    assert [len(each.as_py()) for each in (found.low[0][0], found.high[0][0])] == [64, 64]
+    assert found.low[0][0].as_py() <= wanted[1].value.as_py()[:64] <= found.high[0][0].as_py()
+
+
+def test_alternatives_become_boxes_that_share_the_weight():
+    key = Column(("at",), pa.int64())
+    either = Or((Compare(Op.LT, key, pa.scalar(50_000)), Compare(Op.GE, key, pa.scalar(950_000))))
+    found = Asking(Weighted.of([either], [1.0]), SAMPLE).of([("at",)])
+    assert found.weights.tolist() == [0.5, 0.5]
+    assert (found.low[0].to_pylist()[0], found.high[0].to_pylist()[1]) == (None, None)
+    assert found.high[0].to_pylist()[0] < 60_000
+    assert found.low[0].to_pylist()[1] > 940_000
+    assert Asking(Weighted.of([either], [1.0]), SAMPLE).of([("amount",)]) is None

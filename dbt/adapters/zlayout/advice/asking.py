@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.advice.reading import Weighted, values_wanted
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
 from dbt.adapters.zlayout.curve.asked import MOST_BOXES, Asked
-from dbt.adapters.zlayout.curve.keys import key_type
+from dbt.adapters.zlayout.curve.keys import PREFIX_BYTES, key_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr
 from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
@@ -115,7 +116,14 @@ class _Slices:
         first = pa.array([None if run is None or run[0] == 0 else run[0] for run in runs], pa.int64())
         end = pa.array([None if run is None or run[1] == last else run[1] for run in runs], pa.int64())
         kind = key_type(bounds.type)
-        return bounds.minimum.take(first).cast(kind), bounds.maximum.take(end).cast(kind)
+        return _short(bounds.minimum.take(first).cast(kind)), _short(bounds.maximum.take(end).cast(kind))
+
+
+def _short(values: pa.Array) -> pa.Array:
+    """Returns texts and binary without what is too far behind to matter to cuts."""
+    if pa.types.is_string(values.type):
+        return pc.utf8_slice_codeunits(values, 0, PREFIX_BYTES)
+    return pc.binary_slice(values, 0, PREFIX_BYTES) if pa.types.is_binary(values.type) else values
 
 
 def _hull(runs: Sequence[Run | None]) -> Run | None:
@@ -127,7 +135,8 @@ def _at_most(weights: npt.NDArray[np.float64], most: int) -> tuple[list[int], np
     """Draws by weight if there are too many."""
     shares = weights / weights.sum()
     if len(weights) <= most:
-        return list(range(len(weights))), shares
+        some = np.flatnonzero(shares > 0)  # a tiny weight beside a huge one is nothing
+        return some.tolist(), shares[some]
     times = np.random.default_rng(0).multinomial(most, shares)
     chosen = np.flatnonzero(times)
     return chosen.tolist(), times[chosen] / most
