@@ -40,7 +40,8 @@ def test_what_advice_promises_is_what_the_table_then_reads(spark, events, by_day
     assert (found.change, found.zorder_now, ZTable.for_name(spark, "z.advised").version) == ("layout", ("day",), before)
     for each in found.predicates:
         assert each.opened_now == pytest.approx(opened_rows(by_day, each.predicate), abs=1e-4)
-    after = ZTable.write(spark, "z.as_advised", events, zorder=list(found.zorder), **OPTIONS)
+    after = ZTable.write(spark, "z.as_advised", events, zorder=list(found.zorder), workload=WORKLOAD, **OPTIONS)
+    assert found.by_workload == (after.information().get("auto_keys") is not None)
     real = sum(each.weight * opened_rows(after, each.predicate) for each in found.predicates) / 9
     assert real == pytest.approx(found.opened_then, rel=0.25)
     assert real < 0.7 * found.opened_now
@@ -98,6 +99,41 @@ def test_auto_chooses_keys_with_one_run_of_the_query_and_keeps_them(spark, event
     assert any(line.startswith("zorder: auto keeps ") for line in told)
 
 
+HOT = [
+    *((f"day between '2024-02-{day}' and '2024-02-{day + 1}'", 10) for day in range(20, 28)),
+    *((f"customer = {customer}", 2) for customer in range(3, 400, 60)),
+    *((f"amount between {low} and {low + 2}", 1) for low in range(5, 90, 12)),
+]
+
+
+def mean_opened(table):
+    return sum(weight * opened_rows(table, sql) for sql, weight in HOT) / sum(weight for _, weight in HOT)
+
+
+def test_cuts_follow_a_workload_for_given_keys_and_later_rows_follow_them(spark, events):
+    keys, told = ["day", "customer", "amount"], []
+    plain = ZTable.write(spark, "z.by_rows", events, zorder=keys, **OPTIONS)
+    table = ZTable.write(spark, "z.by_queries", events, zorder=keys, workload=HOT, progress=told.append, **OPTIONS)
+    assert table.information()["zorder"] == keys
+    (line,) = [line for line in told if line.startswith("workload: the cuts follow it: ")]
+    assert table.information()["auto_keys"] in line
+    before = mean_opened(plain)
+    assert mean_opened(table) < 0.7 * before
+    assert table.read().count() == ROWS
+
+    # Appended rows and a clustering of the whole table are cut for the same queries.
+    table.append(events.sample(0.5, seed=1))
+    table.cluster(rewrite_all=True)
+    assert mean_opened(ZTable.for_name(spark, "z.by_queries")) < 0.7 * before
+
+    # A write of all rows keeps them while the settings name a workload.
+    again = ZTable.write(spark, "z.by_queries", events, zorder=keys, workload=HOT, progress=told.append, **OPTIONS)
+    assert any(line.startswith("workload: the cuts stay as they are") for line in told)
+    assert mean_opened(again) < 0.7 * before
+    without = ZTable.write(spark, "z.by_queries", events, zorder=keys, **OPTIONS)
+    assert mean_opened(without) == pytest.approx(before, rel=0.15)
+
+
 def test_auto_changes_keys_only_past_the_gain(spark, events):
     told = []
     options = {"zorder": "auto", "progress": told.append, **OPTIONS}
@@ -106,6 +142,26 @@ def test_auto_changes_keys_only_past_the_gain(spark, events):
     second = ZTable.write(spark, "z.moving", events, workload=[("customer = 17", 50), "day = '2024-02-01'"], **options)
     assert second.information()["zorder"][0] == "customer"
     assert any("zorder: auto chooses customer" in line for line in told)
+
+
+def test_a_merge_on_read_table_is_advised_and_follows_its_workload_through_logs_and_compaction(spark, events):
+    mor = {"table_type": "merge_on_read", "unique_key": ["id"], **OPTIONS}
+    rows = events.where("id < 20000")
+    plain = ZTable.write(spark, "z.mor_plain", rows, zorder=["day"], **mor)
+    plain.upsert(rows.where("id % 400 = 0").withColumn("customer", functions.lit(17)))
+    found = ZTable.for_name(spark, "z.mor_plain").advise(WORKLOAD)
+    assert (found.change, found.zorder_now) == ("layout", ("day",))
+    assert found.opened_then < 0.8 * found.opened_now <= 0.8
+
+    table = ZTable.write(spark, "z.mor_auto", rows, zorder="auto", workload=WORKLOAD, **mor)
+    keys = table.information()["zorder"]
+    assert "customer" in keys
+    table.upsert(rows.where("id % 400 = 0").withColumn("customer", functions.lit(17)))
+    table.compact()
+    again = ZTable.for_name(spark, "z.mor_auto")
+    assert again.information()["zorder"] == keys
+    assert again.read().where("customer = 17").count() == rows.where("customer = 17 or id % 400 = 0").count()
+    assert again.advise(WORKLOAD).opened_now < 0.8 * found.opened_now
 
 
 def test_auto_without_a_workload_writes_without_keys(spark, events):

@@ -1,4 +1,5 @@
-"""The demo: generates TPC-H, runs `dbt build`, shows what four queries read, and asks other engines."""
+"""The demo: generates TPC-H, runs `dbt build`, shows what five queries read, asks other engines, and
+takes advice on its keys."""
 
 import argparse
 import json
@@ -34,10 +35,13 @@ def main():
         sys.exit("dbt build failed; its output is above, its log in " + str(home / "logs"))
     say("\n" + written(home))
 
-    say("\n3. Four queries on the plain Parquet and on the clustered tables\n")
+    say("\n3. Five queries on the plain Parquet and on the clustered tables\n")
     spark = session(home, arguments.master)
     results = measured(spark, queries(scale_factor))
     say(table(results))
+
+    say("\n   Files that each step of skipping leaves\n")
+    say(stages(results))
 
     say("\n4. Why: the first query, explained\n")
     say(explained(spark, queries(scale_factor)[0]))
@@ -45,9 +49,12 @@ def main():
     say("\n5. Other engines: lineitem is published as a Delta table, and all get the same rows\n")
     others, total = answers(spark, scale_factor)
     say(aligned(("engine", "rows", "files read", "seconds", "same rows"), [*answered(others, total)]))
+
+    say("\n6. Which keys do these queries want?\n")
+    say(advised(spark, queries(scale_factor)))
     spark.stop()
 
-    say("\n6. The report on all tables\n")
+    say("\n7. The report on all tables\n")
     report = json.dumps({"path": str(home / "report.html")})
     if dbt(home, "run-operation", "zlayout_report", "--args", report, master=arguments.master).returncode:
         sys.exit("the report failed; its log is in " + str(home / "logs"))
@@ -90,6 +97,27 @@ def table(results):
         for each in results
     ]
     return aligned(head, rows)
+
+
+_STEPS = {"partition_stats": "partitions", "column_stats": "statistics", "lookup": "lookup"}
+
+
+def stages(results):
+    """For each query the files that are left after each step."""
+    rows = [(each.name, str(each.files_total), *(str(each.stages[name]) for name in _STEPS)) for each in results]
+    return aligned(("query", "all files", *_STEPS.values()), rows)
+
+
+def advised(spark, asked):
+    """What the advice says of each table's keys, if the five queries are its workload."""
+    from dbt.adapters.zlayout import ZTable
+
+    lines = []
+    for name in ("lineitem", "orders"):
+        workload = [each.conditions[name] for each in asked if name in each.conditions]
+        found = ZTable.for_name(spark, f"{CLUSTERED}.{name}").advise(workload)
+        lines.append((name, ", ".join(found.zorder_now), ", ".join(found.zorder), found.why))
+    return aligned(("table", "keys", "advised", "why"), lines)
 
 
 def answered(answers, total):

@@ -11,7 +11,7 @@ PLAIN, CLUSTERED = "tpch_raw", "tpch"
 
 @dataclass(frozen=True)
 class Measured:
-    """One query's numbers; seconds are medians."""
+    """One query's numbers; seconds are medians, ``stages`` says how many files each pruning step leaves."""
 
     name: str
     files_read: int
@@ -23,6 +23,7 @@ class Measured:
     unskipped_seconds: float
     skipped_seconds: float
     equal: bool
+    stages: dict[str, int]
 
     @property
     def share_of_files(self):
@@ -52,9 +53,19 @@ def measured(spark, queries, runs=5):
                 unskipped_seconds=full_seconds,
                 skipped_seconds=seconds,
                 equal=rows == plain_rows == full_rows,
+                stages=_stages([scan for scan, _, _ in scans]),
             )
         )
     return found
+
+
+def _stages(scans):
+    """How many files of all scans are left after each step."""
+    left = {}
+    for scan in scans:
+        for stage in scan.stages:
+            left[stage.name] = left.get(stage.name, 0) + stage.files_after
+    return left
 
 
 def _timed(spark, sql, runs):

@@ -61,6 +61,22 @@ def test_no_query_reads_more_than_half_of_the_files(numbers):
     assert [f"{each.name}: {each.share_of_files:.0%}" for each in numbers if each.share_of_files > 0.5] == []
 
 
+def test_steps_of_skipping_leave_fewer_files_and_the_lookup_finds_one_order(numbers):
+    (order,) = [each for each in numbers if each.name.startswith("one order")]
+    assert order.stages["column_stats"] > 3 * order.stages["lookup"]
+    assert order.files_read == order.stages["lookup"] <= 7
+    join = numbers[-1]
+    assert join.files_total > join.stages["partition_stats"] > join.stages["column_stats"]
+
+
+def test_advice_keeps_the_keys_of_the_project_or_saves_more(spark, built):
+    for name in ("lineitem", "orders"):
+        table = ZTable.for_name(spark, f"{CLUSTERED}.{name}")
+        found = table.advise([each.conditions[name] for each in queries(built.scale_factor) if name in each.conditions])
+        assert found.change == "none" or min(found.gains) >= found.min_gain
+        assert found.opened_then <= found.opened_now
+
+
 def test_spark_itself_opens_only_the_files_that_the_explanation_keeps(spark, built, numbers):
     sql = queries(built.scale_factor)[0].sql.format(schema=CLUSTERED)
     frame = spark.sql(sql)

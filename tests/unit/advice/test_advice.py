@@ -18,7 +18,7 @@ def test_a_table_without_keys_gets_the_column_that_queries_ask():
 
 def test_what_is_promised_is_what_fresh_rows_read():
     found = advised([query(AMOUNTS, 6), query(equal("region", "r3"), 3)])
-    layout = Layout(tuple((name,) for name in found.zorder))
+    layout = Layout(tuple((name,) for name in found.zorder), asked=found.asked)
     for each, predicate in ((AMOUNTS.sql(), AMOUNTS), (equal("region", "r3").sql(), equal("region", "r3"))):
         promised = next(row.opened_then for row in found.predicates if row.predicate == each)
         assert promised == pytest.approx(opened_share(layout, predicate), rel=0.35)

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from dbt.adapters.zlayout.curve.asked import AskedRanks
 from dbt.adapters.zlayout.curve.cuts import Tree, build_tree
 
 RNG = np.random.default_rng(11)
@@ -125,3 +126,58 @@ def test_the_first_two_keys_are_cut_alike_and_the_others_less() -> None:
     file = build_tree(ranks, 256, 1).leaf_of(ranks)
     widths = [np.mean([np.ptp(each[file == number].astype(int)) for number in range(256)]) / 10_000 for each in ranks]
     assert np.multiply(widths, [1, 1, 1 / 2, 1 / 3]) == pytest.approx([1 / 6] * 4, rel=0.3)
+
+
+def hot_boxes(low: int, high: int, other: int) -> AskedRanks:
+    """Ranges of the first key near its end, four fifths of all, and points of the second key."""
+    first = np.array([[low, low + (high - low) // 2, 0], [low + (high - low) // 2, high, 1 << 40]], np.int64)
+    second = np.array([[0, 0, other], [1 << 40, 1 << 40, other]], np.int64)
+    return AskedRanks(np.stack([first[0], second[0]]), np.stack([first[1], second[1]]), np.array([0.4, 0.4, 0.2]))
+
+
+def opened(tree: Tree, ranks: list[npt.NDArray[np.uint16]], asked: AskedRanks) -> float:
+    file = tree.file_of_leaf[tree.leaf_of(ranks)]
+    total = 0.0
+    for number in range(tree.file_count):
+        rows = [each[file == number] for each in ranks]
+        meets = np.logical_and.reduce(
+            [(asked.low[key] <= each.max()) & (asked.high[key] >= each.min()) for key, each in enumerate(rows)]
+        )
+        total += len(rows[0]) * float(asked.weights[meets].sum())
+    return total / len(ranks[0])
+
+
+def test_cuts_go_where_queries_ask_and_files_stay_even() -> None:
+    ranks = uniform(50_000, 1000, 1000)
+    asked = hot_boxes(950, 1000, 400)
+    plain, cut = build_tree(ranks, 32, 1), build_tree(ranks, 32, 1, asked=asked)
+    counts = rows_per_file(cut, ranks)
+    assert cut.file_count == 32
+    assert counts.max() <= 1.25 * counts.mean()
+    assert opened(cut, ranks, asked) < 0.5 * opened(plain, ranks, asked)
+
+
+def test_where_no_query_asks_cuts_are_as_without_queries() -> None:
+    ranks = uniform(20_000, 1000, 1000)
+    everywhere = AskedRanks(np.zeros((2, 1), np.int64), np.full((2, 1), 1 << 40), np.ones(1))
+    plain, cut = build_tree(ranks, 16, 4), build_tree(ranks, 16, 4, asked=everywhere)
+    assert (plain.leaf_of(ranks) == cut.leaf_of(ranks)).all()
+
+
+def test_a_linear_table_is_cut_along_its_order_whatever_queries_ask() -> None:
+    ranks = uniform(20_000, 1000, 1000)
+    cut = build_tree(ranks, 16, 1, linear=True, asked=hot_boxes(950, 1000, 400))
+    assert (cut.leaf_of(ranks) == build_tree(ranks, 16, 1, linear=True).leaf_of(ranks)).all()
+
+
+def test_trees_stay_shallow_whatever_queries_ask() -> None:
+    ranks = uniform(60_000, 20_000)
+    # Each query starts a little later than one twice as frequent: slice after slice is worth cutting off.
+    starts = np.arange(1, 61, dtype=np.int64)[None, :] * 320
+    tree = build_tree(ranks, 1_000, 1, asked=AskedRanks(starts, np.full_like(starts, 1 << 40), 0.5 ** np.arange(60)))
+    depth = np.zeros(len(tree.column), int)
+    for node, children in enumerate(zip(tree.left.tolist(), tree.right.tolist(), strict=True)):
+        for child in children:
+            if child >= 0:
+                depth[child] = depth[node] + 1
+    assert depth.max() <= 24

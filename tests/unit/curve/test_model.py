@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import CorruptError
 
@@ -263,3 +264,46 @@ def test_the_changing_of_nothing_is_accepted() -> None:
 def test_content_that_contradicts_itself_is_corrupt(facts: dict[str, Any], arrays: dict[str, list[float]]) -> None:
     with pytest.raises(CorruptError, match="stored curve"):
         CurveModel.from_bytes(with_changes(SMALL.to_bytes(), facts, **arrays))
+
+
+def asked() -> Asked:
+    low = (pa.array([2400, None], pa.int32()), pa.array([None, "5"], pa.string()))
+    high = (pa.array([2450, None], pa.int32()), pa.array([None, "6"], pa.string()))
+    return Asked(low, high, np.array([0.75, 0.25]))
+
+
+def test_what_queries_ask_is_stored_with_the_curve_and_later_cuts_follow_it() -> None:
+    sample = keys(20_000)
+    model = stored_again(build(sample, asked=asked()))
+    assert model.asked is not None
+    assert model.asked.key_weights() == (1.0, pytest.approx(1 / 3))
+    later = keys(20_000)
+    follows, plain = build(later, along=model), build(later, along=build(sample))
+    day = later.column(0).to_numpy()
+    hot = (day >= 2400) & (day <= 2450)
+    files = [len(np.unique(each.place(later.columns).file[hot])) for each in (follows, plain)]
+    assert files[0] < files[1]
+    assert stored_again(follows).asked is not None
+    assert plain.asked is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("asked_weights", [[0.5, float("nan")]]),
+        ("asked_weights", [[1.0]]),
+        ("asked_weights", [[]]),
+        ("asked_low_0", [["a", "b"]]),
+        ("asked_high_1", [["a"]]),
+    ],
+)
+def test_damaged_queries_are_corrupt(name: str, value: list[list[Any]]) -> None:
+    content = build(keys(2_000), asked=asked()).to_bytes()
+    table = pa.ipc.open_file(content).read_all()
+    number = table.schema.names.index(name)
+    table = table.set_column(number, name, pa.array(value)).replace_schema_metadata(table.schema.metadata)
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(CorruptError, match="the stored curve cannot be understood"):
+        CurveModel.from_bytes(sink.getvalue())

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from dbt.adapters.zlayout.advice.asking import Asking
 from dbt.adapters.zlayout.advice.reading import (
+    FALSE_POSITIVES,
     Shares,
     Weighted,
     rows_of_a_value,
@@ -20,10 +22,11 @@ from dbt.adapters.zlayout.advice.reading import (
 )
 from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
-from dbt.adapters.zlayout.advice.search import Problem, best_layout, sampled_files
+from dbt.adapters.zlayout.advice.search import Problem, best_layouts, sampled_files
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
+from dbt.adapters.zlayout.curve.asked import Asked
+from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, leaves
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.quantities import counted, size_text
 
@@ -37,6 +40,8 @@ BLEND = 0.4
 _RANGES = 0.5
 """The share of ranges on single present keys among the other queries: someone chose these keys."""
 _RANGE = 0.02
+_RANGES_OF_A_KEY = 8
+_ASKED_ROWS = 1 << 14
 
 _SEEDS = (1, 2, 3)
 _HELD_OUT_FROM = 8
@@ -76,11 +81,13 @@ class Present:
         bloom: Its columns with Bloom filters.
         opened: Returns the share of rows that lie in files which a predicate reads. None for a table that is not yet
             written: then rows lie in no order.
+        lookup: Its columns with a lookup index of their own.
     """
 
     layout: Layout = field(default_factory=Layout)
     bloom: tuple[ColumnPath, ...] = ()
     opened: OpenedNow | None = None
+    lookup: tuple[ColumnPath, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,7 @@ class Advice:
         bloom_now: The columns that have Bloom filters.
         opened_now: Share of rows in the files that a query of the workload reads now, on average, 0 … 1.
         opened_then: The same with the advice, as expected.
+        by_workload: Whether the cuts of the advised layout follow the queries of the workload.
         gains: What the change saves of the opened rows, once for each seed: with constants, rows and cuts that the
             search has not seen.
         min_gain: The gain that a change must have for every seed.
@@ -131,6 +139,7 @@ class Advice:
         predicates: Each condition of the workload, those that read most first.
         why: The advice in a sentence.
         notes: What limits the figures.
+        asked: What cuts that follow the workload are made from.
     """
 
     change: Change
@@ -143,6 +152,7 @@ class Advice:
     bloom_now: tuple[str, ...]
     opened_now: float
     opened_then: float
+    by_workload: bool
     gains: tuple[float, ...]
     min_gain: float
     rows: int
@@ -155,10 +165,12 @@ class Advice:
     predicates: tuple[PredicateAdvice, ...]
     why: str
     notes: tuple[str, ...] = ()
+    asked: Asked | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the advice as plain values for JSON. docs/advice.md has the schema."""
-        return {**vars(self), "predicates": [vars(each) for each in self.predicates]}
+        found = {name: value for name, value in vars(self).items() if name != "asked"}
+        return {**found, "predicates": [vars(each) for each in self.predicates]}
 
 
 def advise(
@@ -169,6 +181,8 @@ def advise(
     min_gain: float = MIN_GAIN,
     *,
     may_partition: bool = True,
+    may_choose_keys: bool = True,
+    may_index: bool = True,
 ) -> Advice:
     """Judges the layout of a table and searches a better one.
 
@@ -179,8 +193,11 @@ def advise(
         present: The layout now.
         min_gain: The gain that a change must have for every seed, 0 … 1.
         may_partition: Whether other partition columns may be advised.
+        may_choose_keys: Whether other keys may be advised. Otherwise only other cuts are.
+        may_index: Whether the figures count Bloom filters that would pay. Otherwise these are only named.
     """
-    return _Advising(sample, queries, size, present, min_gain, may_partition).run()
+    advising = _Advising(sample, queries, size, present, min_gain, may_partition, may_choose_keys, may_index)
+    return advising.run()
 
 
 @dataclass(frozen=True)
@@ -204,8 +221,12 @@ class _Advising:
         present: Present,
         min_gain: float,
         may_partition: bool,
+        may_choose_keys: bool,
+        may_index: bool,
     ) -> None:
+        self.may_index = may_index
         self.may_partition = may_partition
+        self.may_choose_keys = may_choose_keys
         self.sample = sample
         self.queries = queries
         self.size = size
@@ -216,34 +237,50 @@ class _Advising:
         self.files = size.files_then
         self.judged_files = sampled_files(self.files, sample.row_count // 2)
         self._now: dict[int, tuple[Expr, float]] = {}
+        self._judges: dict[int, tuple[Weighted, float, float]] = {}
 
     def run(self) -> Advice:
-        kept = self._found_by_value(self.present.bloom)
-        layout = best_layout(self._problem(kept))
-        bloom = self._bloom(layout, kept)
-        if bloom:
-            # With filters for some columns, others may be the better keys.
-            layout = best_layout(self._problem({**kept, **self._found_by_value(bloom)}))
-            bloom = self._bloom(layout, kept)
+        kept = self._found_by_value((*self.present.bloom, *self.present.lookup))
+        layouts = best_layouts(self._problem(kept))
+        bloom = self._bloom(layouts[0], kept) if self.may_index else ()
         found = {**kept, **self._found_by_value(bloom)}
-        judged = self._judged(layout, kept)
-        change, gains = self._change(layout, judged)
-        if change != "layout":
-            layout = self.present.layout
-            bloom = self._bloom(layout, kept)
-            found = {**kept, **self._found_by_value(bloom)}
+        if bloom:
+            # With filters for some columns, others may be the better keys. Filters come without a rewrite, so keys have
+            # to save what filters do not.
+            layouts = best_layouts(self._problem(found))
+        layout = self.present.layout
+        for candidate in layouts:
+            change, gains = self._change(candidate, self._judged(candidate, found))
+            if change == "layout":
+                layout = self._as_stored(candidate, found)
+                break
+        bloom = self._bloom(layout, kept)
+        found = {**kept, **self._found_by_value(bloom if self.may_index else ())}
         opened_now = np.asarray([self._opened(each) for each in self.predicates])
-        if change == "none" and not bloom:
+        if change == "none" and not (bloom and self.may_index):
             opened_then = opened_now
         else:
             opened_then = self._opened_then(layout, found, opened_now, whole=change != "none")
         return self._advice(change, layout, bloom, gains, opened_now, opened_then)
 
+    def _as_stored(self, layout: Layout, found: Mapping[ColumnPath, float]) -> Layout:
+        """Returns the layout with what all queries ask for, and not only those that chose it."""
+        if layout.asked is None:
+            return layout
+        queries = self._blended(range(len(self.predicates)), 0)
+        asked = Asking(queries, self.sample.at_most(_ASKED_ROWS), found).of(layout.zorder)
+        return replace(layout, asked=asked or layout.asked)
+
     def _problem(self, found: Mapping[ColumnPath, float]) -> Problem:
-        train = range(len(self.predicates))
-        if len(self.predicates) >= _HELD_OUT_FROM:
-            train = range(0, len(self.predicates), 2)
-        return Problem(self.sample, self._blended(train, 0), self.files, self.present.layout, found, self.may_partition)
+        return Problem(
+            self.sample,
+            self._blended(self._split[0], 0),
+            self.files,
+            self.present.layout,
+            found,
+            self.may_partition,
+            self.may_choose_keys,
+        )
 
     def _blended(self, chosen: Sequence[int], seed: int) -> Weighted:
         predicates = [self.predicates[each] for each in chosen]
@@ -251,31 +288,51 @@ class _Advising:
         other = [
             redrawn(predicate, self.sample, seed * 1_000_003 + number) for number, predicate in enumerate(predicates)
         ]
-        ranges = ranges_of(self.sample, self.present.layout.zorder, _RANGE, seed)
+        ranges = [
+            each
+            for number in range(_RANGES_OF_A_KEY)
+            for each in ranges_of(self.sample, self.present.layout.zorder, _RANGE, seed * _RANGES_OF_A_KEY + number)
+        ]
         others = Weighted.of(other, weights)
         if ranges:
             others = others.mixed(Weighted.of(ranges, [1.0] * len(ranges)), _RANGES)
         return Weighted.of(predicates, weights).mixed(others, BLEND)
 
-    def _held_out(self) -> Sequence[int]:
+    @cached_property
+    def _split(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The queries that choose, and those that judge: half of each shape, or both times the only one."""
         every = range(len(self.predicates))
-        return every[1::2] if len(every) >= _HELD_OUT_FROM else every
+        if len(every) < _HELD_OUT_FROM:
+            return every, every
+        alike: dict[Hashable, list[int]] = {}
+        for number in every:
+            alike.setdefault(_shape(self.predicates[number]), []).append(number)
+        choose, judge = [], []
+        for numbers in alike.values():
+            choose += numbers[::2]
+            judge += numbers[1::2] or numbers
+        return sorted(choose), sorted(judge)
 
     def _judged(self, layout: Layout, found: Mapping[ColumnPath, float]) -> _Judged:
         now, clustered, then = [], [], []
         for seed in _SEEDS:
-            queries = _at_most(self._blended(self._held_out(), seed), seed)
-            clustered.append(queries.mean(self._shares(self.present.layout, queries, found, seed)))
-            if self.present.opened is None:
-                now.append(clustered[-1])
-            else:
-                now.append(queries.mean(np.asarray([self._opened(each) for each in queries.predicates])))
-            then.append(
-                clustered[-1]
-                if layout == self.present.layout
-                else queries.mean(self._shares(layout, queries, found, seed))
-            )
+            queries, opened, fresh = self._judged_present(seed, found)
+            now.append(opened)
+            clustered.append(fresh)
+            is_present = layout == self.present.layout
+            then.append(fresh if is_present else queries.mean(self._shares(layout, queries, found, seed)))
         return _Judged(tuple(now), tuple(clustered), tuple(then))
+
+    def _judged_present(self, seed: int, found: Mapping[ColumnPath, float]) -> tuple[Weighted, float, float]:
+        """Returns the queries that judge, and what they open now, and with the present layout freshly clustered."""
+        if seed not in self._judges:
+            queries = _at_most(self._blended(self._split[1], seed), seed)
+            opened = fresh = queries.mean(self._shares(self.present.layout, queries, found, seed))
+            if self.present.opened is not None:
+                shares = np.asarray([self._opened(each) for each in queries.predicates])
+                opened = queries.mean(_limited(queries, shares, found))
+            self._judges[seed] = queries, opened, fresh
+        return self._judges[seed]
 
     def _change(self, layout: Layout, judged: _Judged) -> tuple[Change, tuple[float, ...]]:
         least = tuple(map(min, judged.now, judged.clustered))
@@ -309,14 +366,7 @@ class _Advising:
         """
         queries = Weighted.of(self.predicates, self.weights)
         if not whole:
-            limits = [
-                min(
-                    [1.0, *(count * found[path] + 0.01 * share for path, count in values_wanted(each) if path in found)]
-                )
-                for each, share in zip(self.predicates, now.tolist(), strict=True)
-            ]
-            limited: Shares = np.minimum(now, np.asarray(limits))
-            return limited
+            return _limited(queries, now, found)
         every = np.asarray([self._shares(layout, queries, found, seed) for seed in _SEEDS])
         shares: Shares = every.mean(axis=0)
         return shares
@@ -377,7 +427,7 @@ class _Advising:
         opened_now, opened_then = queries.mean(now), queries.mean(then)
         saved = max(0, round((opened_now - opened_then) * self.size.size_bytes))
         # A rewrite reads and writes the table; filters alone read it.
-        cost = self.size.size_bytes * (2 if change != "none" else 1 if bloom else 0)
+        cost = self.size.size_bytes * (2 if change != "none" else 1 if bloom and self.may_index else 0)
         rows = [
             PredicateAdvice(each.condition.sql, each.weight, each.condition.source, round(old, 4), round(new, 4))
             for each, old, new in zip(self.queries, now.tolist(), then.tolist(), strict=True)
@@ -394,6 +444,8 @@ class _Advising:
             bloom_now=_names(self.present.bloom),
             opened_now=round(opened_now, 4),
             opened_then=round(opened_then, 4),
+            by_workload=layout.asked is not None,
+            asked=layout.asked,
             gains=gains,
             min_gain=self.min_gain,
             rows=self.size.rows,
@@ -407,7 +459,7 @@ class _Advising:
             why="",
             notes=self._notes(),
         )
-        return replace(found, why=why_of(found))
+        return replace(found, why=why_of(found, with_filters=self.may_index))
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
@@ -432,22 +484,53 @@ class _Advising:
         return tuple(notes)
 
 
-def why_of(advice: Advice) -> str:
-    """Returns the advice in a sentence."""
+def why_of(advice: Advice, *, with_filters: bool = True) -> str:
+    """Returns the advice in a sentence.
+
+    Args:
+        advice: The advice.
+        with_filters: Whether its figures count the Bloom filters that it names.
+    """
+    filters = [each for each in advice.bloom if each not in advice.bloom_now]
+    if not with_filters and filters:
+        plain = why_of(replace(advice, bloom=advice.bloom_now))
+        exact = [each for each in filters if each in advice.lookup]
+        others = [each for each in filters if each not in exact]
+        named = [f"{key}: [{', '.join(names)}]" for key, names in (("lookup", exact), ("bloom", others)) if names]
+        return f"{plain}; {' and '.join(named)} would save more"
     now = f"a query of this workload opens {advice.opened_now:.1%} of the rows"
     keys, parts = ", ".join(advice.zorder), ", ".join(advice.partition_by)
-    filters = [each for each in advice.bloom if each not in advice.bloom_now]
-    with_filters = f" and Bloom filters on {', '.join(filters)}" if filters else ""
+    and_filters = f" and Bloom filters on {', '.join(filters)}" if filters else ""
     if advice.change == "layout":
         what = f"cluster by {keys}" if keys else "no clustering keys"
+        if advice.by_workload:
+            what += " with cuts that follow the workload"
         if advice.partition_by != advice.partition_by_now:
             what += f", partition by {parts}" if parts else ", without partitions"
-        return f"{what}{with_filters}: {now}, then {advice.opened_then:.1%}"
+        return f"{what}{and_filters}: {now}, then {advice.opened_then:.1%}"
     if advice.change == "cluster":
-        return f"cluster the table by its keys ({keys}){with_filters}: {now}, then {advice.opened_then:.1%}"
+        return f"cluster the table by its keys ({keys}){and_filters}: {now}, then {advice.opened_then:.1%}"
     if filters:
         return f"keep the keys; add Bloom filters on {', '.join(filters)}: {now}, then {advice.opened_then:.1%}"
     return f"keep the layout: {now}, and no change saves {advice.min_gain:.0%} of that for every seed"
+
+
+def _limited(queries: Weighted, shares: Shares, found: Mapping[ColumnPath, float]) -> Shares:
+    """Returns the shares that queries read if an index also finds some columns by value."""
+    limits = [
+        min([1.0, *(n * found[path] + FALSE_POSITIVES * share for path, n in values_wanted(each) if path in found)])
+        for each, share in zip(queries.predicates, shares.tolist(), strict=True)
+    ]
+    limited: Shares = np.minimum(shares, np.asarray(limits))
+    return limited
+
+
+def _shape(predicate: Expr) -> Hashable:
+    """Returns what queries have in common that differ in constants only."""
+    kinds = (
+        (type(each).__name__, str(getattr(each, "op", "")), *sorted(columns_of(each))) for each in leaves(predicate)
+    )
+    return tuple(sorted(kinds, key=repr))
 
 
 def _at_most(queries: Weighted, seed: int) -> Weighted:

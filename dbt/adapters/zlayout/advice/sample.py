@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.curve.asked import Asked, AskedRanks
 from dbt.adapters.zlayout.curve.cuts import build_tree
-from dbt.adapters.zlayout.curve.keys import Comparable
+from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.quantiles import Boundaries
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
@@ -111,11 +113,13 @@ class Layout:
         zorder: The clustering keys, most important first.
         partition_by: The partition columns.
         linear: Whether rows are sorted by the first key, then the second, and so on.
+        asked: What queries ask of the keys, if the cuts follow them.
     """
 
     zorder: tuple[ColumnPath, ...] = ()
     partition_by: tuple[ColumnPath, ...] = ()
     linear: bool = False
+    asked: Asked | None = None
 
 
 class FilesOfSample:
@@ -172,6 +176,7 @@ class FilesOfSample:
 def _file_of_row(sample: Sample, made_from: Sample, layout: Layout, files: int) -> npt.NDArray[np.int64]:
     buckets = min(_MOST_BUCKETS, max(_FEWEST_BUCKETS, _BUCKETS_PER_FILE * files))
     keys = [_keys(sample, made_from, path, buckets) for path in layout.zorder]
+    asked = _asked(made_from, layout, [key[2] for key in keys])
     part, part_made_from, parts = _partitions(sample, made_from, layout.partition_by)
     found = np.zeros(sample.row_count, np.int64)
     first = 0
@@ -183,7 +188,7 @@ def _file_of_row(sample: Sample, made_from: Sample, layout: Layout, files: int) 
             found[rows] = first + np.arange(len(rows)) % wanted
             first += wanted
             continue
-        tree = build_tree([key[1][source] for key in keys], wanted, 1, linear=layout.linear)
+        tree = build_tree([key[1][source] for key in keys], wanted, 1, linear=layout.linear, asked=asked)
         found[rows] = first + tree.file_of_leaf[tree.leaf_of([key[0][rows] for key in keys])]
         first += tree.file_count
     return found
@@ -191,15 +196,32 @@ def _file_of_row(sample: Sample, made_from: Sample, layout: Layout, files: int) 
 
 def _keys(
     sample: Sample, made_from: Sample, path: ColumnPath, buckets: int
-) -> tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]:
-    """Returns the ranks of both samples, by the boundaries of the one that cuts are made from."""
+) -> tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger], Boundaries]:
+    """Returns the ranks of both samples, and the boundaries, which are of the one that cuts are made from."""
     source, column = made_from.columns[path], sample.columns[path]
     known = Comparable(np.maximum(source.rank, 0), source.is_null)
     boundaries = Boundaries.of_sample(known, buckets)
     if sample is made_from:
         ranks = boundaries.ranks(known)
-        return ranks, ranks
-    return boundaries.ranks(Comparable(np.maximum(column.rank, 0), column.is_null)), boundaries.ranks(known)
+        return ranks, ranks, boundaries
+    return boundaries.ranks(Comparable(np.maximum(column.rank, 0), column.is_null)), boundaries.ranks(known), boundaries
+
+
+def _asked(made_from: Sample, layout: Layout, boundaries: Sequence[Boundaries]) -> AskedRanks | None:
+    """Returns what queries ask for, as ranks among boundaries of positions in the list of values."""
+    if layout.asked is None or not boundaries:
+        return None
+    values = [comparable(made_from.columns[path].values) for path in layout.zorder]
+    low = [_places(column, ends, "left") for column, ends in zip(values, layout.asked.low, strict=True)]
+    high = [_places(column, ends, "right") for column, ends in zip(values, layout.asked.high, strict=True)]
+    return Asked(tuple(low), tuple(high), layout.asked.weights).ranks(boundaries)
+
+
+def _places(values: Comparable, ends: pa.Array, side: Literal["left", "right"]) -> pa.Array:
+    """Returns the position of each end in a list of values: of the next value, or of the one before."""
+    keys = comparable(ends)
+    found = np.searchsorted(values.values, keys.values, side) - (side == "right")
+    return pa.array(found.astype(np.int64), pa.int64(), mask=keys.nulls)
 
 
 def _partitions(

@@ -2,17 +2,18 @@
 
 What is found on one half of a sample is judged on the other half, with queries that the search has not seen.
 Source of the idea: qd-tree (Z. Yang et al., SIGMOD 2020) and MTO (J. Ding et al., SIGMOD 2021), which cut by queries;
-here queries choose the keys, and the cuts stay those of a table that knows no query.
+here queries choose the keys, and then the cuts if that saves more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
+from dbt.adapters.zlayout.advice.asking import Asking
 from dbt.adapters.zlayout.advice.reading import Weighted, shares_read
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, columns_of
@@ -23,7 +24,7 @@ _MOST_KEYS = 4
 _MOST_CANDIDATES = 8
 _SEARCHED_ROWS = 1 << 14
 _SEARCHED_FILES = 128
-_SEARCHED_QUERIES = 48
+_SEARCHED_QUERIES, _COMPARED_QUERIES = 48, 256
 _WORTH_A_KEY = 0.02
 _ROWS_OF_A_FILE = 24
 _PARTITION_SHARE = 0.75
@@ -41,6 +42,7 @@ class Problem:
         now: The present layout.
         found_by_value: As for `shares_read`.
         may_partition: Whether other partition columns may be chosen.
+        may_choose_keys: Whether other keys may be chosen. Otherwise only the cuts are.
     """
 
     sample: Sample
@@ -49,6 +51,7 @@ class Problem:
     now: Layout
     found_by_value: Found
     may_partition: bool = True
+    may_choose_keys: bool = True
 
 
 def sampled_files(files: int, rows: int) -> int:
@@ -56,24 +59,87 @@ def sampled_files(files: int, rows: int) -> int:
     return max(1, min(files, rows // _ROWS_OF_A_FILE))
 
 
-def best_layout(problem: Problem) -> Layout:
-    """Returns the layout with which the queries read least; the present one if none reads less."""
+def best_layouts(problem: Problem) -> list[Layout]:
+    """Returns the layouts with which the queries read least, the best one first.
+
+    The first may have cuts that follow the queries; then the second is the best one without. The last is the present
+    layout if none without such cuts reads less.
+    """
     sample = problem.sample.at_most(_SEARCHED_ROWS)
     files = min(_SEARCHED_FILES, sampled_files(problem.files, sample.row_count))
-    search = _Search(replace(problem, sample=sample, files=files, queries=_fewer(problem.queries)))
-    return search.run()
+    asking = Asking(problem.queries, sample, problem.found_by_value)
+    return _Search(replace(problem, sample=sample, files=files), asking).run()
 
 
 class _Search:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, asking: Asking) -> None:
         self._problem = problem
+        self._asking = asking
+        self._quick = replace(problem, queries=_fewer(problem.queries, _SEARCHED_QUERIES))
+        self._close = replace(problem, queries=_fewer(problem.queries, _COMPARED_QUERIES))
         self._known: dict[Layout, float] = {}
+        self._known_closely: dict[Layout, float] = {}
         self._candidates = _candidates(problem)
 
-    def run(self) -> Layout:
+    def run(self) -> list[Layout]:
+        now = self._problem.now
+        best = self._best_by_rows() if self._problem.may_choose_keys else replace(now, asked=None)
+        if self._close_cost(best) >= self._close_cost(now) * (1 - _WORTH_A_KEY):
+            best = now
+        cut = self._best_by_queries(best)
+        if cut is None:
+            return [best]
+        # With more keys, cuts that follow the queries read less of what the workload does not ask.
+        more = set(cut.zorder) > set(best.zorder)
+        most = self._close_cost(best) * (1 + _WORTH_A_KEY if more else 1 - _WORTH_A_KEY)
+        return [cut, best] if self._close_cost(cut) <= most else [best]
+
+    def _best_by_queries(self, by_rows: Layout) -> Layout | None:
+        """Returns the best layout whose cuts follow the queries; None if none can."""
+        now, partition = self._problem.now, by_rows.partition_by
+        if now.linear:
+            return None
+        present = _without(now.zorder, partition)
+        starts = [present]
+        if self._problem.may_choose_keys:
+            columns = _without(self._candidates, partition)
+            starts += [by_rows.zorder, (*present, *_without(columns, present))[:_MOST_KEYS], columns[:_MOST_KEYS]]
+        found: Layout | None = None
+        for keys in dict.fromkeys(starts):
+            layout = self._cut(keys, partition)
+            if layout is not None and (
+                found is None or self._close_cost(layout) < self._close_cost(found) * (1 - _WORTH_A_KEY)
+            ):
+                found = layout
+        if found is None or not self._problem.may_choose_keys:
+            return found
+        return self._thinned(found)
+
+    def _thinned(self, layout: Layout) -> Layout:
+        """Leaves out further keys than the present ones unless they pay."""
+        while further := _without(layout.zorder, self._problem.now.zorder):
+            rest = [_without(layout.zorder, (path,)) for path in further if len(layout.zorder) > 1]
+            tried = [self._cut(keys, layout.partition_by) for keys in rest]
+            least = min((each for each in tried if each is not None), key=self._close_cost, default=None)
+            if least is None or self._close_cost(least) > self._close_cost(layout) * (1 + _WORTH_A_KEY):
+                return layout
+            layout = least
+        return layout
+
+    def _cut(self, keys: tuple[ColumnPath, ...], partition: tuple[ColumnPath, ...]) -> Layout | None:
+        asked = self._asking.of(keys) if keys else None
+        if asked is None:
+            return None
+        weights = dict(zip(keys, asked.key_weights(), strict=True))
+        # The order of keys decides where no query asks for anything.
+        if set(keys) != set(self._problem.now.zorder):
+            keys = tuple(sorted(keys, key=lambda path: -weights[path]))
+        return Layout(keys, partition, asked=self._asking.of(keys))
+
+    def _best_by_rows(self) -> Layout:
         now = self._problem.now
         best, keys = now, self._keys(now.partition_by)
-        choices = [replace(now, zorder=keys, linear=False)]
+        choices = [replace(now, zorder=keys, linear=False, asked=None)]
         if self._problem.may_partition:
             choices += [Layout(self._keys(partition), partition) for partition in self._partitions()]
         for layout in choices:
@@ -83,7 +149,7 @@ class _Search:
 
     def _keys(self, partition: tuple[ColumnPath, ...]) -> tuple[ColumnPath, ...]:
         """Returns the best keys: each column is tried at each place, as long as one more pays."""
-        kept = tuple(path for path in self._problem.now.zorder if path not in partition)
+        kept = _without(self._problem.now.zorder, partition)
         starts = [(), kept] if kept and not self._problem.now.linear else [()]
         grown = [self._grown(start, partition) for start in starts]
         return min(grown, key=lambda keys: self._cost(Layout(keys, partition)))
@@ -132,8 +198,14 @@ class _Search:
 
     def _cost(self, layout: Layout) -> float:
         if layout not in self._known:
-            self._known[layout] = mean_share(self._problem, layout)
+            self._known[layout] = mean_share(self._quick, layout)
         return self._known[layout]
+
+    def _close_cost(self, layout: Layout) -> float:
+        """Returns the cost by more queries, so that rare ones count, too."""
+        if layout not in self._known_closely:
+            self._known_closely[layout] = mean_share(self._close, layout)
+        return self._known_closely[layout]
 
 
 def mean_share(problem: Problem, layout: Layout, made_from: Sample | None = None) -> float:
@@ -148,6 +220,10 @@ def mean_share(problem: Problem, layout: Layout, made_from: Sample | None = None
     return problem.queries.mean(shares_read(problem.queries, files, problem.found_by_value))
 
 
+def _without(paths: Iterable[ColumnPath], others: Collection[ColumnPath]) -> tuple[ColumnPath, ...]:
+    return tuple(path for path in paths if path not in others)
+
+
 def _candidates(problem: Problem) -> list[ColumnPath]:
     """Returns the columns that may become keys, those of the heaviest queries first."""
     weight: dict[ColumnPath, float] = {}
@@ -159,10 +235,10 @@ def _candidates(problem: Problem) -> list[ColumnPath]:
     return [path for path in ordered if problem.sample.columns[path].distinct_count > 1][:_MOST_CANDIDATES]
 
 
-def _fewer(queries: Weighted) -> Weighted:
+def _fewer(queries: Weighted, most: int) -> Weighted:
     """Returns at most as many queries as the search has time for, chosen by weight."""
-    if len(queries.predicates) <= _SEARCHED_QUERIES:
+    if len(queries.predicates) <= most:
         return queries
-    times = np.random.default_rng(0).multinomial(_SEARCHED_QUERIES, queries.weights)
+    times = np.random.default_rng(0).multinomial(most, queries.weights)
     chosen = np.flatnonzero(times)
     return Weighted.of([queries.predicates[each] for each in chosen], times[chosen].tolist())

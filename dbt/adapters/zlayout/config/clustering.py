@@ -6,7 +6,7 @@ The workload chooses the keys with ``zorder: auto``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from dbt.adapters.zlayout.config import settings
@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.config.column_names import format_column_path, parse_c
 from dbt.adapters.zlayout.config.scalars import Parser, one_of
 from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName, declared, read_as
 from dbt.adapters.zlayout.config.workload import WeightedCondition
+from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 MAX_ZORDER_COLUMNS = 8
@@ -32,7 +33,7 @@ class AutoKeys:
     Attributes:
         wanted: Whether it does.
         workload: Conditions that queries put on the table, as the settings name them.
-        why: Why the present keys were chosen, in a sentence; None if nothing was chosen yet.
+        why: Why the present keys and cuts were chosen, in a sentence; None if nothing was chosen yet.
     """
 
     wanted: bool = False
@@ -41,11 +42,13 @@ class AutoKeys:
 
     def after(self, before: AutoKeys) -> AutoKeys:
         """Returns these settings with the reason of earlier ones, unless there is a new one."""
-        return replace(self, why=self.why or before.why) if self.wanted else self
+        return replace(self, why=self.why or before.why) if self.wanted or self.workload else self
 
     def stored(self) -> dict[str, Any]:
         """Returns the settings as a version stores them."""
-        return {_AUTO_KEYS: {"why": self.why}} if self.wanted else {}
+        if self.wanted:
+            return {_AUTO_KEYS: {"why": self.why}}
+        return {} if self.why is None else {_AUTO_KEYS: {"why": self.why, "keys": False}}
 
     @classmethod
     def of_stored(cls, layout: Mapping[str, Any]) -> AutoKeys:
@@ -54,7 +57,7 @@ class AutoKeys:
         if stored is None:
             return cls()
         why = stored["why"]
-        return cls(wanted=True, why=None if why is None else str(why))
+        return cls(wanted=bool(stored.get("keys", True)), why=None if why is None else str(why))
 
 
 def parse_auto_keys(raw: Mapping[str, object], problems: list[str]) -> AutoKeys:
@@ -74,10 +77,28 @@ class ClusteringConfig:
     Attributes:
         columns: The keys, most important first; empty for a table that is not clustered.
         curve: The curve that orders the rows.
+        by_workload: Whether cuts may follow the queries of a workload.
+        asked: What queries ask for, for a write that makes such cuts. A version stores it with the curve.
     """
 
     columns: tuple[ColumnPath, ...] = declared(settings.ZORDER)
     curve: CurveName = declared(settings.CURVE)
+    by_workload: bool = False
+    asked: Asked | None = field(default=None, compare=False, repr=False)
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the settings as a version stores them."""
+        return {
+            "zorder": [list(path) for path in self.columns],
+            "curve": self.curve,
+            **({"by_workload": True} if self.by_workload else {}),
+        }
+
+    @classmethod
+    def of_stored(cls, layout: Mapping[str, Any]) -> ClusteringConfig:
+        """Returns the settings that a version stores."""
+        columns = tuple(tuple(path) for path in layout.get("zorder", []))
+        return cls(columns, layout.get("curve", cls.curve), bool(layout.get("by_workload")))
 
 
 ClusterStrategyName = Literal["curve", "binpack", "sort"]
@@ -158,7 +179,8 @@ def parse_clustering(raw: Mapping[str, object], problems: list[str]) -> Clusteri
     if len(columns) > MAX_ZORDER_COLUMNS:
         listed = ", ".join(map(format_column_path, columns))
         problems.append(f"zorder: {len(columns)} columns ({listed}); at most {MAX_ZORDER_COLUMNS} are allowed")
-    return ClusteringConfig(columns, settings.CURVE.read(raw, problems))
+    by_workload = is_auto(raw.get("zorder")) or bool(raw.get(settings.WORKLOAD.key))
+    return ClusteringConfig(columns, settings.CURVE.read(raw, problems), by_workload)
 
 
 def parse_reclustering(raw: Mapping[str, object], problems: list[str]) -> ReclusteringConfig:

@@ -159,8 +159,9 @@ ZORDER = Setting(
 WORKLOAD = Setting[tuple[WeightedCondition, ...] | None](
     "workload", Scope.TABLE, read_workload, None,
     "Conditions that queries put on the table, as in a `WHERE` clause; with a weight as a pair: "
-    "`[\"day = '2024-05-01'\", [\"customer_id = 7\", 10]]`. `zorder: auto`, `zlayout_advise` "
-    "and `zlayout_lock` use it. See [Advice](advice.md).")
+    "`[\"day = '2024-05-01'\", [\"customer_id = 7\", 10]]`. `zorder: auto` takes keys from it, "
+    "the cuts of other tables follow it where that saves enough, and `zlayout_advise` and `zlayout_lock` use it. "
+    "See [Advice](advice.md).")
 CURVE = Setting[CurveName](
     "curve", Scope.TABLE, _words(CurveName), "zorder",
     "`zorder`, `hilbert`, or `linear` (sorted by the first key, then the second …).")

@@ -321,8 +321,7 @@ def stored_settings(config: TableConfig) -> dict[str, Any]:
         **config.publishing.stored(),
         **config.indexes.stored(),
         **config.auto_keys.stored(),
-        "zorder": [list(path) for path in config.clustering.columns],
-        "curve": config.clustering.curve,
+        **config.clustering.stored(),
         "sizing": dict(vars(config.file_sizing)),
         "stats_columns": columns if isinstance(columns, int) else [list(path) for path in columns],
         "compression": config.writing.compression,
@@ -347,7 +346,7 @@ def read_stored(layout: Mapping[str, Any], partition_by: tuple[str, ...]) -> Tab
         table_type["unique_key"] = tuple(table_type["unique_key"])
     writing = {key: layout[key] for key in ("compression", "writer") if key in layout}
     return TableConfig(
-        clustering=ClusteringConfig(_paths(layout.get("zorder", [])), layout.get("curve", ClusteringConfig.curve)),
+        clustering=ClusteringConfig.of_stored(layout),
         partitioning=PartitioningConfig(partition_by),
         file_sizing=FileSizingConfig(**layout.get("sizing", {})),
         statistics=StatisticsConfig(columns if isinstance(columns, int) else _paths(columns)),

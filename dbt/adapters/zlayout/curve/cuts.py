@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dbt.adapters.zlayout.curve.asked import AskedRanks, Floats
+
 Ranks = Sequence[npt.NDArray[Any]]
 
 _BLOCK_ROWS = 1 << 15  # a block and its intermediate arrays fit into the processor's cache
 _TRIMMED = 0.05  # share of a node's rows ignored at either end when its width is measured: outliers do not count
 _GROUPS_PER_FILE = 8
+_SIDES = 7
+_MOST_LOPSIDED = 12
 _FEWEST_GROUP_ROWS, _MOST_GROUP_ROWS = 1 << 15, 1 << 20
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 10, 1 << 15
 _BUCKETS_PER_FILE = 16
@@ -104,13 +108,22 @@ class Tree:
 
 
 def build_tree(
-    sample: Ranks, files: int, leaves_per_file: int, *, linear: bool = False, spans: Sequence[float] | None = None
+    sample: Ranks,
+    files: int,
+    leaves_per_file: int,
+    *,
+    linear: bool = False,
+    spans: Sequence[float] | None = None,
+    asked: AskedRanks | None = None,
 ) -> Tree:
     """Cuts the key space into files, then each file into row groups.
 
     ``n`` files are split into ⌊n/2⌋ and ⌈n/2⌉ at that quantile of one column. The column is the one with the widest
     spread of rows, weighted by the key's weight and by how close its best cut is to the quantile. All rows with the
     same rank stay on one side. A set of rows that cannot be split becomes one file, however large.
+
+    With ``asked``, a cut goes where queries skip most rows by it, between any two files. Where no query gains anything,
+    cuts are placed as without.
 
     Args:
         sample: Ranks of a uniform sample, for each key unsigned integers[n]; n may be 0.
@@ -119,10 +132,11 @@ def build_tree(
         linear: Split along the first column that can be split: leaves are runs of the lexicographic order of ranks.
         spans: For each key the share of the table's rows whose value lies in the value range of these rows: a key of
             which the rows cover only a small range is less worth splitting. None if the sample covers the whole table.
+        asked: What queries ask for. Ignored if ``linear``.
     """
     shares = spans or (1.0,) * len(sample)
     worth = [weight * share for weight, share in zip(key_weights(len(sample)), shares, strict=True)]
-    making = _Making(sample, linear, tuple(worth))
+    making = _Making(sample, linear, tuple(worth), None if linear else asked)
     making.run(files, leaves_per_file)
     return Tree(
         np.array(making.column, np.int16),
@@ -155,13 +169,18 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _Open:
-    """A part of the sample that is not cut yet: into ``parts`` files, or into ``parts`` leaves of one file."""
+    """A part of the sample that is not cut yet: into ``parts`` files, or into ``parts`` leaves of one file.
+
+    ``lopsided`` counts the cuts above it that are far from the middle, because many of them make deep trees.
+    """
 
     rows: npt.NDArray[np.intp]
     parts: int
     in_file: bool
     parent: int
     is_left: bool
+    asked: AskedRanks | None = None
+    lopsided: int = 0
 
 
 @dataclass
@@ -169,6 +188,7 @@ class _Making:
     sample: Ranks
     linear: bool
     worth: tuple[float, ...]
+    asked: AskedRanks | None = None
     column: list[int] = field(default_factory=list)
     threshold: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
@@ -185,17 +205,17 @@ class _Making:
         """Builds all nodes; uses an explicit stack because heavily repeated values make deep trees."""
         total = len(self.sample[0])
         file = -1
-        pending = [_Open(np.arange(total), files, False, -1, False)]
+        pending = [_Open(np.arange(total), files, False, -1, False, self.asked)]
         while pending:
             part = pending.pop()
             size = files * len(part.rows) / max(1, total)
-            cut = self._best_cut(part.rows, part.parts) if part.parts > 1 else None
+            cut = self._best_cut(part) if part.parts > 1 else None
             if cut is not None:
                 pending += self._node(part, cut)
             elif not part.in_file:
                 file += 1
                 leaves = max(1, round(leaves_per_file * size)) if total else leaves_per_file
-                pending.append(_Open(part.rows, leaves, True, part.parent, part.is_left))
+                pending.append(_Open(part.rows, leaves, True, part.parent, part.is_left, part.asked, part.lopsided))
             else:
                 self._link(part, -1 - len(self.file_of_leaf))
                 self.file_of_leaf.append(file)
@@ -210,23 +230,51 @@ class _Making:
         self.right.append(0)
         goes_left = self.sample[cut.column][part.rows] < cut.threshold
         first = min(part.parts - 1, max(1, round(part.parts * cut.share)))
+        right = left = part.asked
+        if part.asked is not None:
+            right = part.asked.of(part.asked.high[cut.column] >= cut.threshold)
+            left = part.asked.of(part.asked.low[cut.column] < cut.threshold)
+        lopsided = part.lopsided + (min(first, part.parts - first) < part.parts // 4)
         return (
-            _Open(part.rows[~goes_left], part.parts - first, part.in_file, node, False),
-            _Open(part.rows[goes_left], first, part.in_file, node, True),
+            _Open(part.rows[~goes_left], part.parts - first, part.in_file, node, False, right, lopsided),
+            _Open(part.rows[goes_left], first, part.in_file, node, True, left, lopsided),
         )
 
     def _link(self, part: _Open, child: int) -> None:
         if part.parent >= 0:
             (self.left if part.is_left else self.right)[part.parent] = child
 
-    def _best_cut(self, rows: npt.NDArray[np.intp], parts: int) -> _Cut | None:
+    def _best_cut(self, part: _Open) -> _Cut | None:
+        if part.asked is not None and len(part.asked.weights):
+            cut = self._cut_by_queries(part, part.asked)
+            if cut is not None:
+                return cut
+        return self._cut_by_width(part.rows, part.parts)
+
+    def _cut_by_queries(self, part: _Open, asked: AskedRanks) -> _Cut | None:
+        wanted = _between_parts(part.parts, only_middle=part.lopsided >= _MOST_LOPSIDED)
+        best, best_score = None, 0.0
+        for column, ranks in enumerate(self.sample):
+            ordered = np.sort(ranks[part.rows], kind="stable")
+            if not len(ordered) or ordered[0] == ordered[-1]:
+                continue
+            thresholds, shares = _thresholds_near(ordered, wanted)
+            uneven = 1 - 2 * np.minimum(0.5, np.abs(shares - wanted))
+            scores = asked.saved(column, thresholds, shares) * uneven
+            number = int(np.argmax(scores))
+            if scores[number] > best_score:
+                best, best_score = _Cut(column, int(thresholds[number]), float(shares[number])), float(scores[number])
+        return best
+
+    def _cut_by_width(self, rows: npt.NDArray[np.intp], parts: int) -> _Cut | None:
         wanted = (parts // 2) / parts
         best, best_score = None, -1.0
         for column, ranks in enumerate(self.sample):
             ordered = np.sort(ranks[rows], kind="stable")  # numpy uses a radix sort for two-byte ranks
             if not len(ordered) or ordered[0] == ordered[-1]:
                 continue
-            cut = _cut_near(ordered, column, wanted)
+            thresholds, shares = _thresholds_near(ordered, np.array([wanted]))
+            cut = _Cut(column, int(thresholds[0]), float(shares[0]))
             if self.linear:
                 return cut
             trimmed = int(_TRIMMED * len(ordered))
@@ -238,19 +286,30 @@ class _Making:
         return best
 
 
-def _cut_near(ordered: npt.NDArray[Any], column: int, wanted: float) -> _Cut:
-    """Returns the cut whose left share is nearest to the wanted one; neither side is empty.
+def _between_parts(parts: int, *, only_middle: bool) -> Floats:
+    """Returns shares of rows at which whole parts lie on both sides: the middle, and ever fewer parts on one side."""
+    if only_middle:
+        return np.array([parts // 2 / parts])
+    few = np.unique(np.r_[parts // 2, parts // 2 ** np.arange(1, _SIDES), parts * 3 // 8])
+    few = few[few > 0]
+    return np.unique(np.r_[few, parts - few]) / parts
+
+
+def _thresholds_near(ordered: npt.NDArray[Any], wanted: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Returns the cuts whose left shares are nearest to the wanted ones; neither side is empty.
 
     Args:
         ordered: Sorted ranks, not all equal.
-        column: The column of the ranks, stored in the cut.
-        wanted: Wanted share of rows on the left.
+        wanted: float64[c], wanted shares of rows on the left.
+
+    Returns:
+        int64[c], thresholds, and float64[c], the shares of rows below them.
     """
-    middle = int(ordered[int(len(ordered) * wanted)])
-    below, up_to = np.searchsorted(ordered, [middle, middle + 1]) / len(ordered)
-    if below > 0 and (up_to == 1 or wanted - below <= up_to - wanted):
-        return _Cut(column, middle, float(below))
-    return _Cut(column, middle + 1, float(up_to))
+    middle = ordered[(len(ordered) * wanted).astype(np.intp)].astype(np.int64)
+    below = np.searchsorted(ordered, middle) / len(ordered)
+    up_to = np.searchsorted(ordered, middle, side="right") / len(ordered)
+    stays = (below > 0) & ((up_to == 1) | (wanted - below <= up_to - wanted))
+    return np.where(stays, middle, middle + 1), np.where(stays, below, up_to)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dbt.adapters.zlayout.curve.asked import MOST_BOXES, Asked
 from dbt.adapters.zlayout.curve.cuts import Sizing, Tree, build_tree
 from dbt.adapters.zlayout.curve.keys import is_orderable, key_type
 from dbt.adapters.zlayout.curve.orders import (
@@ -67,6 +68,7 @@ class CurveModel:
         tree: The cuts of a table without partitions. In a partitioned table: the cuts of partitions that have no tree
             of their own, a single file.
         partition_trees: The cuts of the partitions in the sample, by their raw values.
+        asked: What queries ask for, if the cuts follow them. Cuts that are made later follow them, too.
     """
 
     columns: tuple[ColumnPath, ...]
@@ -76,9 +78,10 @@ class CurveModel:
     sizing: Sizing
     tree: Tree
     partition_trees: Mapping[PartitionKey, Tree]
+    asked: Asked | None = None
 
     @classmethod
-    def build(
+    def build(  # noqa: PLR0913 - one keyword for each fact about the rows
         cls,
         sample: pa.Table,
         columns: Sequence[ColumnPath],
@@ -91,6 +94,7 @@ class CurveModel:
         partition_keys: Sequence[PartitionKey] | None = None,
         along: CurveModel | None = None,
         spans: Sequence[float] | None = None,
+        asked: Asked | None = None,
     ) -> CurveModel:
         """Builds a curve model from a uniform sample.
 
@@ -105,6 +109,7 @@ class CurveModel:
             partition_keys: The partition of each sampled row; None for a table without partitions.
             along: A curve model for these keys whose boundaries are reused, so that its rows and these share one order.
             spans: As for `build_tree`; None if the sample covers the whole table.
+            asked: What queries ask for. None for what ``along`` knows.
 
         Raises:
             UnsupportedError: A key has a type without order.
@@ -116,7 +121,9 @@ class CurveModel:
             boundaries = tuple(Boundaries.of_column(each, sizing.buckets) for each in sample.columns)
         ranks = [each.ranks_of(column) for each, column in zip(boundaries, sample.columns, strict=True)]
         trees = {}
-        cuts: dict[str, Any] = {"linear": curve == "linear", "spans": spans}
+        asked = along.asked if asked is None and along is not None else asked
+        asked_ranks = None if asked is None else asked.ranks(boundaries)
+        cuts: dict[str, Any] = {"linear": curve == "linear", "spans": spans, "asked": asked_ranks}
         if partition_keys is None:
             tree = build_tree(ranks, *sizing.files_and_leaves(sample.num_rows), **cuts)
         else:
@@ -126,7 +133,7 @@ class CurveModel:
                 part = [column[members] for column in ranks]
                 trees[key] = build_tree(part, *sizing.files_and_leaves(len(members)), **cuts)
         types = tuple(key_type(column.type) for column in sample.columns)
-        return cls(tuple(columns), types, curve, boundaries, sizing, tree, trees)
+        return cls(tuple(columns), types, curve, boundaries, sizing, tree, trees, asked)
 
     @property
     def row_group_rows(self) -> int:
@@ -210,6 +217,10 @@ class CurveModel:
         columns["leaves"] = _one_list(np.array([tree.leaf_count for tree in trees], np.int32))
         for name in (*_NODE_ARRAYS, *_LEAF_ARRAYS):
             columns[name] = _one_list(np.concatenate([getattr(tree, name) for tree in trees]))
+        if self.asked is not None:
+            columns["asked_weights"] = _one_list(self.asked.weights)
+            for number, (low, high) in enumerate(zip(self.asked.low, self.asked.high, strict=True)):
+                columns[f"asked_low_{number}"], columns[f"asked_high_{number}"] = _as_list(low), _as_list(high)
         facts = {
             "format_version": FORMAT_VERSION,
             "columns": self.columns,
@@ -298,7 +309,24 @@ def _model(table: pa.Table, facts: dict[str, Any]) -> CurveModel:
         sizing=sizing,
         tree=trees[0],
         partition_trees=dict(zip(partitions, trees[1:], strict=True)),
+        asked=_asked(table, types) if "asked_weights" in table.schema.names else None,
     )
+
+
+def _asked(table: pa.Table, types: Sequence[pa.DataType]) -> Asked:
+    weights = _list(table, "asked_weights", np.float64)
+    _check(0 < len(weights) <= MOST_BOXES and bool(np.all(np.isfinite(weights) & (weights > 0))), "queries")
+    low, high = (
+        tuple(table.column(f"asked_{end}_{number}").chunk(0).flatten() for number in range(len(types)))
+        for end in ("low", "high")
+    )
+    fits = [
+        len(each) == len(weights) and each.type == kind
+        for ends in (low, high)
+        for each, kind in zip(ends, types, strict=True)
+    ]
+    _check(all(fits), "queries")
+    return Asked(low, high, weights)
 
 
 def _trees(table: pa.Table, keys: int) -> list[Tree]:
@@ -356,6 +384,10 @@ def _one_list(values: npt.NDArray[Any]) -> pa.Array:
         items = pa.Array.from_buffers(pa.binary(width), len(values), [None, buffer])
     else:
         items = pa.array(values)
+    return _as_list(items)
+
+
+def _as_list(items: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array([0, len(items)], pa.int32()), items)
 
 

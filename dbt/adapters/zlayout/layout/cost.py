@@ -33,11 +33,13 @@ class CostModel:
     weights: tuple[float, ...]
 
     @classmethod
-    def of(cls, target_bytes: int, max_file_bytes: int, keys: int, curve: str) -> CostModel:
-        """Weights keys as cuts do, or only the first key on a linear curve."""
+    def of(
+        cls, target_bytes: int, max_file_bytes: int, keys: int, curve: str, weights: tuple[float, ...] | None = None
+    ) -> CostModel:
+        """Weights keys as given, or as cuts do, or only the first key on a linear curve."""
         if curve == "linear" and keys:
             return cls(target_bytes, max_file_bytes, (1.0, *(0.0 for _ in range(keys - 1))))
-        weights = key_weights(keys)
+        weights = weights or key_weights(keys)
         return cls(target_bytes, max_file_bytes, tuple(each / sum(weights) for each in weights))
 
     @property

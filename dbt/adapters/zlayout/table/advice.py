@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,10 @@ from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
 from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, heaviest, merged
+from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.keys import is_orderable
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
@@ -53,11 +55,13 @@ def advice_for_table(
     min_gain: float = MIN_GAIN,
     *,
     may_partition: bool = True,
+    may_choose_keys: bool = True,
+    may_index: bool = True,
     progress: Progress | None = None,
 ) -> Advice:
     """Advises a layout for a version of a table. Writes nothing.
 
-    ``subject`` is the name of the table, for error messages.
+    The three ``may_…`` and ``min_gain`` are those of `advise`. Error messages name the table as ``subject``.
 
     Raises:
         ConfigError: A condition does not fit the table, or there is nothing to judge.
@@ -78,10 +82,32 @@ def advice_for_table(
         tuple(path for path in keys if path in known),
         tuple(path for path in folders if path in known),
         config.clustering.curve == "linear",
+        _asked(opened, keys) if known.issuperset(keys) else None,
     )
     size = TableSize(rows, len(opened.files), opened.files.total_bytes, config.file_sizing.target_file_bytes)
-    present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows))
-    return advise(sample, queries, size, present, min_gain, may_partition=may_partition)
+    lookup = tuple(each[0] for each in config.indexes.lookup or () if len(each) == 1)
+    present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows), lookup)
+    return advise(
+        sample,
+        queries,
+        size,
+        present,
+        min_gain,
+        may_partition=may_partition,
+        may_choose_keys=may_choose_keys,
+        may_index=may_index,
+    )
+
+
+def _asked(opened: TableSnapshot, keys: Sequence[ColumnPath]) -> Asked | None:
+    """Returns what the cuts of a version follow; None if they follow the rows alone, or cannot be read."""
+    if opened.snapshot.curve is None or not keys:
+        return None
+    try:
+        model = CurveModel.from_bytes(opened.store.read(opened.snapshot.curve))
+    except (CorruptError, StoreError):
+        return None
+    return model.asked if model.columns == tuple(keys) else None
 
 
 def names_of(name: TableName) -> tuple[str, str]:
@@ -93,11 +119,12 @@ def names_of(name: TableName) -> tuple[str, str]:
 def with_chosen_keys(
     spark: SparkSession, name: TableName, frame: DataFrame, config: TableConfig, progress: Progress | None
 ) -> Iterator[tuple[DataFrame, TableConfig]]:
-    """Lets the workload choose the keys of a table that is about to be written as a whole, if its settings want that.
+    """Lets the workload choose the keys and the cuts of a table that is about to be written as a whole.
 
-    The keys of an existing table change only if the present files show that others are better by `MIN_GAIN`. For a new
-    table the query runs once: its rows are kept on disk until the context ends. ``progress`` receives a line that says
-    what was chosen, and why.
+    With ``zorder: auto`` it chooses both, with other keys and a workload only the cuts. Keys and cuts of an existing
+    table change only if the present files show that others are better by `MIN_GAIN`. For a new table the query runs
+    once: its rows are kept on disk until the context ends. ``progress`` receives a line that says what was chosen, and
+    why.
 
     Yields:
         The rows and the settings to write. The settings are the given ones without ``zorder: auto``.
@@ -106,36 +133,91 @@ def with_chosen_keys(
         ConfigError: A condition of the workload does not fit the columns.
         WriteError: The query failed.
     """
-    workload = config.auto_keys.workload
-    if config.auto_keys.wanted and (log := active_log()) is not None:
-        workload = merged([*workload, *logged_workload(read_scans(log.folder), names_of(name))])
-    if not config.auto_keys.wanted:
+    asking = _asking(spark, name, frame, config, progress)
+    if asking is None:
         yield frame, config
         return
-    if not workload:
-        _tell(progress, "zorder: auto keeps the keys as they are, because no workload is known yet")
-        yield frame, config
-        return
-    layout = TableLayout.of(config, str(frame.schema.json()), str(name))
-    queries = _queries(spark, layout.schema_json, workload, str(name))
-    paths = _sampled_paths(layout.schema_json, queries, ())
-    if not paths:
-        if any(each.source == GIVEN for each in workload):
-            raise ConfigError([_NOTHING_COMPARED], str(name))
-        yield frame, config
-        return
-    opened = _present_version(spark, name, paths)
+    opened = _present_version(asking)
     if opened is not None:
-        found = advice_for_table(spark, opened, workload, str(name), may_partition=False, progress=progress)
-        changes = found.change == "layout" or (bool(found.zorder) and not found.zorder_now)
-        if not changes:
-            _tell(progress, f"zorder: auto keeps {', '.join(found.zorder_now) or 'no keys'}: {found.why}")
-        yield frame, _with_keys(layout, found, progress) if changes else config
+        yield frame, _chosen_by_files(asking, opened)
         return
     with kept_on_disk(frame) as rows:
         with failing_as_write_error(str(name)):
-            advice = _advice_for_rows(rows, layout, queries, paths, progress)
-        yield rows, config if advice is None else _with_keys(layout, advice, progress)
+            advice = _advice_for_rows(rows, asking.layout, asking.queries, asking.paths, progress)
+        if advice is not None and not asking.auto and not advice.by_workload:
+            _tell(progress, f"{_KEEPS_CUTS}: {advice.why}")
+            advice = None
+        yield rows, config if advice is None else _with_keys(asking.layout, advice, progress)
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """A workload that is to choose for a table.
+
+    Attributes:
+        spark: The session.
+        name: The table.
+        layout: As the settings want it.
+        workload: The conditions.
+        queries: What they mean.
+        paths: The columns to sample.
+        progress: Receives lines of text.
+    """
+
+    spark: SparkSession
+    name: TableName
+    layout: TableLayout
+    workload: Sequence[WeightedCondition]
+    queries: Sequence[Query]
+    paths: tuple[ColumnPath, ...]
+    progress: Progress | None
+
+    @property
+    def auto(self) -> bool:
+        """Whether the workload chooses keys; otherwise cuts alone."""
+        return self.layout.config.auto_keys.wanted
+
+
+def _asking(
+    spark: SparkSession, name: TableName, frame: DataFrame, config: TableConfig, progress: Progress | None
+) -> _Asking | None:
+    """Returns the workload that is to choose; None if there is nothing to choose, or nothing to choose by."""
+    auto, workload = config.auto_keys.wanted, config.auto_keys.workload
+    if auto and (log := active_log()) is not None:
+        workload = merged([*workload, *logged_workload(read_scans(log.folder), names_of(name))])
+    if not auto and (not config.clustering.columns or config.clustering.curve == "linear"):
+        return None
+    if not workload:
+        if auto:
+            _tell(progress, "zorder: auto keeps the keys as they are, because no workload is known yet")
+        return None
+    layout = TableLayout.of(config, str(frame.schema.json()), str(name))
+    queries = _queries(spark, layout.schema_json, workload, str(name))
+    paths = _sampled_paths(layout.schema_json, queries, () if auto else layout.keys)
+    if not any(columns_of(each.predicate) & set(paths) for each in queries):
+        if auto and any(each.source == GIVEN for each in workload):
+            raise ConfigError([_NOTHING_COMPARED], str(name))
+        return None
+    return _Asking(spark, name, layout, workload, queries, paths, progress)
+
+
+def _chosen_by_files(asking: _Asking, opened: TableSnapshot) -> TableConfig:
+    """Returns the settings with what the present files say is better."""
+    found = advice_for_table(
+        asking.spark,
+        opened,
+        asking.workload,
+        str(asking.name),
+        may_partition=False,
+        may_choose_keys=asking.auto,
+        may_index=False,
+        progress=asking.progress,
+    )
+    if found.change == "layout" or (asking.auto and found.zorder and not found.zorder_now):
+        return _with_keys(asking.layout, found, asking.progress)
+    kept = f"zorder: auto keeps {', '.join(found.zorder_now) or 'no keys'}" if asking.auto else _KEEPS_CUTS
+    _tell(asking.progress, f"{kept}: {found.why}")
+    return asking.layout.config
 
 
 def _with_keys(layout: TableLayout, advice: Advice, progress: Progress | None) -> TableConfig:
@@ -145,10 +227,13 @@ def _with_keys(layout: TableLayout, advice: Advice, progress: Progress | None) -
     if not keys:
         _tell(progress, f"zorder: auto chooses no keys: {advice.why}")
         return config
-    _tell(progress, f"zorder: auto chooses {', '.join(map(format_column_path, keys))}: {advice.why}")
+    what = f"zorder: auto chooses {', '.join(map(format_column_path, keys))}" if config.auto_keys.wanted else _CUTS
+    _tell(progress, f"{what}: {advice.why}")
+    # Queries that name all keys cannot say where to cut along some of them.
+    asked = advice.asked if len(keys) == len(advice.zorder) else None
     return replace(
         config,
-        clustering=replace(config.clustering, columns=keys),
+        clustering=replace(config.clustering, columns=keys, asked=asked, by_workload=asked is not None),
         auto_keys=replace(config.auto_keys, why=advice.why),
     )
 
@@ -158,14 +243,16 @@ def _tell(progress: Progress | None, line: str) -> None:
         progress(line)
 
 
-def _present_version(spark: SparkSession, name: TableName, paths: Sequence[ColumnPath]) -> TableSnapshot | None:
-    """Returns the newest version of a table if its rows say how the workload reads it."""
+def _present_version(asking: _Asking) -> TableSnapshot | None:
+    """Returns the newest version of a table if its files say how the workload reads it."""
     try:
-        opened = open_managed(spark, name)[1]
+        opened = open_managed(asking.spark, asking.name)[1]
     except TableNotFoundError:
         return None
     columns = arrow_schema(opened.row_schema_json).names
-    if not opened.files.total_rows or not all(path[0] in columns for path in paths):
+    if not opened.files.total_rows or not all(path[0] in columns for path in asking.paths):
+        return None
+    if not asking.auto and config_of(opened.snapshot).clustering.columns != asking.layout.keys:
         return None
     return opened
 
@@ -192,10 +279,14 @@ def _advice_for_rows(
         size_bytes = int(str(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     # With the real size, a small table would have one file, for which all keys are alike.
     size = TableSize(count, 0, max(size_bytes, _FEWEST_FILES * target), target)
-    present = Present(Layout((), folders), tuple(layout.config.indexes.bloom or ()))
-    return advise(Sample.of(table, paths), queries, size, present, may_partition=False)
+    auto = layout.config.auto_keys.wanted
+    present = Present(Layout(() if auto else layout.keys, folders), tuple(layout.config.indexes.bloom or ()))
+    sample = Sample.of(table, paths)
+    return advise(sample, queries, size, present, may_partition=False, may_choose_keys=auto, may_index=False)
 
 
+_CUTS = "workload: the cuts follow it"
+_KEEPS_CUTS = "workload: the cuts stay as they are"
 _NOTHING_COMPARED = "workload: no condition compares a column that has an order; zlayout_explain says why for each"
 
 

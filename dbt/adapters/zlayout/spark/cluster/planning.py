@@ -314,6 +314,7 @@ class Planner:
             partition_keys=keys.partitions,
             along=along,
             spans=spans,
+            asked=None if self.survey.stored is None else self.survey.stored.asked,
         )
 
     def _cut(self, group: ChosenGroup, model: CurveModel | None, expected: Forecast | None) -> CutGroup:

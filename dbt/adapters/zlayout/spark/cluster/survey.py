@@ -90,7 +90,9 @@ class Survey:
         """Model of what it costs to read the files."""
         clustering = self.layout.config.clustering
         target = self.layout.config.file_sizing.target_file_bytes
-        return CostModel.of(target, self.max_file_bytes, len(self.layout.keys), clustering.curve)
+        asked = None if self.stored is None else self.stored.asked
+        weights = None if asked is None else asked.key_weights()
+        return CostModel.of(target, self.max_file_bytes, len(self.layout.keys), clustering.curve, weights)
 
     def sorted_by(self, columns: tuple[ColumnPath, ...]) -> Survey:
         """Returns the survey of the same files as a sort by other columns sees them."""

@@ -216,6 +216,7 @@ class FileWriter:
             row_group_rows=self.layout.config.file_sizing.row_group_rows,
             staging=staging_folder(build.instant),
             progress=self.progress,
+            asked=self.layout.config.clustering.asked,
         )
 
     def _spark_writer(self, build: BuildTask) -> SparkRowWriter:
@@ -230,6 +231,7 @@ class FileWriter:
             staging=staging_folder(build.instant),
             required=tuple(self.not_null),
             progress=self.progress,
+            asked=self.layout.config.clustering.asked,
         )
 
     def _columns_of_table(self, frame: DataFrame) -> DataFrame:

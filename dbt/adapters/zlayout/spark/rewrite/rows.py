@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
@@ -65,6 +66,7 @@ class RowWriter:
         row_group_rows: The configured value. None to let the curve decide.
         staging: Folder for staged rows, relative to the table's folder.
         progress: Called with a line of text as the work goes on.
+        asked: What queries ask for, if new cuts shall follow them.
     """
 
     spark: SparkSession
@@ -74,6 +76,7 @@ class RowWriter:
     row_group_rows: int | None
     staging: str
     progress: Progress | None
+    asked: Asked | None = None
     _phases: dict[str, float] = field(default_factory=dict)
 
     def write(self, frame: DataFrame, cuts: CurveModel | None = None, along: CurveModel | None = None) -> Written:
@@ -92,13 +95,15 @@ class RowWriter:
         try:
             if staged.arrow_bytes <= min(self.build.target_file_bytes, _ONE_TASK_BYTES):
                 with self._phase("write"):
-                    files = self._in_one_task(staged, along)
-                return self._complete(Written(files, None, 1, self._phases), staged)
+                    files, model = self._in_one_task(staged, along)
+                # A file alone has no cuts, but those of rows that come later follow the queries.
+                kept = None if model is None or model.asked is None else model.to_bytes()
+                return self._complete(Written(files, kept, 1, self._phases), staged)
             staged = self._all_in_files(staged)
             if not self.build.keys:
                 return self._complete(Written(self._unclustered(staged), None, 2, self._phases), staged)
             with self._phase("layout"):
-                model = model_of(staged, self.build, self.curve, self.row_group_rows, along)
+                model = model_of(staged, self.build, self.curve, self.row_group_rows, along, self.asked)
             route = self._route(model, staged.rows_by_partition)
             read = partial(route.staged, self.build.root_uri, staged.paths)
             routed = numbered_tasks(rewrite_session(self.spark), len(staged.paths)).mapInArrow(read, ROUTED_SCHEMA)
@@ -152,33 +157,35 @@ class RowWriter:
         put_staged(open_store(self.build.root_uri), path, rows)
         return replace(staged, paths=(*staged.paths, path), path_rows=(*staged.path_rows, rows.num_rows), inline=())
 
-    def _in_one_task(self, staged: Staged, along: CurveModel | None) -> tuple[FileReport, ...]:
+    def _in_one_task(
+        self, staged: Staged, along: CurveModel | None
+    ) -> tuple[tuple[FileReport, ...], CurveModel | None]:
         tables = [
             *staged.inline,
             *(pa.Table.from_batches(staged_batches(self.build.root_uri, staged.paths), self.schema),),
         ]
         rows = pa.concat_tables(tables)
         if not rows.num_rows:
-            return ()
-        build = self.build
+            return (), None
+        build, model = self.build, None
         if build.keys:
-            build = self._with_model(
-                CurveModel.build(
-                    key_table(rows, build.keys),
-                    build.keys,
-                    self.curve,
-                    total_rows=rows.num_rows,
-                    bytes_per_row=staged.row_bytes,
-                    target_file_bytes=build.target_file_bytes,
-                    row_group_rows=self.row_group_rows,
-                    along=along,
-                )
+            model = CurveModel.build(
+                key_table(rows, build.keys),
+                build.keys,
+                self.curve,
+                total_rows=rows.num_rows,
+                bytes_per_row=staged.row_bytes,
+                target_file_bytes=build.target_file_bytes,
+                row_group_rows=self.row_group_rows,
+                along=along,
+                asked=self.asked,
             )
+            build = self._with_model(model)
         targets = (
             ((json.dumps(key), 0, 0), 0, part)
             for key, part in sorted(by_partition(rows, build.partition_by), key=_null_first)
         )
-        return tuple(build.files(targets))
+        return tuple(build.files(targets)), model
 
     def _unclustered(self, staged: Staged) -> tuple[FileReport, ...]:
         build = self.build

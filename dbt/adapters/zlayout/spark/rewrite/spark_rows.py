@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import functions
 
+from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.cuts import Sizing, Tree
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
@@ -59,6 +60,7 @@ class SparkRowWriter:
         staging: Folder for staged rows, relative to the table's folder.
         required: Columns whose nulls are counted.
         progress: Called with a line of text as the work goes on.
+        asked: What queries ask for, if the cuts shall follow them.
     """
 
     spark: SparkSession
@@ -70,6 +72,7 @@ class SparkRowWriter:
     staging: str
     required: tuple[str, ...]
     progress: Progress | None
+    asked: Asked | None = None
     _phases: dict[str, float] = field(default_factory=dict)
 
     def write(self, frame: DataFrame) -> Written:
@@ -102,7 +105,7 @@ class SparkRowWriter:
                         self.progress,
                     )
                     staged = replace(sample, rows=total_rows, bytes_per_row=bytes_per_row)
-                    model = model_of(staged, self.build, self.curve, self.row_group_rows)
+                    model = model_of(staged, self.build, self.curve, self.row_group_rows, asked=self.asked)
             with Timed(self._phases, "write"):
                 parted = self._in_order(rows, sizing) if model is None else self._clustered(rows, model)
                 write = self._output(parted, sizing)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
@@ -322,7 +323,12 @@ class Staged:
 
 
 def model_of(
-    staged: Staged, build: BuildTask, curve: str, row_group_rows: int | None, along: CurveModel | None = None
+    staged: Staged,
+    build: BuildTask,
+    curve: str,
+    row_group_rows: int | None,
+    along: CurveModel | None = None,
+    asked: Asked | None = None,
 ) -> CurveModel:
     """Builds a curve with cuts for staged rows from their sample. If ``along`` is given, it keeps those boundaries."""
     # Many tasks have a larger sample than the cuts need, and the driver sorts it alone.
@@ -338,4 +344,5 @@ def model_of(
         row_group_rows=row_group_rows,
         partition_keys=keys,
         along=along,
+        asked=asked,
     )

@@ -142,10 +142,12 @@ class _Replacing:
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
+        cuts, layout = self._cuts(store, before)
+        self.layout = layout
         frame, writer = self._decided(), FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
         with Transaction.begin(timeline, action, Operation.OVERWRITE) as transaction:
             self._check_base(transaction)
-            written = writer.write(store, transaction, upserts_of(frame), cuts=self._cuts(store, before))
+            written = writer.write(store, transaction, upserts_of(frame), cuts=cuts)
             reports = (*written.files, *self._kept_deletes(frame, store, transaction))
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
                 # With an ordering column, precombining has made the keys unique.
@@ -289,13 +291,17 @@ class _Replacing:
         with failing_as_write_error(str(self.wanted.name)):
             return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
 
-    def _cuts(self, store: Store, before: Snapshot | None) -> CurveModel | None:
-        """Returns the previous version's curve if it was made for this layout and its cuts still fit the data."""
-        if before is None or before.layout.get("sizing") != self.layout.sizing():
-            return None
-        if before.layout.get("drift", 0.0) > _DRIFT_LIMIT:
-            return None
-        return self.layout.stored_model(store, before)
+    def _cuts(self, store: Store, before: Snapshot | None) -> tuple[CurveModel | None, TableLayout]:
+        """Returns the previous version's curve if its cuts still fit, and the layout with the queries for new cuts."""
+        clustering = self.layout.config.clustering
+        stored = self.layout.stored_model(store, before) if clustering.asked is None else None
+        if before is None or stored is None or (stored.asked is not None and not clustering.by_workload):
+            return None, self.layout
+        fits = before.layout.get("sizing") == self.layout.sizing()
+        if fits and before.layout.get("drift", 0.0) <= _DRIFT_LIMIT:
+            return stored, self.layout
+        clustering = replace(clustering, asked=stored.asked)
+        return None, replace(self.layout, config=replace(self.layout.config, clustering=clustering))
 
     def _written_keys(self, location: str, written: Written) -> DataFrame:
         """Returns the rows just written, as a scan that reads only the columns that a query selects."""
