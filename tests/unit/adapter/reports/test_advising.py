@@ -11,7 +11,8 @@ from dbt.adapters.zlayout.advice.advice import Advice, PredicateAdvice
 def advice(saved: int) -> Advice:
     return Advice(
         change="layout", zorder=("customer",), partition_by=(), lookup=(), bloom=("id",), zorder_now=("day",),
-        partition_by_now=(), bloom_now=(), opened_now=0.9, opened_then=0.1, gains=(0.88, 0.87, 0.9), min_gain=0.1,
+        partition_by_now=(), bloom_now=(), opened_now=0.9, opened_then=0.1,
+        by_workload=True, gains=(0.88, 0.87, 0.9), min_gain=0.1,
         rows=100, files=40, files_then=30, size_bytes=1 << 20, rewrite_bytes=2 << 20, saved_bytes=saved,
         payback_queries=3, why="cluster by customer",
         predicates=(PredicateAdvice("customer = 7", 2, "given", 0.9, 0.1),),
@@ -22,7 +23,8 @@ def advice(saved: int) -> Advice:
 def test_the_page_has_changes_costs_and_conditions() -> None:
     text = advice_report([TableAdvice("s.t", 4, advice(5))], as_json=False)
     assert text.splitlines()[0] == "s.t: cluster by customer"
-    for part in ("day -> customer", "none -> id", "40 -> 30", "2.0 MiB to read and write, paid back after 3 queries"):
+    parts = ("day -> customer", "none -> id", "40 -> 30", "2.0 MiB to read and write, paid back after 3 queries")
+    for part in (*parts, "follow the workload"):
         assert part in text
     assert text.splitlines()[-1] == "  note: a note"
 
