@@ -281,16 +281,28 @@ def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):
     assert [row.n for row in found] == [1001 + 98 % 97, 1001 + 99 % 97]
 
 
-@pytest.mark.parametrize("keys", [["id"], pytest.param(["k", "id"], marks=pytest.mark.slow)])
-def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
+@pytest.mark.parametrize(
+    ("keys", "partition_by"),
+    [
+        (["id"], []),
+        pytest.param(["k", "id"], [], marks=pytest.mark.slow),
+        pytest.param(["id"], ["p", "d"], marks=pytest.mark.slow),
+    ],
+)
+def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys, partition_by):
     columns = ["sha2(cast(id as string), 256) as id", "cast(id % 7 as decimal(5, 1)) as k", "id % 97 as n"]
-    name = f"z.lookup_upsert_{len(keys)}"
+    columns += [
+        "if(id % 3 = 0, null, concat('%41/=ä ', id % 3)) as p",
+        "date_add(date'2024-02-28', int(id % 2)) as d",
+    ]
+    name = f"z.lookup_upsert_{len(keys)}_{len(partition_by)}"
     table = ZTable.write(
         spark,
         name,
         spark.range(3_000).selectExpr(*columns),
         target_file_size="16kb",
         zorder=["n"],
+        partition_by=partition_by,
         lookup=[keys],
         table_type="merge_on_read",
         unique_key=keys,
@@ -299,7 +311,7 @@ def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
     assert len(table.snapshot().files) >= 6
 
     def changed(first, count, value):
-        return spark.range(first, first + count).selectExpr(*columns).selectExpr("id", "k", f"{value} as n")
+        return spark.range(first, first + count).selectExpr(*columns).selectExpr("id", "k", f"{value} as n", "p", "d")
 
     with Scans(spark) as scans:
         done = table.upsert(changed(2_990, 20, "1000L"))
@@ -319,6 +331,12 @@ def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys):
     counted = spark.sql(f"select n, count(*) as rows from {name} where n >= 1000 group by n").collect()
     counts = {row.n: row.rows for row in counted}
     assert counts == {1000: 18, 2000: 1, 3000: 5, 4000: 1}
+    # A row that comes with another partition leaves its old one.
+    moved = changed(70, 1, "5000L").drop("p").selectExpr("id", "k", "n", "'new' as p", "d")
+    with Scans(spark) as scans:
+        assert table.upsert(moved).rows_updated == 1
+    assert scans.files == []
+    assert spark.sql(f"select p from {name} where id = '{id_of(spark, 70)}'").collect() == [("new",)]
     assert spark.table(name).count() == 3_011
     assert spark.sql(f"select count(distinct id) from {name}").head()[0] == 3_011
     table.compact()

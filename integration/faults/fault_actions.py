@@ -196,13 +196,17 @@ def _refresh_index(spark, name: str, seed: int) -> int:
 
 
 def _build_index(spark, name: str, seed: int) -> int:
-    return _open(spark, name).build_index(bloom=["note", "v"]).version
+    built = _open(spark, name).build_index(
+        bloom=["note", "v"], lookup=["v", ["k", "note"]], stats_expressions=["v % 7"]
+    )
+    return built.version
 
 
 def _drop_index(spark, name: str, seed: int) -> int:
     table = _open(spark, name)
     bloom = [".".join(path) for path in table.snapshot().layout.get("bloom", [])]
-    return table.drop_index(bloom=bloom[:1]).version
+    lookup = [[".".join(path) for path in each] for each in table.snapshot().layout.get("lookup", [])]
+    return table.drop_index(bloom=bloom[:1], lookup=lookup[:1]).version
 
 
 def _pack(spark, name: str, seed: int) -> int:

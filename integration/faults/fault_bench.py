@@ -149,7 +149,7 @@ class Bench:
             settings |= {"publish": ["delta", "iceberg"]} if template == "shared" else {}
             settings |= {"partition_by": ["p"]} if template == "partitioned" else {}
             settings |= {"zorder": ["k"], "stats_columns": ["k"]} if template == "sparse" else {}
-            settings |= {"bloom": ["k", "note"]} if template == "filtered" else {}
+            settings |= {"bloom": ["k", "note"], "lookup": ["k"]} if template == "filtered" else {}
             if template == "records":
                 settings |= {"table_type": "merge_on_read", "unique_key": "k", "compaction": "off", "zorder": ["k"]}
             table = fault_actions.write(spark, name, fault_actions.FIRST, **settings)

@@ -39,7 +39,7 @@ _NOT_A_FUNCTION_OF_A_ROW = (
 )
 # Settings that change what functions return, besides the time zone and ANSI mode, where a session has set them.
 _CHANGES_RESULTS = re.compile(
-    r"spark\.sql\.(legacy\.|json|csv|mapKeyDedupPolicy|decimalOperations\.|parser\.|timestampType|variant)[\w.]*"
+    r"spark\.sql\.(legacy\.|icu\.|json|csv|mapKeyDedupPolicy|decimalOperations\.|parser\.|timestampType|variant)[\w.]*"
 )
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
 
@@ -129,7 +129,7 @@ class ExpressionForms:
         kind = canonical_type(tree.type())
         if not is_ordered(kind):
             raise NotUnderstoodError(f"its type {expression.dataType().sql()} has no order that statistics keep")
-        column = Column((EXPRESSION, text, self._meaning(expression, sources)), kind)
+        column = Column((EXPRESSION, text, self._meaning((named, expression), sources)), kind)
         return BoundExpression(column, sources, tree.kind, self._bound(expression))
 
     def equal(self, expression: Any, bound: BoundExpression) -> bool:
@@ -144,11 +144,17 @@ class ExpressionForms:
         attributes = getattr(expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
         return expressions.BindReferences.bindReference(expression, attributes, False)
 
-    def _meaning(self, expression: Any, sources: Sequence[str]) -> str:
-        """Returns what a value depends on besides the row: ANSI mode, the types of columns, and often the time zone."""
+    def _meaning(self, forms: Sequence[Any], sources: Sequence[str]) -> str:
+        """Returns what a value depends on besides the row: Spark's release and settings, and the types of columns.
+
+        Args:
+            forms: The expression before and after optimization, which hides the time zone of some functions.
+            sources: The columns.
+        """
         aware = self._jvm.type(f"{_CATALYST}TimeZoneAwareExpression")
         is_instance = self._jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z").bindTo(aware)
-        zoned = expression.find(self._jvm.function(is_instance, "scala.Function1")).isDefined()
+        test = self._jvm.function(is_instance, "scala.Function1")
+        zoned = any(each.find(test).isDefined() for each in forms)
         types = [f"{name} {self._types[name]}" for name in sources]
         return "; ".join([self._settings.mode(zoned), *types, *self._settings.others])
 
@@ -161,15 +167,17 @@ class ExpressionSettings:
         ansi: Whether ANSI mode is on.
         zone: The time zone.
         others: Further settings that the session has set, each as ``key=value``.
+        release: Spark's release, such as ``4.0``. Defaults of settings change from one to the next, and functions too.
     """
 
     ansi: bool
     zone: str
     others: tuple[str, ...]
+    release: str
 
     def mode(self, zoned: bool) -> str:
-        """Returns the ANSI mode and, for an expression that may use it, the time zone."""
-        return f"{'ansi' if self.ansi else 'not ansi'}; {self.zone if zoned else 'any zone'}"
+        """Returns Spark's release, the ANSI mode and, for an expression that may use it, the time zone."""
+        return f"spark {self.release}; {'ansi' if self.ansi else 'not ansi'}; {self.zone if zoned else 'any zone'}"
 
     def to_dict(self) -> dict[str, str]:
         """Returns the settings by key."""
@@ -183,7 +191,8 @@ def settings_of(native: Any) -> ExpressionSettings:
     lines = str(conf.getAllConfs().mkString("\x01")).split("\x01")
     pairs = [each.split(" -> ", 1) for each in lines if " -> " in each]
     others = tuple(sorted(f"{key}={value}" for key, value in pairs if _CHANGES_RESULTS.fullmatch(key)))
-    return ExpressionSettings(bool(conf.ansiEnabled()), str(conf.sessionLocalTimeZone()), others)
+    release = ".".join(str(native.version()).split(".")[:2])
+    return ExpressionSettings(bool(conf.ansiEnabled()), str(conf.sessionLocalTimeZone()), others, release)
 
 
 def session_of_thread(jvm: Jvm) -> Any:

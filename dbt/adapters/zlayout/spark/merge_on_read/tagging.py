@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, functions
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, DateType, IntegralType, StringType, StructField, StructType
 
 from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPSERT, TableTypeConfig
 from dbt.adapters.zlayout.curve.model import PartitionKey
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _UNKNOWN_RECORD_BYTES = 256
 # New rows of a partition become base files if they fill at least this share of a file.
 _SHARE_OF_A_FILE = 1 / 8
+# Partition columns whose values in folder names mean the same in every session.
+_TOLD_BY_FOLDERS = (StringType, IntegralType, DateType, BooleanType)
 _SLOTS_PER_BUCKET = 16
 _MOST_SLOTS = 4096
 
@@ -253,6 +255,12 @@ class Tagger:
         return set(self._partition_by) <= set(self._keys)
 
     @property
+    def _partitions_are_told(self) -> bool:
+        """Whether the folder of a file tells the partition columns of its rows, in any session."""
+        kinds = {each.name: each.dataType for each in self._schema}
+        return all(isinstance(kinds[name], _TOLD_BY_FOLDERS) for name in self._partition_by)
+
+    @property
     def _within(self) -> list[str]:
         return [backquoted(each) for each in dict.fromkeys([*self._keys, *self._partition_by])]
 
@@ -277,15 +285,21 @@ class Tagger:
         places = places_of(source, self.target)
         if places is None:
             return self._one_task_hinted(self._read_location(source, None), source)
-        simple = self.table_type.ordering is None and not self._partition_by and source.fetched_as_stored
+        simple = self.table_type.ordering is None and self._partitions_are_told and source.fetched_as_stored
         if not simple or places.unknown.any():
             return self._one_task_hinted(self._read_location(source, places.candidates), source)
-        keys, files, others = places.in_one_base_file(self.target.opened)
-        groups = self.target.opened.files["group"].take(pa.array(files)).to_pylist()
-        told = [(*places.keys[key], group) for key, group in zip(keys.tolist(), groups, strict=True)]
+        keys, positions, others = places.in_one_base_file(self.target.opened)
+        files = self.target.opened.files.take(pa.array(positions))
+        facts = [files["group"].to_pylist(), *(files.partition_values(name).to_pylist() for name in self._partition_by)]
+        told = [(*places.keys[key], *of_file) for key, *of_file in zip(keys.tolist(), *facts, strict=True)]
         types = [StructField(each.name, each.dataType) for each in source.frame.select(*self._key_columns).schema]
-        known = self.target.catalog.spark.createDataFrame(told, StructType([*types, StructField(GROUP, StringType())]))
-        located = known.selectExpr(*self._within, f"cast(null as int) {_BEST}", f"true {_LIVE}", GROUP)
+        texts = [StructField(name, StringType()) for name in (GROUP, *(f"{_PART}{n}" for n in range(len(facts) - 1)))]
+        known = self.target.catalog.spark.createDataFrame(told, StructType([*types, *texts]))
+        kinds = {each.name: each.dataType.simpleString() for each in self._schema}
+        values = [
+            f"cast({_PART}{n} as {kinds[name]}) as {backquoted(name)}" for n, name in enumerate(self._partition_by)
+        ]
+        located = known.selectExpr(*self._key_columns, *values, f"cast(null as int) {_BEST}", f"true {_LIVE}", GROUP)
         if others.any():
             read = self._read_location(source, others)
             located = located.unionByName(read.join(known.select(*self._key_columns), list(self._keys), "left_anti"))
