@@ -13,6 +13,7 @@ from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
+from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -203,6 +204,32 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
     table.build_index(lookup=["id"])
     table.append(rows_of(spark, 4_000, 10))
     check(spark, table, [4_005], [5_000])
+
+
+def test_a_build_that_is_killed_goes_on_where_it_was(spark, monkeypatch):
+    table = ZTable.write(spark, "z.lookup_killed", rows_of(spark), target_file_size="24kb", zorder=["n"])
+    files = len(table.snapshot().files)
+    monkeypatch.setattr(optional_indexes, "_MOST_ROWS", 2 * max(table.snapshot().files["row_count"].to_pylist()))
+    read, original = [], optional_indexes.optional_of_files
+
+    def killed(*given):
+        if len(read) == 2:
+            raise KeyboardInterrupt
+        read.append(len(given[3]))
+        return original(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(optional_indexes, "optional_of_files", killed)
+        with pytest.raises(KeyboardInterrupt):
+            table.build_index(lookup=["id"], stats_expressions=["n + 1"])
+    assert len(read) == 2
+    assert 2 <= sum(read) < files
+    table = ZTable.for_name(spark, "z.lookup_killed")
+    done = table.build_index()
+    assert (done.lookup, done.stats_expressions) == (("id",), ("n + 1",))
+    assert (done.files_read, done.files_without) == (files - sum(read), 0)
+    check(spark, table, [5], [4_000])
+    assert table.build_index().files_read == 0
 
 
 def test_columns_that_can_have_no_lookup_index_are_named(spark):

@@ -1145,7 +1145,8 @@ class ZTable:
     ) -> IndexBuilt:
         """Gives the table more Bloom filters, lookup indexes and statistics of expressions. Changes no data.
 
-        Reads the files that lack something, each once. Other writers can commit at the same time; files that they add
+        Reads the files that lack something, each once, and commits every 100 million rows. A call that is killed leaves
+        what it has committed, and the next one goes on. Other writers can commit at the same time; files that they add
         meanwhile may lack it, and a second call adds it.
 
         Args:

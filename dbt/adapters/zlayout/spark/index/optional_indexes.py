@@ -63,6 +63,8 @@ ColumnSets = Sequence[str | Sequence[str]] | str
 """Columns as a caller writes them; a list in the list stands for columns together."""
 
 _OF_TIME = re.compile("date|timestamp")
+# A build commits what it has read of so many rows.
+_MOST_ROWS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,33 @@ def build_index(
     """
     opened = newest_managed(spark, name)
     recover(opened.timeline)
-    more = _read(bloom, lookup, stats_expressions, name)
+    more, tried, left = _read(bloom, lookup, stats_expressions, name), set[str](), True
+    while left:
+        opened, left = _build_some(spark, name, opened, more, tried, progress)
+    return opened, replace(_built(opened), files_read=len(tried))
+
+
+def _build_some(
+    spark: SparkSession,
+    name: TableRef,
+    opened: TableSnapshot,
+    more: OptionalIndexes,
+    tried: set[str],
+    progress: Progress | None,
+) -> tuple[TableSnapshot, bool]:
+    """Gives files what they lack, up to so many rows, and commits it. A build that is killed goes on from there.
+
+    Args:
+        spark: The session.
+        name: The table.
+        opened: Some version of it.
+        more: What the table gets.
+        tried: The files that this build has read. Those that it reads now are added.
+        progress: Called with a line of text as the work goes on.
+
+    Returns:
+        The table, and whether other files are left.
+    """
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
         base = _base(transaction.base, name)
         opened = opened.at_snapshot(base)
@@ -118,15 +146,25 @@ def build_index(
         layout = _layout(base, _plus(before, more), name)
         check_expressions(spark, more.stats_expressions or (), layout, str(name))
         wanted = Wanted(layout.filtered, layout.looked_up)
-        lacking, unmeasured = files_without(opened, wanted), files_unmeasured(spark, opened, layout)
+        every = files_without(opened, wanted), files_unmeasured(spark, opened, layout)
+        untried = [
+            files.filter(pc.invert(pc.is_in(files["path"], pa.array(list(tried), pa.string())))) for files in every
+        ]
+        lacking, unmeasured = map(_first_of, untried)
+        tried.update(lacking["path"].to_pylist(), unmeasured["path"].to_pylist())
+        left = len(lacking) < len(untried[0]) or len(unmeasured) < len(untried[1])
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
         if not len(lacking) and renewed is None and layout.config.indexes == before:
-            return opened, replace(_built(opened), files_read=len(unmeasured))
+            return opened, left
         made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
         indexes = partial(_plus, more=_minus(layout.config.indexes, before))
-        opened = _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed)
-    read = len({*lacking["path"].to_pylist(), *unmeasured["path"].to_pylist()})
-    return opened, replace(_built(opened), files_read=read)
+        return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
+
+
+def _first_of(files: DataFiles) -> DataFiles:
+    """Returns the first of some files: so many that their rows are read in a few minutes, at least one."""
+    rows = np.cumsum(files["row_count"].to_numpy())
+    return files[: max(1, int(np.searchsorted(rows, _MOST_ROWS, side="right")))]
 
 
 def drop_index(
