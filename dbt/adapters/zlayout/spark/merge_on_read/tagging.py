@@ -256,7 +256,12 @@ class Tagger:
 
     @property
     def _partitions_are_told(self) -> bool:
-        """Whether the folder of a file tells the partition columns of its rows, in any session."""
+        """Whether the folder of a file tells the partition columns of its rows, in any session.
+
+        Rows that must stay where their key is have to know that it is there: two keys may have one hash.
+        """
+        if self._partition_by and not self.table_type.update_partition_path:
+            return False
         kinds = {each.name: each.dataType for each in self._schema}
         return all(isinstance(kinds[name], _TOLD_BY_FOLDERS) for name in self._partition_by)
 
