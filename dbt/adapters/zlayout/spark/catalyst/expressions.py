@@ -39,7 +39,8 @@ _NOT_A_FUNCTION_OF_A_ROW = (
 )
 # Settings that change what functions return, besides the time zone and ANSI mode, where a session has set them.
 _CHANGES_RESULTS = re.compile(
-    r"spark\.sql\.(legacy\.|icu\.|json|csv|mapKeyDedupPolicy|decimalOperations\.|parser\.|timestampType|variant)[\w.]*"
+    r"spark\.sql\.(ansi\.(?!enabled)|binaryOutputStyle|chunkBase64String|collation\.|columnNameOfCorruptRecord|csv|"
+    r"decimalOperations\.|icu\.|json|legacy\.|map|parser\.|timestampType|variant)[\w.]*"
 )
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
 
