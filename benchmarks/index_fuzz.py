@@ -497,6 +497,7 @@ class Case:
                 return str(rng.choice(self.fixed))
             column = rng.choice(list(self.known))
             kind, values = self.known[column]
+            column = f"({column})" if " " in column else column
 
             def constant() -> str:
                 return self.literal(kind, values)

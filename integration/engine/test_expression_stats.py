@@ -125,10 +125,10 @@ def test_conditions_on_the_expressions_open_few_files(spark, table):
 def test_a_time_zone_that_spark_hides_in_its_plan_counts_too(spark):
     """Spark 4 replaces to_json by a call of an object, which knows the time zone and does not say so."""
     spark.conf.set(ZONE, "UTC")
-    frame = spark.sql("select id, timestamp_seconds(1700000000 + id * 3600) as ts from range(48)")
+    frame = spark.sql("select id, timestamp_seconds(1700000000 + id * 3600) as ts from range(4000)")
     json_of = "to_json(named_struct('t', ts))"
     table = ZTable.write(
-        spark, "z.exprs_hidden", frame, zorder=["id"], target_file_size=2_500, stats_expressions=[json_of]
+        spark, "z.exprs_hidden", frame, zorder=["id"], target_file_size="3kb", stats_expressions=[json_of]
     )
     files = len(table.snapshot().files)
     assert files > 1
