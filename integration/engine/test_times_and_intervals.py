@@ -23,6 +23,17 @@ pytestmark = [
 # Spark has had intervals for longer than TIME. Without it, a timestamp takes its place.
 HAS_TIME = hasattr(t, "TimeType")
 
+
+@pytest.fixture(autouse=True, scope="module")
+def time_type(spark):
+    if HAS_TIME:
+        spark.conf.set("spark.sql.timeType.enabled", "true")
+        yield
+        spark.conf.unset("spark.sql.timeType.enabled")
+    else:
+        yield
+
+
 # Nulls, zero, both signs, and the ends of what each type holds.
 ROWS = """
   select id, id % 7 = 0 odd,
