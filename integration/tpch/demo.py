@@ -11,7 +11,7 @@ from pathlib import Path
 from generate import HERE, generate
 from measure import CLUSTERED, measured
 from other_engines import answers
-from project import dbt, file_sizes, session
+from project import dbt, end_session, file_sizes, session
 from queries import queries
 
 
@@ -52,7 +52,7 @@ def main():
 
     say("\n6. Which keys do these queries want?\n")
     say(advised(spark, queries(scale_factor)))
-    spark.stop()
+    end_session(spark)
 
     say("\n7. The report on all tables\n")
     report = json.dumps({"path": str(home / "report.html")})

@@ -48,6 +48,15 @@ def session(home, master="local[*]"):
     return builder.getOrCreate()
 
 
+def end_session(spark):
+    """Stops the session and its Java process, which holds the metastore that the next dbt command opens."""
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # Java ends with its standard input
+    gateway.proc.wait(timeout=60)
+
+
 def _rendered(value, variables):
     import jinja2
 
