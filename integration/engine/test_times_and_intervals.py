@@ -99,7 +99,7 @@ if not HAS_TIME:
 
 def written(spark, name, rows=3_000, **options):
     source = spark.sql(ROWS.format(rows=rows)).cache()
-    options = {"target_file_size": "12kb", "zorder": ["t", "d"], **options}
+    options = {"target_file_size": "4kb", "zorder": ["t", "d"], **options}
     return source, ZTable.write(spark, name, source, **options)
 
 
@@ -125,7 +125,7 @@ def test_a_clustered_table_has_the_rows_of_plain_spark_and_skips_files(spark):
     # A column that is no key has statistics too, and a cast that only names a finer unit keeps them.
     assert (
         reads(
-            ZTable.write(spark, "z.by_days", source, zorder=["days"], target_file_size="12kb"),
+            ZTable.write(spark, "z.by_days", source, zorder=["days"], target_file_size="4kb"),
             "days > interval '199 01:00:00' day to second",
         )
         <= 2
@@ -175,7 +175,7 @@ def test_rows_are_changed_and_clustered_by_such_keys(spark, table_type):
 @pytest.mark.parametrize("key", [*(["t"] if HAS_TIME else []), "d"])
 def test_incoming_keys_of_these_types_skip_files(spark, key):
     source = spark.sql(ROWS.format(rows=3_000)).where(f"{key} is not null").dropDuplicates([key]).cache()
-    table = ZTable.write(spark, "z.keyed", source, zorder=[key], target_file_size="12kb")
+    table = ZTable.write(spark, "z.keyed", source, zorder=[key], target_file_size="4kb")
     changed = source.where("id % 700 = 5").withColumn("odd", source.odd.isNull())
     table.merge(changed, unique_key=[key])
     kept = source.join(changed.select(key), key, "left_anti")
@@ -188,7 +188,7 @@ def test_incoming_keys_of_these_types_skip_files(spark, key):
 
 def test_such_columns_are_no_folders_and_are_not_published(spark):
     source = spark.sql(ROWS.format(rows=10))
-    words = {"t": "time", "d": "interval"} if HAS_TIME else {"d": "interval"}
+    words = {"t": "time", "d": "interval day to second"} if HAS_TIME else {"d": "interval day to second"}
     for column, word in words.items():
         with pytest.raises(ConfigError, match=f"partition_by: column '{column}' has type {word}; allowed are integers"):
             ZTable.write(spark, "z.no_folder", source.select("id", column), partition_by=[column])

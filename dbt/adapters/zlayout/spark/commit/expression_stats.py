@@ -39,6 +39,7 @@ _LOG = logging.getLogger(__name__)
 # Halving finds one file of a thousand that raises an error in about twenty reads.
 _MOST_READS = 24
 _SETTINGS = {
+    "spark.sql.timeType.enabled": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.parquet.int96TimestampConversion": "false",

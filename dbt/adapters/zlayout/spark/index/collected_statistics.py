@@ -249,6 +249,7 @@ def _reading_session(spark: SparkSession) -> SparkSession:
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.parquet.int96TimestampConversion": "false",
+        "spark.sql.timeType.enabled": "true",
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
         "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,

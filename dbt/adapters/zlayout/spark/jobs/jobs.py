@@ -52,6 +52,7 @@ def writing_session(spark: SparkSession) -> SparkSession:
     session.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
     # A frame may carry the ids of the files that it was read from, and they mean other columns there.
     session.conf.set("spark.sql.parquet.fieldId.write.enabled", "false")
+    session.conf.set("spark.sql.timeType.enabled", "true")  # or Spark refuses TIME columns that the frame has
     session.conf.set("spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone")))
     return session
 
