@@ -41,7 +41,7 @@ def test_lookups_of_urls_open_few_files(spark):
     files = len(table.snapshot().files)
     assert files >= 12
     assert same_rows(spark.table("z.urls"), source)
-    assert table.information()["expected_files"]["point"] < 3
+    assert table.clustering_information().expected_files["point"] < 3
     for number in (0, 1, 2, 3, 4_444, 11_999 - 11_999 % 10):
         url = point(spark, number)
         found, count = opened(spark, f"select id from z.urls where url = '{url}'")
