@@ -232,6 +232,27 @@ def test_a_build_that_is_killed_goes_on_where_it_was(spark, monkeypatch):
     assert table.build_index().files_read == 0
 
 
+def test_an_index_is_scheduled_by_one_job_and_built_by_another(spark):
+    table = ZTable.write(spark, "z.lookup_scheduled", rows_of(spark), target_file_size="24kb", zorder=["n"])
+    files = len(table.snapshot().files)
+    scheduled = table.build_index(lookup=["id"], bloom=["n"], stats_expressions=["n + 1"], schedule=True)
+    assert (scheduled.lookup, scheduled.bloom, scheduled.stats_expressions) == (("id",), ("n",), ("n + 1",))
+    assert (scheduled.files_read, scheduled.files_without) == (0, files)
+    table.append(rows_of(spark, 4_000, 10))
+    assert reads(table, f"id = '{id_of(spark, 4_005)}'") == files + 1
+    assert reads(table, f"id = '{id_of(spark, 5)}'") == files  # the new file has entries
+    done = ZTable.for_name(spark, "z.lookup_scheduled").build_index(execute=True)
+    assert (done.lookup, done.files_read, done.files_without) == (("id",), files, 0)
+    check(spark, ZTable.for_name(spark, "z.lookup_scheduled"), [5, 4_005], [5_000])
+    for given, problem in (
+        ({"schedule": True}, "schedule: nothing is given"),
+        ({"schedule": True, "execute": True, "lookup": ["id"]}, "leave one out"),
+        ({"execute": True, "lookup": ["id"]}, "execute: completes what is scheduled"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            table.build_index(**given)
+
+
 def test_columns_that_can_have_no_lookup_index_are_named(spark):
     frame = spark.sql("select 1 as id, array(1) as tags, 'a' as p, named_struct('k', 1) as s")
     for lookup, sentence in (

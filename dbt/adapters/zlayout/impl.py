@@ -456,10 +456,14 @@ class ZlayoutAdapter(SparkAdapter):
         lookup: list[str | list[str]] | str | None,
         stats_expressions: list[str] | str | None,
         drop: bool,
+        schedule: bool,
+        execute: bool,
         as_json: bool,
     ) -> str:
         """Adds optional parts of a table's index or takes them away. Returns the text that zlayout_index prints."""
-        return indexes.index_report(self.session(), model, nodes, bloom, lookup, stats_expressions, drop, as_json)
+        return indexes.index_report(
+            self.session(), model, nodes, bloom, lookup, stats_expressions, drop, schedule, execute, as_json
+        )
 
     @available.parse_list
     @as_dbt_errors()

@@ -212,6 +212,8 @@ def publish(
 @click.option("--lookup", help="Columns, separated by commas, for lookup indexes; a+b stands for columns together.")
 @click.option("--stats-expression", multiple=True, help="An expression with statistics; may be given several times.")
 @click.option("--drop", is_flag=True, help="Take these indexes and statistics away.")
+@click.option("--schedule", is_flag=True, help="Only change the settings, for a later call with --execute.")
+@click.option("--execute", is_flag=True, help="Only add what files lack of the table's indexes.")
 @_JSON
 def index(
     context: Context,
@@ -220,6 +222,8 @@ def index(
     lookup: str | None,
     stats_expression: tuple[str, ...],
     drop: bool,
+    schedule: bool,
+    execute: bool,
     as_json: bool,
 ) -> None:
     """Add Bloom filters, lookup indexes or statistics of expressions to a table's index. Its files do not change.
@@ -231,7 +235,8 @@ def index(
     if drop and not (bloom or lookup or stats_expression):
         raise click.UsageError("--drop needs --bloom or --lookup with the columns, or --stats-expression")
     name, nodes = context.table(table), context.nodes
-    click.echo(index_report(context.session(name), name, nodes, bloom, lookup, stats_expression, drop, as_json))
+    session = context.session(name)
+    click.echo(index_report(session, name, nodes, bloom, lookup, stats_expression, drop, schedule, execute, as_json))
 
 
 @command(zlayout)

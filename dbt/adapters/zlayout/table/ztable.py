@@ -1110,6 +1110,8 @@ class ZTable:
         bloom: Sequence[str] | str = (),
         lookup: ColumnSets = (),
         stats_expressions: Sequence[str] | str = (),
+        schedule: bool = False,
+        execute: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> IndexBuilt:
         """Gives the table more Bloom filters, lookup indexes and statistics of expressions. Changes no data.
@@ -1123,6 +1125,10 @@ class ZTable:
                 is added.
             lookup: Columns that get lookup indexes, in the same way; a list in the list stands for columns together.
             stats_expressions: SQL expressions that get statistics, in the same way.
+            schedule: Whether to only change the table's settings. From then on, writers give their files what they ask
+                for; a later call, in any process, reads the others.
+            execute: Whether to read the files that lack what the settings ask for, and to add nothing else. A call
+                without columns and expressions does the same.
             progress: Receives a line every few seconds.
 
         Returns:
@@ -1131,11 +1137,21 @@ class ZTable:
             or they cannot be read as Spark reads them; queries read them).
 
         Raises:
-            ConfigError: A column does not exist, its type can have no such index, or an expression no statistics.
+            ConfigError: A column does not exist, its type can have no such index, or an expression no statistics; or
+                the arguments contradict each other.
             UnsupportedError: The table is only indexed.
             ConflictError: Other writers committed first, several times in a row.
         """
-        self._opened, done = build_index(self._spark, self._table, bloom, lookup, stats_expressions, progress)
+        self._opened, done = build_index(
+            self._spark,
+            self._table,
+            bloom,
+            lookup,
+            stats_expressions,
+            progress,
+            schedule=schedule,
+            execute=execute,
+        )
         return done
 
     def drop_index(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -81,14 +82,18 @@ def index_report(
     lookup: ColumnSets | None,
     stats_expressions: Sequence[str] | str | None,
     drop: bool,
+    schedule: bool,
+    execute: bool,
     as_json: bool,
 ) -> str:
     """Adds optional parts of the index to a table, or takes them away; without any, adds what files lack."""
     table = opened_table(session, table_of(model, nodes))
+    if drop and (schedule or execute):
+        raise ConfigError(["drop: is one step; leave out schedule and execute"], table.name)
     if drop and not (bloom or lookup or stats_expressions):
         nothing = "bloom, lookup, stats_expressions: nothing is given; name the columns or expressions to drop"
         raise ConfigError([nothing], table.name)
-    change = table.drop_index if drop else table.build_index
+    change = table.drop_index if drop else partial(table.build_index, schedule=schedule, execute=execute)
     done = change(bloom=bloom or (), lookup=lookup or (), stats_expressions=stats_expressions or ())
     return indexes.built_report(table.name, done, as_json=as_json)
 

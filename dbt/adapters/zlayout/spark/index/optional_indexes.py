@@ -93,6 +93,9 @@ def build_index(
     lookup: ColumnSets,
     stats_expressions: Sequence[str] | str,
     progress: Progress | None = None,
+    *,
+    schedule: bool = False,
+    execute: bool = False,
 ) -> tuple[TableSnapshot, IndexBuilt]:
     """Gives a table more Bloom filters, lookup indexes and statistics of expressions, and its files what they lack.
 
@@ -103,6 +106,8 @@ def build_index(
         lookup: Columns that get lookup indexes, in the same way.
         stats_expressions: Expressions that get statistics, in the same way.
         progress: Called with a line of text as the work goes on.
+        schedule: Whether to only change the settings, which writers follow from then on.
+        execute: Whether to only give files what they lack of what the settings already ask for.
 
     Raises:
         ConfigError: A column cannot have such an index, or an expression no statistics. Nothing has changed.
@@ -110,10 +115,23 @@ def build_index(
     """
     opened = newest_managed(spark, name)
     recover(opened.timeline)
-    more, tried, left = _read(bloom, lookup, stats_expressions, name), set[str](), True
+    more = _read(bloom, lookup, stats_expressions, name)
+    if problems := _step_problems(more != OptionalIndexes(), schedule, execute):
+        raise ConfigError(problems, str(name))
+    tried, left = set[str](), True
     while left:
-        opened, left = _build_some(spark, name, opened, more, tried, progress)
+        opened, left = _build_some(spark, name, opened, more, None if schedule else tried, progress)
     return opened, replace(_built(opened), files_read=len(tried))
+
+
+def _step_problems(given: bool, schedule: bool, execute: bool) -> list[str]:
+    if schedule and execute:
+        return ["schedule: leaves the files to a later call, but execute reads them; leave one out"]
+    if schedule and not given:
+        return ["schedule: nothing is given; name columns or expressions with bloom, lookup or stats_expressions"]
+    if execute and given:
+        return ["execute: completes what is scheduled; leave out bloom, lookup and stats_expressions"]
+    return []
 
 
 def _build_some(
@@ -121,7 +139,7 @@ def _build_some(
     name: TableRef,
     opened: TableSnapshot,
     more: OptionalIndexes,
-    tried: set[str],
+    tried: set[str] | None,
     progress: Progress | None,
 ) -> tuple[TableSnapshot, bool]:
     """Gives files what they lack, up to so many rows, and commits it. A build that is killed goes on from there.
@@ -131,7 +149,7 @@ def _build_some(
         name: The table.
         opened: Some version of it.
         more: What the table gets.
-        tried: The files that this build has read. Those that it reads now are added.
+        tried: The files that this build has read. Those that it reads now are added. None to read no files.
         progress: Called with a line of text as the work goes on.
 
     Returns:
@@ -144,13 +162,14 @@ def _build_some(
         layout = _layout(base, _plus(before, more), name)
         check_expressions(spark, more.stats_expressions or (), layout, str(name))
         wanted = Wanted(layout.filtered, layout.looked_up)
-        every = files_without(opened, wanted), files_unmeasured(spark, opened, layout)
-        untried = [
-            files.filter(pc.invert(pc.is_in(files["path"], pa.array(list(tried), pa.string())))) for files in every
-        ]
-        lacking, unmeasured = map(_first_of, untried)
-        tried.update(lacking["path"].to_pylist(), unmeasured["path"].to_pylist())
-        left = len(lacking) < len(untried[0]) or len(unmeasured) < len(untried[1])
+        lacking, unmeasured, left = base.files[:0], base.files[:0], False
+        if tried is not None:
+            every = files_without(opened, wanted), files_unmeasured(spark, opened, layout)
+            known = pa.array(list(tried), pa.string())
+            untried = [files.filter(pc.invert(pc.is_in(files["path"], known))) for files in every]
+            lacking, unmeasured = map(_first_of, untried)
+            tried.update(lacking["path"].to_pylist(), unmeasured["path"].to_pylist())
+            left = len(lacking) < len(untried[0]) or len(unmeasured) < len(untried[1])
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
         if not len(lacking) and renewed is None and layout.config.indexes == before:
             return opened, left
