@@ -1,6 +1,9 @@
 """What the demo claims, checked: dbt builds the tables, and queries read few files and give plain Spark's rows."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from measure import CLUSTERED, PLAIN, measured
@@ -109,6 +112,14 @@ def test_the_index_is_fresh_after_the_builds(spark, table):
 def test_the_catalog_knows_the_exact_row_count(spark, built):
     described = {row[0]: row[1] for row in spark.sql(f"describe extended {CLUSTERED}.orders").collect()}
     assert f"{built.results['orders']['adapter_response']['rows']} rows" in described["Statistics"]
+
+
+def test_the_demo_runs_to_its_report(tmp_path):
+    demo = Path(__file__).parent / "demo.py"
+    arguments = ("--scale-factor", "0.01", "--home", str(tmp_path), "--master", "local[2]")
+    done = subprocess.run([sys.executable, demo, *arguments], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-10_000:]
+    assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
 def _file_scans(plan):
