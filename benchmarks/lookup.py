@@ -1,18 +1,19 @@
 """What a lookup index costs and saves: its size, searches in it, builds with it, and upserts of random keys.
 
     make bench-lookup ARGS="index --rows 100000000"
-    make bench-lookup ARGS="table --lab /somewhere/with/10/GB"
+    make bench-lookup ARGS="table --lab /somewhere/with/20/GB"
 
 `index` needs no Spark: files of random keys of which only the entries exist, made by the writer's own functions, and
-one real file, whose key column is measured. `table` writes real tables with and without the index, in turn, and upserts
-random keys into them. Bytes are those that the store was asked for.
+one real file, whose key column is measured; bytes are those that the store was asked for. `table` writes real tables,
+upserts 1,000 random keys at a time and asks for one key, with this adapter with and without the index, with Delta and
+with Hudi and its record index, each in a process of its own on Spark 3.5.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -21,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from clustering import ROOT
+from clustering import ROOT, answer_of
 
 from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
 from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
@@ -33,10 +34,10 @@ from dbt.adapters.zlayout.spark.commit.optional_slices import NewLookups
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-os.environ["PYSPARK_PYTHON"] = sys.executable
 INSTANT = "20260131235959999"
 KINDS = {"bigint": pa.int64(), "text": pa.string()}
 SEARCHES = 9
+ENGINES = ["without", "with", "delta", "hudi"]
 
 
 class Counting(LocalStore):
@@ -127,44 +128,15 @@ def index(given):
 
 
 def table(given):
-    from pyspark.sql import SparkSession
-
-    from dbt.adapters.zlayout import enable
-    from dbt.adapters.zlayout.table.ztable import ZTable
-
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "2")
-    spark = builder.config("spark.sql.warehouse.dir", str(given.lab / "warehouse")).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    enable(spark)
-    spark.sql("create schema if not exists l")
-    columns = ["sha2(cast(id as string), 256) as order_id", "id % 997 as day", "id % 1000003 as amount"]
-    rows = spark.range(given.rows).selectExpr(*columns)
-    common = {"table_type": "merge_on_read", "unique_key": "order_id", "compaction": "off", "zorder": ["day"]}
-    kinds = {"without": [], "with": ["order_id"]}
-    for turn in range(given.turns):
-        for kind, lookup in kinds.items() if turn % 2 == 0 else reversed(kinds.items()):
-            start = time.perf_counter()
-            found = ZTable.write(spark, f"l.{kind}_index", rows, lookup=lookup, target_file_size="32mb", **common)
-            seconds = time.perf_counter() - start
-            print(f"build {kind}: {seconds:.1f} s, {len(found.snapshot().files)} files", flush=True)
-    rng = np.random.default_rng(2)
-    for turn in range(given.upserts):
-        ids = [(int(each),) for each in rng.integers(0, given.rows, 1_000)]
-        new = spark.createDataFrame(ids, "id long").selectExpr(*columns).dropDuplicates(["order_id"])
-        for kind in kinds if turn % 2 == 0 else reversed(kinds):
-            target = ZTable.for_name(spark, f"l.{kind}_index")
-            start = time.perf_counter()
-            done = target.upsert(new)
-            print(f"upsert {turn} {kind}: {time.perf_counter() - start:.2f} s, {done.rows_updated:,} rows", flush=True)
-    text = spark.sql("select sha2('4711', 256)").head()[0]
-    for kind in kinds:
-        target = ZTable.for_name(spark, f"l.{kind}_index")
-        explanation = target.explain(f"order_id = '{text}'")
-        start = time.perf_counter()
-        spark.sql(f"select sum(amount) from l.{kind}_index where order_id = '{text}'").collect()
-        seconds = time.perf_counter() - start
-        print(f"one order {kind}: {seconds:.2f} s, {explanation.kept_files} of {explanation.total_files} files")
+    print("| | build s | an upsert s | one key s |\n|---|---|---|---|", flush=True)
+    sums = set()
+    for engine in given.engines:
+        found = answer_of("lookup_engines.py", engine, lab=given.lab, rows=given.rows, upserts=given.upserts)
+        upsert, query = (statistics.median(found[part]) for part in ("upserts", "queries"))
+        print(f"| {engine} | {found['build']:.1f} | {upsert:.2f} | {query:.2f} |", flush=True)
+        sums.add(tuple(found["sums"]))
+    if len(sums) > 1:
+        raise SystemExit(f"the tables differ: {sums}")
 
 
 def main():
@@ -174,8 +146,8 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, default=1_000, help="of which `index` has entries")
     parser.add_argument("--kind", choices=list(KINDS), default="text", help="of the keys of `index`")
-    parser.add_argument("--turns", type=int, default=2, help="builds of each kind")
     parser.add_argument("--upserts", type=int, default=7)
+    parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
     given = parser.parse_args()
     given.lab = given.lab.absolute()
     given.lab.mkdir(parents=True, exist_ok=True)
