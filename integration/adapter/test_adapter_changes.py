@@ -67,6 +67,7 @@ def log_of(spark, turn):
     return sorted(map(tuple, found))
 
 
+@pytest.mark.slow
 def test_each_run_takes_what_changed_since_the_last_one(dbt, spark, feeds):
     orders, records = feeds
     done = run(dbt, turn=0)

@@ -72,6 +72,7 @@ def test_mistakes_are_named(dbt):
     assert "publish: column 'v' has type interval day, which Delta tables do not have" in outcome.message("shared")
 
 
+@pytest.mark.slow
 def test_a_model_is_registered_in_its_catalog(dbt, spark, tmp_path, monkeypatch):
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
     configuration, uri = tmp_path / ".pyiceberg.yaml", f"sqlite:///{tmp_path}/catalog.db"

@@ -57,6 +57,7 @@ def test_a_model_without_the_key_stores_what_it_was_made_from(dbt, spark):
     assert ZTable.for_name(spark, "main.skips").version == version
 
 
+@pytest.mark.slow
 def test_whatever_may_change_the_rows_makes_the_model_run(dbt, spark):
     ups = ZTable.for_name(spark, "main.ups")
     ups.delete("id = 99")

@@ -110,6 +110,7 @@ def mean_opened(table):
     return sum(weight * opened_rows(table, sql) for sql, weight in HOT) / sum(weight for _, weight in HOT)
 
 
+@pytest.mark.slow
 def test_cuts_follow_a_workload_for_given_keys_and_later_rows_follow_them(spark, events):
     keys, told = ["day", "customer", "amount"], []
     plain = ZTable.write(spark, "z.by_rows", events, zorder=keys, **OPTIONS)
@@ -144,6 +145,7 @@ def test_auto_changes_keys_only_past_the_gain(spark, events):
     assert any("zorder: auto chooses customer" in line for line in told)
 
 
+@pytest.mark.slow
 def test_a_merge_on_read_table_is_advised_and_follows_its_workload_through_logs_and_compaction(spark, events):
     mor = {"table_type": "merge_on_read", "unique_key": ["id"], **OPTIONS}
     rows = events.where("id < 20000")

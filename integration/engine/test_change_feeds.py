@@ -251,6 +251,7 @@ def test_clustering_takes_no_notice_of_kept_deletes(spark):
         table.compact()
 
 
+@pytest.mark.slow
 def test_deletes_of_unknown_keys_in_several_partitions_take_no_other_row(spark):
     rows = [(2, "a", 1, "stays"), (3, "b", 1, "stays")]
     columns = "k long, p string, o int, v string"

@@ -456,6 +456,7 @@ def test_inline_compaction_rewrites_a_base_only_where_it_pays(spark):
     assert same_rows(spark.table("z.mor_pays"), spark.sql(query.format(0, 5000)))
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_a_base_is_rewritten_once_deletes_have_taken_a_share_of_its_rows(spark):
     query = "select id k, sha2(cast(id as string), 256) v from range({}, {})"

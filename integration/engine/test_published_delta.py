@@ -271,6 +271,7 @@ def test_rebuilds_with_other_types_and_folders_are_read(spark):
         assert_seen(spark, table, but=["clickhouse"] if kind == "decimal(20, 5)" else [])
 
 
+@pytest.mark.slow
 def test_many_commits_are_read_from_a_checkpoint(spark):
     table = ZTable.write(
         spark, "z.pub_many", spark.range(100).selectExpr("id k", "id % 3 p"), partition_by=["p"], publish=["delta"],

@@ -37,6 +37,7 @@ def test_every_reader_gets_the_rows_of_every_type(spark, published):
     assert_seen(spark, published)
 
 
+@pytest.mark.slow
 def test_predicates_mean_the_same_to_every_reader(spark, published):
     assert len(published.snapshot().files) > 4
     spark.sql(ROWS.format(0, 200)).createOrReplaceTempView("ice_rows")
