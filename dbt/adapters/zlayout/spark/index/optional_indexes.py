@@ -116,7 +116,8 @@ def build_index(
     opened = newest_managed(spark, name)
     recover(opened.timeline)
     more = _read(bloom, lookup, stats_expressions, name)
-    if problems := _step_problems(more != OptionalIndexes(), schedule, execute):
+    given = bool(more.bloom or more.lookup or more.stats_expressions)
+    if problems := _step_problems(given, schedule, execute):
         raise ConfigError(problems, str(name))
     tried, left = set[str](), True
     while left:
