@@ -103,6 +103,8 @@ class DbtProject:
         if arguments[0] in ("compile", "run-operation"):
             # Their artifacts hold nothing of the adapter, and dbt would write the whole manifest for each.
             place += ["--no-write-json"]
+        if variables and not (self.folder / "macros" / "var.sql").exists():
+            raise ValueError(f"{self.folder} has no macro var, so it needs dbt_vars")
         given = {f"ADAPTER_SUITE_{name}": json.dumps(value) for name, value in variables.items()}
         with patch.dict(os.environ, given):
             done = dbtRunner(callbacks=[note]).invoke([*arguments, *place])

@@ -121,7 +121,7 @@ def test_the_lock_tells_what_reads_more_and_why(advised):
     schema = advised.folder / "models" / "schema.yml"
     schema.write_text(schema.read_text() + "      - zlayout_reads_as_locked\n")
     assert advised("test", "--select", "facts").success
-    assert advised("run", "--select", "facts", keys=["customer"]).success
+    assert advised("run", "--select", "facts", dbt_vars={"keys": ["customer"]}).success
     failed = advised.operation("zlayout_lock", check=True, model="facts")
     assert not failed.success
     assert "advised.facts: `day = '2024-01-05'` now reads" in failed.log
