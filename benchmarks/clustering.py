@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / ".ci"))
-import checks  # noqa: E402 - CI installs other Sparks in the same way
 import environments  # noqa: E402 - tests get the jars in the same way
+from requirements import replaced  # noqa: E402 - CI installs other Sparks in the same way
 
 SPARK = "3.5"
 KEYS = {
@@ -45,13 +45,12 @@ def environment(lab):
     python = lab / "env" / "bin" / "python"
     if not python.exists():
         uv = [sys.executable, "-m", "uv", "--no-config"]
-        others = lab / "others.lock"
-        others.write_text("\n".join(checks.without_spark((ROOT / "requirements.lock").read_text("utf-8"))), "utf-8")
+        lock, spark = (ROOT / each for each in ("requirements.lock", f".ci/pyspark-{SPARK}.lock"))
+        wanted = lab / "wanted.lock"
+        wanted.write_text(replaced(lock.read_text("utf-8"), spark.read_text("utf-8")), "utf-8")
         subprocess.run([*uv, "venv", "-q", "--python", sys.executable, lab / "env"], check=True)
         install = [*uv, "pip", "install", "-q", "--compile-bytecode", "--no-deps", "--python", python]
-        subprocess.run(
-            [*install, "--require-hashes", "-r", others, "-r", ROOT / ".ci" / f"pyspark-{SPARK}.lock"], check=True
-        )
+        subprocess.run([*install, "--require-hashes", "-r", wanted], check=True)
         subprocess.run([*install, "--editable", ROOT], check=True)
     return python
 
