@@ -13,13 +13,11 @@ Iceberg, and Hudi's direct curve, interleave eight bytes of each key; Hudi's sam
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.dataset as ds
-from cuts import equal_parts, tables
-from z_intervals import KINDS, QUERIES, boxes, whole_numbers
+from cuts import equal_parts
+from z_intervals import KINDS, QUERIES, asked, boxes
 
 WAYS = ("box", "order", "guess", "rows", "other")
 
@@ -142,21 +140,12 @@ def compare(name: str, columns: list[np.ndarray], files: int, rng: np.random.Gen
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=64)
-    parser.add_argument("--rows", type=int, default=300_000, help="of the synthetic tables")
-    parser.add_argument("--parquet", nargs="+", metavar=("FOLDER", "KEY"), help="a real table instead")
-    arguments = parser.parse_args()
-    rng = np.random.default_rng(7)
-    found = tables(arguments.rows, rng)
-    if arguments.parquet:
-        folder, *keys = arguments.parquet
-        found = {", ".join(keys): whole_numbers(ds.dataset(folder).to_table(columns=keys).combine_chunks())}
+    files, found, rng = asked(__doc__, 300_000)
     print(f"files kept per query by box / {' / '.join(WAYS)} / holding a matching row; and files missed by guess")
     print(f"| table | files | curve | {' | '.join(KINDS)} | missed |")
     print("|---" * (4 + len(KINDS)) + "|")
     for name, table in found.items():
-        compare(name, [column.to_numpy() for column in table.columns], arguments.files, rng)
+        compare(name, [column.to_numpy() for column in table.columns], files, rng)
 
 
 if __name__ == "__main__":

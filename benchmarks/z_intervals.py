@@ -129,10 +129,11 @@ def whole_numbers(table: pa.Table) -> pa.Table:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def asked(description: str | None, rows: int) -> tuple[int, dict[str, pa.Table], np.random.Generator]:
+    """The number of files and the tables that the command line asks for, and random numbers."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=64)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the synthetic tables")
+    parser.add_argument("--rows", type=int, default=rows, help="of the synthetic tables")
     parser.add_argument("--parquet", nargs="+", metavar=("FOLDER", "KEY"), help="a real table instead")
     arguments = parser.parse_args()
     rng = np.random.default_rng(7)
@@ -140,11 +141,16 @@ def main() -> None:
     if arguments.parquet:
         folder, *keys = arguments.parquet
         found = {", ".join(keys): whole_numbers(ds.dataset(folder).to_table(columns=keys).combine_chunks())}
+    return arguments.files, found, rng
+
+
+def main() -> None:
+    files, found, rng = asked(__doc__, 1_000_000)
     print("files kept per query by box / by box and interval / holding a matching row")
     print(f"| table | files | cuts | {' | '.join(KINDS)} |")
     print("|---" * (3 + len(KINDS)) + "|")
     for name, table in found.items():
-        compare(name, table, arguments.files, rng)
+        compare(name, table, files, rng)
 
 
 if __name__ == "__main__":

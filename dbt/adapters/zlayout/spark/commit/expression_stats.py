@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.catalyst.expressions import (
     with_plain_texts,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
+from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
@@ -38,15 +38,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Halving finds one file of a thousand that raises an error in about twenty reads.
 _MOST_READS = 24
-_SETTINGS = {
-    "spark.sql.timeType.enabled": "true",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.parquet.int96TimestampConversion": "false",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-}
+_SETTINGS = {**AS_STORED, "spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 _CASE = "spark.sql.caseSensitive"
 
 

@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
@@ -244,14 +244,9 @@ def _reading_session(spark: SparkSession) -> SparkSession:
     use_driver_python(spark)
     session = spark.newSession()
     settings = {
+        **AS_STORED,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.caseSensitive": "true",
-        "spark.sql.files.ignoreCorruptFiles": "false",
-        "spark.sql.files.ignoreMissingFiles": "false",
-        "spark.sql.parquet.int96TimestampConversion": "false",
-        "spark.sql.timeType.enabled": "true",
-        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
         "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,
     }
     for key, value in settings.items():

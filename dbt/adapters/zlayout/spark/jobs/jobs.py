@@ -29,6 +29,17 @@ _JAVA_CLASS = re.compile(r"^(?:(?:java|javax|scala|org|com|io)\.(?:[\w$]+\.)*[\w
 _DEEPEST_CAUSE = 20
 
 
+AS_STORED = {
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.timeType.enabled": "true",
+}
+"""Settings of a session that reads a file completely and exactly as it is stored, or fails."""
+
+
 def rewrite_session(spark: SparkSession) -> SparkSession:
     """Returns a new session with the settings for rewrites. The user's session stays as it is.
 
