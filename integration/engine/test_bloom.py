@@ -396,3 +396,135 @@ def test_filters_of_a_column_that_widens_or_goes_are_not_used(spark):
     table.append(spark.sql("select id + 500 as id from range(5)"), on_schema_change="sync_all_columns")
     assert table.build_index(bloom=[]).bloom == ("id",)
     assert spark.sql("select count(*) from z.bloom_schema where id = 502").head()[0] == 1
+
+
+MIXED = """
+  select id, id % 97 as n, date_add(date'2024-01-01', int(id % 11)) as day,
+    case when id % 50 = 0 then null when id = 1 then '' when id = 2 then 'É@X' when id = 3 then 'ẞİ@X'
+      when id % 2 = 0 then upper(sha2(string(id), 224)) else sha2(string(id), 224) end as email,
+    if(id % 3 = 0, -0.0D, cast(id * 7919 as double)) as d, timestamp_seconds(id * 100003) as ts
+  from range(BEGIN, END)
+"""
+OF_MIXED = ["lower(email)", "d * -1", "date_format(ts, 'yyyy-MM-dd HH')"]
+
+
+def mixed(spark, begin, end):
+    return spark.sql(MIXED.replace("BEGIN", str(begin)).replace("END", str(end)))
+
+
+def lowered(spark, number):
+    return spark.sql(f"select sha2('{number}', 224)").head()[0]
+
+
+def same_rows_as_plain(spark, table, conditions):
+    plain = table.read().localCheckpoint()
+    for condition in conditions:
+        expected = plain.where(condition).count()
+        assert spark.table(table.name).where(condition).count() == expected, condition
+
+
+def opens_few(spark, table, present, absent):
+    total = len(table.snapshot().files)
+    for number in present:
+        condition = f"lower(email) = '{lowered(spark, number)}'"
+        assert spark.sql(f"select count(*) from {table.name} where {condition}").head()[0] == 1, number
+        assert reads(table, condition) <= 1 + max(1, total // 10), number
+    for number in absent:
+        assert reads(table, f"lower(email) = '{lowered(spark, number)}'") <= max(1, total // 10), number
+
+
+def test_filters_of_expressions_skip_files_and_no_result_differs(spark):
+    table = ZTable.write(
+        spark, "z.bloom_of", mixed(spark, 0, 2_000), zorder=["n"], target_file_size="12kb", bloom=["id", *OF_MIXED]
+    )
+    assert table._opened.snapshot.layout["bloom"] == [["id"], *OF_MIXED]
+    assert len(table.snapshot().files) >= 5
+    opens_few(spark, table, [7, 8, 1_999], [2_000, 2_001])
+    text = lowered(spark, 8)
+    explanation = table.explain(f"lower(email) in ('{text}', 'nobody') and n >= 0")
+    assert stage(explanation, "bloom").files_after <= 2 < stage(explanation, "bloom").files_before
+    reasons = explanation.files.filter(pc.equal(explanation.files["stage"], "bloom"))["reason"].to_pylist()
+    assert reasons[0].startswith("lower(email): its Bloom filter has no value IN (")
+    conditions = [
+        f"lower(email) = '{text}'", f"lower(email) <=> '{text}'", f"'{text}' = LOWER( email )", f"lower(email) <> '{text}'",
+        f"not (lower(email) = '{text}')", f"lower(email) = '{text}' or n = 5", f"upper(email) = upper('{text}')",
+        "lower(email) = ''", "lower(email) = 'é@x'", "lower(email) = lower('ẞİ@X')", "lower(email) = 'É@X'",
+        "lower(email) is null", "lower(email) <=> null", "lower(email) in ('', null)", "lower(email) not in ('')",
+        "d * -1 = 0", "d * -1 = -0.0D", "d * -1 = -55433", "d * -1 in (0, 5)",
+        "date_format(ts, 'yyyy-MM-dd HH') = '1970-01-02 03'", "date_format(ts, 'yyyy-MM-dd HH') = '1970-01-02 05'",
+    ]  # fmt: skip
+    same_rows_as_plain(spark, table, conditions)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        same_rows_as_plain(spark, table, conditions)
+        assert reads(table, "date_format(ts, 'yyyy-MM-dd HH') = 'never'") == len(table.snapshot().files)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert reads(table, "date_format(ts, 'yyyy-MM-dd HH') = 'never'") <= 1
+    files = table.snapshot().files["path"].to_pylist()
+    assert table.drop_index(bloom=["lower(email)"]).bloom == ("id", *OF_MIXED[1:])
+    assert reads(table, "lower(email) = 'nobody'") == len(files)
+    built = table.build_index(bloom=["lower(email)"])
+    assert (built.files_read, built.version) == (len(files), table.version)
+    assert table.snapshot().files["path"].to_pylist() == files
+    assert table.build_index(bloom=["lower(email)"]).files_read == 0
+    opens_few(spark, table, [7, 8], [2_000])
+    assert table.verify(data=True).num_rows == 0
+    with pytest.raises(ConfigError, match=r"bloom: 'rand\(\)' can have no Bloom filter: it is not deterministic"):
+        table.build_index(bloom=["rand()"])
+
+
+@pytest.mark.slow
+def test_every_way_to_write_keeps_the_filters_of_expressions(spark):
+    table = ZTable.write(
+        spark, "z.bloom_of_all", mixed(spark, 0, 2_000), zorder=["n"], target_file_size="12kb", bloom=OF_MIXED
+    )
+    table.append(mixed(spark, 2_000, 2_300))
+    table.merge(mixed(spark, 2_250, 2_400), "id")
+    table.delete("id = 9")
+    opens_few(spark, table, [7, 2_001, 2_399], [9, 2_400])
+    version = table.version
+    table.cluster(rewrite_all=True)
+    opens_few(spark, table, [7, 2_399], [9, 2_400])
+    table.overwrite(mixed(spark, 3_000, 3_500))
+    opens_few(spark, table, [3_001], [7])
+    table.rollback(version=version)
+    opens_few(spark, table, [7, 2_399], [9, 3_001])
+    assert table.verify(data=True).num_rows == 0
+
+
+@pytest.mark.slow
+def test_logs_and_compactions_keep_the_filters_of_expressions(spark):
+    table = ZTable.write(
+        spark, "z.bloom_of_mor", mixed(spark, 0, 2_000), zorder=["n"], target_file_size="12kb", bloom=OF_MIXED[:1],
+        table_type="merge_on_read", unique_key="id", compaction="off",
+    )  # fmt: skip
+    table.upsert(mixed(spark, 5_001, 5_002).selectExpr("7L as id", "n", "day", "email", "d", "ts"))
+    table.delete("id = 9")
+    for compacted in (False, True):
+        if compacted:
+            table.compact()
+        for number, expected in ((7, []), (5_001, [7]), (8, [8]), (9, [])):
+            condition = f"lower(email) = '{lowered(spark, number)}'"
+            found = [row.id for row in spark.sql(f"select id from z.bloom_of_mor where {condition}").collect()]
+            assert found == expected, (number, compacted)
+        assert reads(table, f"lower(email) = '{lowered(spark, 8)}'") <= 3
+
+
+def test_a_filter_of_an_expression_that_lacks_values_is_found_by_verify(spark):
+    table = ZTable.write(spark, "z.bloom_of_wrong", mixed(spark, 10, 40), bloom=["lower(email)"])
+    opened = table._opened
+    (path,) = opened.files["path"].to_pylist()
+    (column,) = opened.index.membership(opened.files).whole.columns
+    wrong = filter_table([path], [TrackedColumn(column, pa.string())], {column: [bytes(32)]})
+    (content,) = write_slices(opened.files, [wrong])
+    with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
+        new = slice_path(transaction.instant, content)
+        opened.store.put(new, content)
+        nothing = Change(opened.files[:0])
+        transaction.commit(nothing, index=lambda head: {**head.index, "bloom_filters": (new,)})
+    (cell,) = ZTable.for_name(spark, "z.bloom_of_wrong").verify(data=True).to_pylist()
+    assert (cell["path"], cell["column"], cell["cell"], cell["found"]) == (
+        path, "lower(email)", "bloom", "30 of its values",
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS
+from dbt.adapters.zlayout.config.schema_check import check_against_schema
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
 from dbt.adapters.zlayout.config.table_config import PublishingConfig, read_stored, stored_settings
 from dbt.adapters.zlayout.errors import ConfigError
@@ -291,6 +293,21 @@ def test_columns_with_filters_stay_until_a_list_says_otherwise() -> None:
     for later, kept in (({}, (("id",),)), ({"bloom": ["other"]}, (("other",),)), ({"bloom": []}, ())):
         assert parse_table_config(later).after(stored, usable).indexes.bloom == kept
     assert "bloom" not in stored_settings(parse_table_config({"bloom": []}))
+
+
+@pytest.mark.parametrize("value", [["id", "substr(a, 1, 2)", "`b(c`"], "id, substr(a, 1, 2), `b(c`"])
+def test_bloom_takes_expressions_beside_columns(value):
+    config = parse_table_config({"bloom": value})
+    assert config.indexes.bloom_expressions == ("substr(a, 1, 2)",)
+    stored = stored_settings(config)
+    assert stored["bloom"] == [["id"], "substr(a, 1, 2)", ["b(c"]]
+    assert read_stored(stored, ()).indexes == config.indexes
+    kept = parse_table_config({}).after(read_stored(stored, ()), [("id",)]).indexes
+    assert [format_column_path(path) for path in kept.bloom] == ["id", "substr(a, 1, 2)"]
+    schema = pa.schema([("id", pa.int64()), ("b(c", pa.int64()), ("SUBSTR(a, 1, 2)", pa.int64())])
+    assert check_against_schema(config, schema).indexes.bloom == (("id",), ("SUBSTR(a, 1, 2)",), ("b(c",))
+    others = pa.schema([("id", pa.int64()), ("b(c", pa.int64())])
+    assert check_against_schema(config, others).indexes.bloom_expressions == ("substr(a, 1, 2)",)
 
 
 @pytest.mark.parametrize(

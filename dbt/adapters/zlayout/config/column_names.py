@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 # Outside backquotes, only expressions contain one of these.
 _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
+_SURELY_EXPRESSION = re.compile(r"[()|+*/'\"]")
 _BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
 _JOINED = re.compile(r"(?:`(?:[^`]|``)*`|[^+])+")
 
@@ -51,11 +52,13 @@ def parse_column_path(text: str) -> ColumnPath:
 
 
 def format_column_path(path: ColumnPath) -> str:
-    """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes.
+    """Writes a path so that `parse_column_path` reads it back; plain names get no backquotes, expressions neither.
 
     >>> format_column_path(("address", "zip.code"))
     'address.`zip.code`'
     """
+    if path[0] == EXPRESSION:
+        return path[1]
     return ".".join(name if _PLAIN_NAME.fullmatch(name) else backquoted(name) for name in path)
 
 
@@ -65,19 +68,21 @@ def folded_path(path: ColumnPath) -> ColumnPath:
     >>> folded_path(("Address", "Zip"))
     ('address', 'zip')
     """
-    return tuple(name.lower() for name in path)
+    return path if path[0] == EXPRESSION else tuple(name.lower() for name in path)
 
 
 def split_column_list(text: str) -> list[str]:
-    """Splits a comma-separated list of columns; commas inside backquotes belong to the name.
+    """Splits a comma-separated list of columns; commas inside backquotes and parentheses belong to the name.
 
-    >>> split_column_list("a, `b,c`.d")
-    ['a', '`b,c`.d']
+    >>> split_column_list("a, `b,c`.d, left(e, 3)")
+    ['a', '`b,c`.d', 'left(e, 3)']
     """
-    return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,])+", text)]
+    return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|\((?:[^()]|\([^()]*\))*\)|[^,])+", text)]
 
 
-def parse_column_list(key: str, value: object, problems: list[str], *, repeats: bool = False) -> tuple[ColumnPath, ...]:
+def parse_column_list(
+    key: str, value: object, problems: list[str], *, repeats: bool = False, expressions: bool = False
+) -> tuple[ColumnPath, ...]:
     """Reads a setting that lists columns.
 
     Args:
@@ -85,6 +90,8 @@ def parse_column_list(key: str, value: object, problems: list[str], *, repeats: 
         value: None, a comma-separated string, or a list of strings. In a list a comma is part of the name.
         problems: Receives one sentence for each wrong entry.
         repeats: Whether a column may be listed more than once, as in a key that several macros extend.
+        expressions: Whether an entry may be an SQL expression. It has a parenthesis, an operator or a quotation mark
+            outside backquotes, and its path is `EXPRESSION` and the text.
 
     Returns:
         The paths in the given order, without wrong entries and duplicates.
@@ -109,7 +116,8 @@ def parse_column_list(key: str, value: object, problems: list[str], *, repeats: 
             problems.append(f"{key}: {each!r} is not a column name (names are strings)")
             continue
         try:
-            path = parse_column_path(each)
+            is_expression = expressions and _SURELY_EXPRESSION.search(_BACKQUOTED.sub("x", each))
+            path = (EXPRESSION, each.strip()) if is_expression else parse_column_path(each)
         except ValueError as error:
             problems.append(f"{key}: {error}")
             continue

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.config.table_config import TableConfig, partition_keys
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 from dbt.adapters.zlayout.predicate.literals import type_name
 
 SortColumns = tuple[tuple[ColumnPath, ...], list[str]]
@@ -51,7 +51,12 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
         wanted = _resolve("stats_columns", wanted, known, problems, _always_fit)
     bloom = config.indexes.bloom
     if bloom is not None:
-        bloom = _resolve("bloom", bloom, known, problems, _unfit_key)
+        names = {folded_path(path) for path in known}
+        # A column may be called like an expression.
+        named = [path[1:] if path[0] == EXPRESSION and folded_path(path[1:]) in names else path for path in bloom]
+        expressions = tuple(path for path in named if path[0] == EXPRESSION)
+        columns = [path for path in named if path[0] != EXPRESSION]
+        bloom = (*_resolve("bloom", columns, known, problems, _unfit_key), *expressions)
     lookup = config.indexes.lookup
     if lookup is not None:
         resolved_sets = [_resolve("lookup", columns, known, problems, _unfit_key) for columns in lookup]

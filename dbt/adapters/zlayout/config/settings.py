@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 from dbt.adapters.zlayout.config.column_names import (
@@ -180,9 +181,10 @@ STATS_COLUMNS = Setting[int | tuple[ColumnPath, ...]](
     "Columns with statistics. A number: the first leaf columns (fields of structs count). A list: these columns. "
     "Keys always have statistics.")
 BLOOM = Setting[tuple[ColumnPath, ...] | None](
-    "bloom", Scope.TABLE, parse_column_list, None,
-    "Columns with a Bloom filter for each file, by which `=` and `IN` skip files that bounds cannot skip, such as "
-    "random ids; row groups have one too, for all readers. `[]` for none. See [Indexes](indexes.md).",
+    "bloom", Scope.TABLE, partial(parse_column_list, expressions=True), None,
+    "Columns, or SQL expressions such as `lower(email)`, with a Bloom filter for each file, by which `=` and `IN` skip "
+    "files that bounds cannot skip, such as random ids; row groups have one of columns too, for all readers. `[]` for "
+    "none. See [Indexes](indexes.md).",
     absent="as the table has it; none at first")
 LOOKUP = Setting[tuple[ColumnSet, ...] | None](
     "lookup", Scope.TABLE, parse_column_sets, None,

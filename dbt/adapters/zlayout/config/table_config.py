@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
 from dbt.adapters.zlayout.config.settings import CompressionName, PublishFormat, WriterName, declared, read_as
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig, parse_table_type
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 
 _OPTIONAL_INDEXES = (settings.BLOOM.key, settings.LOOKUP.key, settings.STATS_EXPRESSIONS.key)
 
@@ -144,7 +144,8 @@ class OptionalIndexes:
     """The optional parts of a table's index.
 
     Attributes:
-        bloom: The columns with Bloom filters; None keeps those that the table has.
+        bloom: The columns with Bloom filters, and expressions as `EXPRESSION` and their text; None keeps those that the
+            table has.
         lookup: The columns of each lookup index; None keeps those that the table has.
         stats_expressions: The expressions with statistics, as SQL; None keeps those that the table has.
     """
@@ -166,12 +167,18 @@ class OptionalIndexes:
         """
         found = self
         if self.bloom is None and before.bloom is not None:
-            found = replace(found, bloom=tuple(path for path in before.bloom if path in usable))
+            kept = tuple(path for path in before.bloom if path in usable or path[0] == EXPRESSION)
+            found = replace(found, bloom=kept)
         if self.lookup is None and before.lookup is not None:
             found = replace(found, lookup=tuple(each for each in before.lookup if set(each) <= set(usable)))
         if self.stats_expressions is None:
             found = replace(found, stats_expressions=before.stats_expressions)
         return found
+
+    @property
+    def bloom_expressions(self) -> tuple[str, ...]:
+        """The expressions with Bloom filters, as SQL."""
+        return tuple(path[1] for path in self.bloom or () if path[0] == EXPRESSION)
 
     @property
     def column_sets(self) -> tuple[tuple[str, ColumnSet], ...]:
@@ -191,7 +198,8 @@ class OptionalIndexes:
 
     def stored(self) -> dict[str, Any]:
         """Returns the settings as a version stores them."""
-        bloom = {settings.BLOOM.key: [list(path) for path in self.bloom]} if self.bloom else {}
+        filtered = [path[1] if path[0] == EXPRESSION else list(path) for path in self.bloom or ()]
+        bloom = {settings.BLOOM.key: filtered} if filtered else {}
         sets = [[list(path) for path in columns] for columns in self.lookup or ()]
         lookup = {settings.LOOKUP.key: sets} if sets else {}
         expressions = self.stats_expressions
@@ -201,8 +209,10 @@ class OptionalIndexes:
     def of_stored(cls, layout: Mapping[str, Any]) -> OptionalIndexes:
         """Returns the settings that a version stores."""
         bloom, lookup, expressions = (layout.get(key) for key in _OPTIONAL_INDEXES)
+        if bloom is not None:
+            bloom = tuple((EXPRESSION, path) if isinstance(path, str) else tuple(path) for path in bloom)
         return cls(
-            None if bloom is None else tuple(tuple(path) for path in bloom),
+            bloom,
             None if lookup is None else tuple(tuple(tuple(path) for path in columns) for columns in lookup),
             None if expressions is None else tuple(map(str, expressions)),
         )

@@ -388,7 +388,9 @@ def advice_for(why_not: str | None, expression: str | None = None) -> str | None
     if why_not is None:
         return None
     if expression is not None:
+        listed = f"[{json.dumps(expression, ensure_ascii=False)}]"
         return (
-            f"ask for statistics of the expression: stats_expressions: [{json.dumps(expression, ensure_ascii=False)}]"
+            f"ask for statistics of the expression: stats_expressions: {listed}; or, for = and IN on results that are "
+            f"spread over all files, for a Bloom filter: bloom: {listed}"
         )
     return next((text for pattern, text in _ADVICE if re.search(pattern, why_not)), None)

@@ -40,11 +40,17 @@ class FilterBuilder:
         if self._parts is None:
             return
         try:
-            self._parts.append(hashes_of(values, self._type))
+            self.add_hashes(hashes_of(values, self._type))
         except pa.ArrowException:
+            self.add_hashes(None)
+
+    def add_hashes(self, hashes: Hashes | None) -> None:
+        """Adds the distinct hashes of some values; None ends the filter."""
+        if self._parts is None or hashes is None:
             self._parts = None
             return
-        self._count += len(self._parts[-1])
+        self._parts.append(hashes)
+        self._count += len(hashes)
         if self._count > 2 * self._most_values:
             self._merged()
 

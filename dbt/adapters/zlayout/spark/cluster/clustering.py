@@ -500,7 +500,7 @@ class Clustering:
         layout, store = plan.survey.layout, plan.survey.opened.store
         reports = [report for _, files in written for report in files]
         removes = tuple(path for cut, _ in written for path in cut.reported.paths)
-        new = NewFiles.of(self.spark, store, reports, layout)
+        new = NewFiles.of(self.spark, store, transaction.instant, reports, layout)
         adds = new.files
         figures = {
             "rows": adds.total_rows,

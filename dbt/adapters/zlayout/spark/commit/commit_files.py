@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.commit.expression_stats import with_expressions
+from dbt.adapters.zlayout.spark.commit.expression_stats import filters_of_expressions, with_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NOTHING_OPTIONAL,
     OPTIONAL_PARTITIONS,
@@ -208,13 +208,16 @@ class NewFiles:
     optional: NewOptional
 
     @classmethod
-    def of(cls, spark: SparkSession, store: Store, reports: Sequence[FileReport], layout: TableLayout) -> NewFiles:
-        """Returns the files that tasks report. Computes the statistics of the table's expressions, if it has some."""
+    def of(
+        cls, spark: SparkSession, store: Store, instant: str, reports: Sequence[FileReport], layout: TableLayout
+    ) -> NewFiles:
+        """Returns the files that tasks report, and what the index gets of the table's expressions."""
         files = DataFiles.of([each.file for each in reports], layout.partition_by)
-        filters = NewFilters(tuple(each.filters for each in reports if each.filters is not None))
+        filters = tuple(each.filters for each in reports if each.filters is not None)
+        of_expressions = filters_of_expressions(spark, store, instant, files, layout)
         lookups = NewLookups(tuple(each.hashes for each in reports if each.hashes is not None))
         column_stats = with_expressions(spark, store, files, statistics_of(reports, layout.tracked), layout)
-        return cls(files, column_stats, NewOptional(filters, lookups))
+        return cls(files, column_stats, NewOptional(NewFilters((*filters, *of_expressions)), lookups))
 
     def overlap_depth(self, keys: Sequence[ColumnPath]) -> float:
         """Returns how much the files overlap in the key space, see `depth_of`."""

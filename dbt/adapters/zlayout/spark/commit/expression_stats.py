@@ -1,4 +1,4 @@
-"""Statistics of expressions, which Spark computes from the files of a commit before the commit is made.
+"""Statistics and Bloom filters of expressions, which Spark computes from the files of a commit before it is made.
 
 The index keeps them beside those of columns, so every kind of commit keeps them. A file without them is read.
 """
@@ -6,13 +6,15 @@ The index keeps them beside those of columns, so every kind of commit keeps them
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions
+from pyspark.sql import Column, functions
 
+from dbt.adapters.zlayout.config import settings
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -24,10 +26,11 @@ from dbt.adapters.zlayout.spark.catalyst.expressions import (
     with_plain_texts,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
+from dbt.adapters.zlayout.spark.files.file_report import FilterPiece
 from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
-from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
+from dbt.adapters.zlayout.spark.read.frame_statistics import filters_by_file, lacking_by_file, statistics_by_file
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -40,36 +43,108 @@ _LOG = logging.getLogger(__name__)
 _MOST_READS = 24
 _SETTINGS = {**AS_STORED, "spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 _CASE = "spark.sql.caseSensitive"
+Found = TypeVar("Found")
 
 
-def check_expressions(spark: SparkSession, texts: Sequence[str] | None, layout: TableLayout, subject: str) -> None:
-    """Checks that expressions can have statistics.
+def check_expressions(spark: SparkSession, wanted: OptionalIndexes, layout: TableLayout, subject: str) -> None:
+    """Checks that the expressions of settings can have statistics and Bloom filters.
 
     Raises:
         ConfigError: With a sentence for each that cannot.
     """
-    forms = _forms(spark, layout) if texts else None
-    problems = [why for text in texts or () if forms is not None and (why := _problem(forms, text, layout)) is not None]
-    if problems:
+    every = [(settings.STATS_EXPRESSIONS.key, "statistics", text) for text in wanted.stats_expressions or ()]
+    every += [(settings.BLOOM.key, "Bloom filter", text) for text in wanted.bloom_expressions]
+    forms = _forms(spark, layout) if every else None
+    if problems := [why for each in every if forms is not None and (why := _problem(forms, *each, layout)) is not None]:
         raise ConfigError(problems, subject)
 
 
-def _problem(forms: ExpressionForms, text: str, layout: TableLayout) -> str | None:
+def _problem(forms: ExpressionForms, key: str, kind: str, text: str, layout: TableLayout) -> str | None:
     try:
         forms.of(text)
     except NotUnderstoodError as error:
         folders = f" (partition columns {', '.join(layout.partition_by)} do not count)" if layout.partition_by else ""
         return (
-            f"stats_expressions: {text!r} can have no statistics: {error}; allowed are deterministic SQL expressions "
+            f"{key}: {text!r} can have no {kind}: {error}; allowed are deterministic SQL expressions "
             f"on columns in the files{folders}, with a value that has an order"
         )
     return None
 
 
-def expressions_of(spark: SparkSession, layout: TableLayout) -> tuple[BoundExpression, ...]:
-    """Returns the expressions of a table that have statistics in this session."""
-    texts = layout.config.indexes.stats_expressions
+def expressions_of(
+    spark: SparkSession, layout: TableLayout, texts: Sequence[str] | None
+) -> tuple[BoundExpression, ...]:
+    """Returns those of a table's expressions that this session understands."""
     return _forms(spark, layout).known(texts) if texts else ()
+
+
+def filters_of_expressions(
+    spark: SparkSession,
+    store: Store,
+    instant: str,
+    files: DataFiles,
+    layout: TableLayout,
+    progress: Progress | None = None,
+) -> tuple[FilterPiece, ...]:
+    """Returns the Bloom filters of a table's expressions. A file for which one fails is left out.
+
+    Args:
+        spark: The session whose time zone and ANSI mode apply.
+        store: The table's folder.
+        instant: Instant of the transaction, which stages large filters.
+        files: The files, which need not be part of a version yet.
+        layout: The table's settings and columns.
+        progress: Called with a line of text as the work goes on.
+    """
+    columns, values = _columns_and_values(spark, layout, layout.config.indexes.bloom_expressions)
+    if not columns or not len(files):
+        return ()
+    session, schema_json = _session(spark), with_plain_texts(layout.data_json)
+
+    def filters(some: DataFiles) -> tuple[FilterPiece, ...]:
+        return filters_by_file(session, store, instant, schema_json, some, columns, values, progress)
+
+    return tuple(piece for each in _in_halves(files, filters, "Bloom filters") for piece in each)
+
+
+def lacking_of_expressions(
+    spark: SparkSession, store: Store, slices: Sequence[str], files: DataFiles, layout: TableLayout
+) -> list[tuple[str, str, int]]:
+    """Returns the Bloom filters of expressions that lack values: path, expression, number of values."""
+    columns, values = _columns_and_values(spark, layout, layout.config.indexes.bloom_expressions)
+    if not columns or not len(files) or not slices:
+        return []
+    session, schema_json = _session(spark), with_plain_texts(layout.data_json)
+
+    def lacking(some: DataFiles) -> list[tuple[str, int, int]]:
+        return lacking_by_file(session, store, slices, schema_json, some, columns, values)
+
+    found = [row for each in _in_halves(files, lacking, "Bloom filters") for row in each]
+    return [(path, columns[number].path[1], missing) for path, number, missing in found]
+
+
+def _columns_and_values(
+    spark: SparkSession, layout: TableLayout, texts: Sequence[str] | None
+) -> tuple[list[TrackedColumn], list[Column]]:
+    columns = [TrackedColumn(each.column.path, each.column.type) for each in expressions_of(spark, layout, texts)]
+    return columns, [functions.expr(each.path[1]) for each in columns]
+
+
+def _in_halves(files: DataFiles, compute: Callable[[DataFiles], Found], what: str) -> list[Found]:
+    """Returns what is computed of files: of all at once or, where that fails, of halves, quarters and so on."""
+    found: list[Found] = []
+    left = [files]
+    for _ in range(_MOST_READS):
+        if not left:
+            break
+        some = left.pop()
+        try:
+            found.append(compute(some))
+        except Exception as error:  # the index is advice: the write goes on
+            _LOG.warning("%s of expressions cannot be computed for %d files: %s", what, len(some), why_failed(error))
+            half = len(some) // 2
+            left += [part for part in (some[half:], some[:half]) if half and len(part)]
+    return found
 
 
 def _forms(spark: SparkSession, layout: TableLayout) -> ExpressionForms:
@@ -111,21 +186,13 @@ def statistics_of_expressions(
     spark: SparkSession, store: Store, files: DataFiles, layout: TableLayout, progress: Progress | None = None
 ) -> pa.Table:
     """Returns the statistics of a table's expressions, one row per file. A file for which one fails is left out."""
-    expressions = expressions_of(spark, layout)
-    columns = [TrackedColumn(each.column.path, each.column.type) for each in expressions]
-    values = [functions.expr(each.column.path[1]) for each in expressions]
-    found, left = [], [files] if expressions else []
+    columns, values = _columns_and_values(spark, layout, layout.config.indexes.stats_expressions)
     session, schema_json = _session(spark), with_plain_texts(layout.data_json)
-    for _ in range(_MOST_READS):
-        if not left:
-            break
-        some = left.pop()
-        try:
-            found.append(statistics_by_file(session, store, schema_json, some, columns, values, progress))
-        except Exception as error:  # statistics are advice: the write goes on
-            _LOG.warning("statistics of expressions cannot be computed for %d files: %s", len(some), why_failed(error))
-            half = len(some) // 2
-            left += [part for part in (some[half:], some[:half]) if half and len(part)]
+
+    def statistics(some: DataFiles) -> pa.Table:
+        return statistics_by_file(session, store, schema_json, some, columns, values, progress)
+
+    found = _in_halves(files, statistics, "statistics") if columns else []
     nothing = column_stats_table(pa.array([], pa.string()), [], [])
     return pa.concat_tables(found) if found else nothing
 

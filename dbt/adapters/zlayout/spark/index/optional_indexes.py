@@ -21,6 +21,8 @@ from dbt.adapters.zlayout.config.table_config import OptionalIndexes, indexed_as
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
@@ -29,6 +31,7 @@ from dbt.adapters.zlayout.spark.commit.commit_files import Renewed, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import (
     check_expressions,
     expressions_of,
+    filters_of_expressions,
     joined_statistics,
     statistics_of_expressions,
 )
@@ -161,20 +164,25 @@ def _build_some(
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes
         layout = _layout(base, _plus(before, more), name)
-        check_expressions(spark, more.stats_expressions or (), layout, str(name))
+        check_expressions(spark, more, layout, str(name))
         wanted = Wanted(layout.filtered, layout.looked_up)
-        lacking, unmeasured, left = base.files[:0], base.files[:0], False
+        lacking = unmeasured = unfiltered = base.files[:0]
+        left = False
         if tried is not None:
-            every = files_without(opened, wanted), files_unmeasured(spark, opened, layout)
+            of_expressions = files_unmeasured(spark, opened, layout), files_unfiltered(spark, opened, layout)
+            every = files_without(opened, wanted), *of_expressions
             known = pa.array(list(tried), pa.string())
             untried = [files.filter(pc.invert(pc.is_in(files["path"], known))) for files in every]
-            lacking, unmeasured = map(_first_of, untried)
-            tried.update(lacking["path"].to_pylist(), unmeasured["path"].to_pylist())
-            left = len(lacking) < len(untried[0]) or len(unmeasured) < len(untried[1])
+            lacking, unmeasured, unfiltered = firsts = [_first_of(files) for files in untried]
+            tried.update(*(files["path"].to_pylist() for files in firsts))
+            left = any(len(first) < len(files) for first, files in zip(firsts, untried, strict=True))
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
-        if not len(lacking) and renewed is None and layout.config.indexes == before:
+        unfiltered = _read_as_stored(opened, unfiltered, layout)
+        pieces = filters_of_expressions(spark, opened.store, transaction.instant, unfiltered, layout, progress)
+        if not len(lacking) and not pieces and renewed is None and layout.config.indexes == before:
             return opened, left
         made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
+        made = replace(made, filters=NewFilters((*made.filters.pieces, *pieces), lacking.plus(unfiltered)))
         indexes = partial(_plus, more=_minus(layout.config.indexes, before))
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 
@@ -221,12 +229,19 @@ def drop_index(
             return opened, _built(opened)
         gone = _minus(before, layout.config.indexes)
         dropped = NewOptional(
-            NewFilters(drops=frozenset(gone.bloom or ())),
+            NewFilters(drops=_filters_that_go(opened, gone.bloom or ())),
             NewLookups(drops=frozenset(tuple(sorted(columns)) for columns in gone.lookup or ())),
         )
         indexes = partial(_minus, unwanted=gone)
         opened = _committed(spark, name, opened, transaction, layout, dropped, indexes, progress)
     return opened, _built(opened)
+
+
+def _filters_that_go(opened: TableSnapshot, gone: Sequence[ColumnPath]) -> frozenset[ColumnPath]:
+    """Returns columns that lose their filters; those of an expression with everything that its values depend on."""
+    membership = opened.index.membership(opened.files)
+    known = frozenset[ColumnPath]() if membership is None else membership.whole.columns
+    return frozenset(gone) | {path for path in known if path[0] == EXPRESSION and path[:2] in gone}
 
 
 def lacks_values(opened: TableSnapshot) -> bool:
@@ -244,12 +259,12 @@ def files_without(opened: TableSnapshot, wanted: Wanted) -> DataFiles:
 
 
 def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
-    """Returns whether a file lacks statistics of an expression that the table's settings ask for."""
+    """Returns whether a file lacks what the table's settings ask for of an expression."""
     config = config_of(opened.snapshot)
-    if not config.indexes.stats_expressions:
+    if not config.indexes.stats_expressions and not config.indexes.bloom_expressions:
         return False
     layout = TableLayout.of(config, opened.snapshot.schema_json, opened.location)
-    return len(files_unmeasured(spark, opened, layout)) > 0
+    return len(files_unmeasured(spark, opened, layout)) > 0 or len(files_unfiltered(spark, opened, layout)) > 0
 
 
 def _lacking(opened: TableSnapshot, wanted: Wanted) -> tuple[Flags, Flags]:
@@ -329,12 +344,20 @@ def _unknown(before: OptionalIndexes, unwanted: OptionalIndexes) -> list[str]:
 def files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
     """Returns the files without statistics of one of the expressions, as this session understands them."""
     files, lacks = opened.files, np.zeros(len(opened.files), dtype=bool)
-    paths = [each.column.path for each in expressions_of(spark, layout)]
+    wanted = expressions_of(spark, layout, layout.config.indexes.stats_expressions)
+    paths = [each.column.path for each in wanted]
     statistics = opened.index.statistics(files, paths)
     for path in paths:
         bounds = statistics.column(path)
         lacks |= True if bounds is None else ~bounds.null_count.is_valid().to_numpy(zero_copy_only=False)
     return files.filter(pa.array(lacks))
+
+
+def files_unfiltered(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
+    """Returns the files without a Bloom filter of one of the expressions, as this session understands them."""
+    wanted = expressions_of(spark, layout, layout.config.indexes.bloom_expressions)
+    columns = tuple(TrackedColumn(each.column.path, each.column.type) for each in wanted)
+    return files_without(opened, Wanted(columns))
 
 
 def _renewed(

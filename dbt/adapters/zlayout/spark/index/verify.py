@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path, format_column_set
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
+from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type
@@ -32,7 +33,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
-from dbt.adapters.zlayout.spark.commit.expression_stats import statistics_of_expressions
+from dbt.adapters.zlayout.spark.commit.expression_stats import lacking_of_expressions, statistics_of_expressions
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
 from dbt.adapters.zlayout.spark.index.file_values import Wanted, lacking_values
@@ -111,6 +112,7 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
     if data:
         wrong.append(_wrong_values(spark, opened, files))
         wrong.append(_wrong_expressions(spark, opened, files, known))
+        wrong.append(_wrong_filters_of_expressions(spark, opened, files))
     if whole:
         wrong.append(_wrong_partitions(opened, columns, found))
     return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
@@ -146,6 +148,16 @@ def _wrong_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFi
     both = [path for path in names if path in stored_names]
     stored = {path[1:2]: contiguous(known.column(stored_names[path])).take(rows) for path in both}
     return wrong_cells(paths, stored, {path[1:2]: contiguous(found.column(names[path])) for path in both})
+
+
+def _wrong_filters_of_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
+    """Returns the Bloom filters of expressions that lack values, as this session understands the expressions."""
+    layout = TableLayout.of(config_of(opened.snapshot), opened.snapshot.schema_json, opened.location)
+    slices = opened.snapshot.index.get(BLOOM_FILTERS, ())
+    found = lacking_of_expressions(spark, opened.store, slices, files, layout)
+    kinds = pa.string(), pa.string(), pa.int64()
+    paths, expressions, missing = (pa.array([row[i] for row in found], kind) for i, kind in enumerate(kinds))
+    return values_that_lack(paths, pa.array(["bloom"] * len(found), pa.string()), expressions, missing)
 
 
 def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:

@@ -256,7 +256,7 @@ class Compaction:
         transaction: Transaction,
         done: CompactionSummary,
     ) -> CompactionSummary:
-        new = NewFiles.of(self.spark, opened.store, reports, layout)
+        new = NewFiles.of(self.spark, opened.store, transaction.instant, reports, layout)
         adds = new.files
         removes = tuple(path for each in operations for path in each.paths) + self._expired(opened, layout, transaction)
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))

@@ -158,8 +158,9 @@ class ZlayoutFileIndex(ABC):
         return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed, known)
 
     def _known_expressions(self) -> KnownExpressions | None:
-        """Returns the expressions with statistics, as the session on this thread understands them."""
-        texts = OptionalIndexes.of_stored(self.opened.snapshot.layout).stats_expressions
+        """Returns the expressions that the index knows, as the session on this thread understands them."""
+        indexes = OptionalIndexes.of_stored(self.opened.snapshot.layout)
+        texts = tuple(dict.fromkeys((*(indexes.stats_expressions or ()), *indexes.bloom_expressions)))
         if not texts:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Statistics of columns and expressions by file, from rows that Spark reads.
+"""Statistics and Bloom filters of columns and expressions by file, from rows that Spark reads.
 
 Spark reads the data, so that values are what a query sees. Arrow compares them in Python workers, batch by batch,
 without sorting or shuffling rows.
@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, functions
 
+from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
+from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
+from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
+from dbt.adapters.zlayout.index.bloom.table_filters import TableFilters
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.from_data import stats_of_values
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, column_stats_table
@@ -22,20 +28,25 @@ from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, canonical
+from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, filter_piece
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.store import Store, StoredFile, open_store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _SCHEMA = "statistics binary"
+_HASHES_SCHEMA = "path string, number int, hashes binary"
+_FILTERS_SCHEMA = "filters binary, staged string"
+_LACKING_SCHEMA = "path string, number int, missing long"
+_MOST_TASKS = 1_000
 
 
 def statistics_by_file(
@@ -61,10 +72,8 @@ def statistics_by_file(
     Returns:
         One row per file, as the index stores it. Files without rows are left out.
     """
-    opened, wanted = _plain_table(store, schema_json, files), tuple(columns)
-    path_of = dict(zip(map(canonical, opened.file_uris()), opened.files["path"].to_pylist(), strict=True))
-    names = [each.alias(f"c{i}") for i, each in enumerate(values)]
-    frame = frame_of(Catalog(session), opened).select(*names, functions.input_file_name().alias("file"))
+    wanted = tuple(columns)
+    frame, path_of = _values_of(session, store, schema_json, files, values)
     reports = run(session, "statistics", progress, frame.mapInArrow(_Scan(wanted).__call__, _SCHEMA).collect)
     if not reports:
         return footer_table([], [], wanted)
@@ -75,6 +84,143 @@ def statistics_by_file(
     return column_stats_table(paths, [each.path for each in wanted], structs)
 
 
+def filters_by_file(
+    session: SparkSession,
+    store: Store,
+    instant: str,
+    schema_json: str,
+    files: DataFiles,
+    columns: Sequence[TrackedColumn],
+    values: Sequence[Column],
+    progress: Progress | None = None,
+) -> tuple[FilterPiece, ...]:
+    """Reads files in one Spark job, and returns Bloom filters of what it computes for each row.
+
+    The arguments are those of `statistics_by_file`, and the instant of the transaction, which stages large filters.
+    """
+    hashed = _hashes_by_file(session, store, schema_json, files, columns, values)
+    task = _Filters(tuple(columns), store.root_uri, instant)
+    found = run(session, "filters", progress, hashed.mapInArrow(task.__call__, _FILTERS_SCHEMA).collect)
+    return tuple(row.staged if row.filters is None else bytes(row.filters) for row in found)
+
+
+def lacking_by_file(
+    session: SparkSession,
+    store: Store,
+    slices: Sequence[str],
+    schema_json: str,
+    files: DataFiles,
+    columns: Sequence[TrackedColumn],
+    values: Sequence[Column],
+) -> list[tuple[str, int, int]]:
+    """Reads files in one Spark job, and compares what it computes for each row with the filters in slices.
+
+    The other arguments are those of `statistics_by_file`.
+
+    Returns:
+        Each filter that lacks values: path, position of the column, number of values.
+    """
+    hashed = _hashes_by_file(session, store, schema_json, files, columns, values)
+    task = _Lacking(tuple(columns), store.root_uri, tuple(slices), files)
+    found = run(session, "filters", None, hashed.mapInArrow(task.__call__, _LACKING_SCHEMA).collect)
+    return [(str(row.path), int(row.number), int(row.missing)) for row in found]
+
+
+def _hashes_by_file(
+    session: SparkSession,
+    store: Store,
+    schema_json: str,
+    files: DataFiles,
+    columns: Sequence[TrackedColumn],
+    values: Sequence[Column],
+) -> DataFrame:
+    """Returns the hashes of values, all those of a file one after the other: path, position of the column, hashes."""
+    frame, path_of = _values_of(session, store, schema_json, files, values)
+    hashed = frame.mapInArrow(_Hashes(tuple(columns), path_of).__call__, _HASHES_SCHEMA)
+    return hashed.repartition(min(len(files), _MOST_TASKS), "path").sortWithinPartitions("path")
+
+
+def _values_of(
+    session: SparkSession, store: Store, schema_json: str, files: DataFiles, values: Sequence[Column]
+) -> tuple[DataFrame, dict[str, str]]:
+    """Returns the values of each row and the URI of its file, and the path of each file by URI."""
+    opened = _plain_table(store, schema_json, files)
+    path_of = dict(zip(map(canonical, opened.file_uris()), opened.files["path"].to_pylist(), strict=True))
+    names = [each.alias(f"c{i}") for i, each in enumerate(values)]
+    return frame_of(Catalog(session), opened).select(*names, functions.input_file_name().alias("file")), path_of
+
+
+@dataclass(frozen=True)
+class _Hashes:
+    """Task spec: the distinct hashes of the values in each batch. The rows are those of `_Scan`."""
+
+    columns: tuple[TrackedColumn, ...]
+    path_of: dict[str, str]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for uri, part in (each for batch in batches for each in _parts_by_file(batch)):
+            path = self.path_of[canonical(uri[0].as_py())]
+            for number, column in enumerate(self.columns):
+                try:
+                    hashes = hashes_of(part.column(number), column.type).tobytes()
+                except pa.ArrowException:
+                    hashes = None
+                arrays = [pa.array([path]), pa.array([number], pa.int32()), pa.array([hashes], pa.binary())]
+                yield pa.RecordBatch.from_arrays(arrays, names=["path", "number", "hashes"])
+
+
+def _builders_by_file(
+    batches: Iterable[pa.RecordBatch], columns: Sequence[TrackedColumn]
+) -> Iterator[tuple[str, list[FilterBuilder]]]:
+    """Yields the filters of each file, given rows of `_Hashes` sorted by path."""
+    rows = (row for batch in batches for row in zip(*(each.to_pylist() for each in batch.columns), strict=True))
+    for path, group in groupby(rows, key=itemgetter(0)):
+        builders = [FilterBuilder(each.type) for each in columns]
+        for _, number, hashes in group:
+            builders[number].add_hashes(None if hashes is None else np.frombuffer(hashes, np.uint64))
+        yield path, builders
+
+
+@dataclass(frozen=True)
+class _Filters:
+    """Task spec: the filters of each file, from the rows of `_Hashes`."""
+
+    columns: tuple[TrackedColumn, ...]
+    root_uri: str
+    instant: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        store = open_store(self.root_uri)
+        for path, builders in _builders_by_file(batches, self.columns):
+            contents = {
+                column.path: [builder.content()] for column, builder in zip(self.columns, builders, strict=True)
+            }
+            piece = filter_piece(store, self.instant, filter_table([path], self.columns, contents))
+            inline, staged = (piece, None) if isinstance(piece, bytes) else (None, piece)
+            arrays = [pa.array([inline], pa.binary()), pa.array([staged], pa.string())]
+            yield pa.RecordBatch.from_arrays(arrays, names=["filters", "staged"])
+
+
+@dataclass(frozen=True)
+class _Lacking:
+    """Task spec: how many values the index's filters of each file lack, from the rows of `_Hashes`."""
+
+    columns: tuple[TrackedColumn, ...]
+    root_uri: str
+    slices: tuple[str, ...]
+    files: DataFiles
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        store, position = open_store(self.root_uri), {path: i for i, path in enumerate(self.files["path"].to_pylist())}
+        filters = TableFilters(self.slices, cache(partial(FilterSlice, store)), lambda _: None).of(self.files)
+        for path, builders in _builders_by_file(batches, self.columns):
+            for number, (column, builder) in enumerate(zip(self.columns, builders, strict=True)):
+                content = filters.content(column.path, str(column.type), position[path])
+                if content is not None and (missing := builder.missing_in(content)):
+                    arrays = [pa.array([path]), pa.array([number], pa.int32()), pa.array([missing], pa.int64())]
+                    yield pa.RecordBatch.from_arrays(arrays, names=["path", "number", "missing"])
+
+
 @dataclass(frozen=True)
 class _Scan:
     """Task spec of the scan. Its rows have the columns in this order, followed by the URI of the file."""
@@ -82,22 +228,26 @@ class _Scan:
     columns: tuple[TrackedColumn, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pieces = (piece for batch in batches for piece in self._by_file(batch))
+        pieces = (self._piece(*part) for batch in batches for part in _parts_by_file(batch))
         for _, group in groupby(pieces, key=lambda piece: piece.column("path")[0].as_py()):
             merged = _merged(pa.concat_tables(list(group)), self.columns)
             yield pa.RecordBatch.from_arrays([pa.array([table_bytes(merged)], pa.binary())], names=["statistics"])
 
-    def _by_file(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
-        if not batch.num_rows:
-            return
-        file = batch.column(batch.num_columns - 1).dictionary_encode()
-        numbers = file.indices.to_numpy()
-        starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
-        for start, end in zip(starts, np.r_[starts[1:], len(numbers)], strict=True):
-            part = batch.slice(int(start), int(end - start))
-            structs = [stats_of_values(part.column(i), each.type) for i, each in enumerate(self.columns)]
-            uri = file.dictionary.slice(int(numbers[start]), 1).cast(pa.string())
-            yield column_stats_table(uri, [each.path for each in self.columns], structs)
+    def _piece(self, uri: pa.Array, part: pa.RecordBatch) -> pa.Table:
+        structs = [stats_of_values(part.column(i), each.type) for i, each in enumerate(self.columns)]
+        return column_stats_table(uri, [each.path for each in self.columns], structs)
+
+
+def _parts_by_file(batch: pa.RecordBatch) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+    """Yields the rows of each file, with the file's URI as an array of one text."""
+    if not batch.num_rows:
+        return
+    file = batch.column(batch.num_columns - 1).dictionary_encode()
+    numbers = file.indices.to_numpy()
+    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+    for start, end in zip(starts, np.r_[starts[1:], len(numbers)], strict=True):
+        uri = file.dictionary.slice(int(numbers[start]), 1).cast(pa.string())
+        yield uri, batch.slice(int(start), int(end - start))
 
 
 def _merged(pieces: pa.Table, columns: Sequence[TrackedColumn]) -> pa.Table:

@@ -236,7 +236,7 @@ class RowChange(ABC, Generic[Planned]):
         wanted = self.wanted.settings or replace(before, indexes=OptionalIndexes())
         settings = wanted.after(before, filterable_columns(schema.schema_json, wanted.partitioning.columns))
         layout = TableLayout.of(settings, schema.schema_json, self.subject)
-        check_expressions(self.spark, wanted.indexes.stats_expressions, layout, self.subject)
+        check_expressions(self.spark, wanted.indexes, layout, self.subject)
         return layout
 
     def _stored_layout(self, opened: TableSnapshot, schema: SchemaPlan) -> LayoutPlan | None:
@@ -263,7 +263,7 @@ class RowChange(ABC, Generic[Planned]):
             )
         outcome = self._outcome(target, rows, transaction)
         written, removes = outcome.written, outcome.removes
-        new = NewFiles.of(self.spark, store, written.files, layout)
+        new = NewFiles.of(self.spark, store, transaction.instant, written.files, layout)
         files = new.files
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
         logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)

@@ -138,7 +138,7 @@ class _Replacing:
         before = timeline.newest()
         if before is not None:
             layout = self.layout = self._layout_after(before)
-        check_expressions(self.spark, layout.config.indexes.stats_expressions, layout, str(name))
+        check_expressions(self.spark, layout.config.indexes, layout, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
@@ -153,7 +153,7 @@ class _Replacing:
                 # With an ordering column, precombining has made the keys unique.
                 check_keys(self._written_keys(place.location, written), layout.config.table_type.unique_key, str(name))
             with Timed(self.phases, "commit"):
-                new = NewFiles.of(self.spark, store, reports, layout)
+                new = NewFiles.of(self.spark, store, transaction.instant, reports, layout)
                 summary = self._summary(written, before, new.overlap_depth(layout.keys))
                 change = Change(
                     adds=new.files,
