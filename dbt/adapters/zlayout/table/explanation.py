@@ -14,12 +14,11 @@ from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for, prune
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
-from dbt.adapters.zlayout.quantities import counted, size_text
+from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.text_grid import ruled_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.advice.advice import MIN_GAIN
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
+from dbt.adapters.zlayout.spark.read.conditions import QueryScan
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, condition_text, logged_workload, read_scans
 from dbt.adapters.zlayout.table.ztable import ZTable
 

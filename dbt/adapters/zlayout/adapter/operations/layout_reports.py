@@ -15,10 +15,12 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     Section,
     Unreadable,
     most_files,
+    report_json,
     report_page,
+    report_text,
     worst_first,
+    write_whole,
 )
-from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_whole
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
 from dbt.adapters.zlayout.predicate.literals import folded_name

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
-from dbt.adapters.zlayout.adapter.reports.page.report_text import write_whole
+from dbt.adapters.zlayout.adapter.reports.page.layout_page import write_whole
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads

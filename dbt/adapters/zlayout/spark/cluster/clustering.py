@@ -59,7 +59,7 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+from dbt.adapters.zlayout.timeline.transactions.pending import (
     list_scheduled,
     plans_to_execute,
     schedule,

@@ -48,7 +48,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import (
     slices_with_logs,
 )
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+from dbt.adapters.zlayout.timeline.transactions.pending import (
     Scheduled,
     list_scheduled,
     plans_to_execute,

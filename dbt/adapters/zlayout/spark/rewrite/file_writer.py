@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,9 +29,9 @@ from dbt.adapters.zlayout.spark.jobs.jobs import (
 )
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
-from dbt.adapters.zlayout.spark.rewrite.ordered_rows import OrderedTask
 from dbt.adapters.zlayout.spark.rewrite.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.rewrite.spark_rows import SparkRowWriter
+from dbt.adapters.zlayout.spark.schema.arrow_columns import typed
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import SparkField, arrow_carries, fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
@@ -40,6 +41,40 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class OrderedTask:
+    """Task spec: everything that a task needs to write rows in their order.
+
+    Attributes:
+        build: How to write files. It has no curve.
+        partition: The partition of the rows.
+    """
+
+    build: BuildTask
+    partition: PartitionKey
+
+    def of_rows(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the rows of a task, which are the table's data columns, as one file, or as more if they are many."""
+        tables = (
+            pa.Table.from_batches([typed(batch, self.build.schema)], self.build.schema)
+            for batch in incoming
+            if batch.num_rows
+        )
+        yield from self._written(0, tables)
+
+    def of_units(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes each unit of a source as a file. The incoming rows are numbers of units."""
+        for number in (number for batch in incoming for number in batch.column(0).to_pylist()):
+            yield from self._written(number, (rows for rows in source.tables([number]) if rows.num_rows))
+
+    def _written(self, file: int, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        target = (json.dumps(self.partition), file, 0)
+        # The leaves only rise. So a row group ends where it is full.
+        for report in self.build.files((target, leaf, rows) for leaf, rows in enumerate(tables)):
+            yield report.to_batch()
+
 
 _DEFAULT_ROW_GROUP_ROWS = 1 << 17
 _ROWS_IN_A_BATCH = "10000"
