@@ -79,7 +79,6 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
     """Returns the catalog name of the table that a test checks.
 
     Args:
-        relation: A relation, or a name.
         test: The name of the test, for the message.
 
     Raises:

@@ -45,7 +45,6 @@ class AskedRanks:
         """Returns which share of the rows queries skip on average if rows are cut along a key.
 
         Args:
-            key: Number of the key.
             thresholds: int64[c]; rows below go to the left.
             shares: float64[c], share of the rows that goes to the left.
 

@@ -62,7 +62,6 @@ class CompactionOperation:
 
     Attributes:
         partition: Column and raw value, outermost first.
-        group: The file group.
         base: The base file, or None.
         logs: Log files, oldest first.
         logs_only: Whether only the logs are merged into one, and the base stays.

@@ -144,7 +144,6 @@ class In(Expr):
     """``operand IN (values)``.
 
     Attributes:
-        operand: The term.
         values: Of the operand's type, without nulls.
         has_null: Whether the list also has NULL.
     """
@@ -268,7 +267,6 @@ class Unknown(Expr):
     """A part that pruning does not understand: TRUE, FALSE or NULL for any row.
 
     Attributes:
-        text: Its SQL.
         reason: Why it cannot prune files.
         expression: The expression whose statistics would let it prune files; None if there is none.
     """

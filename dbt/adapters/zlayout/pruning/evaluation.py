@@ -162,7 +162,6 @@ def verdicts_of_normal(
     """Returns the same as `verdicts` for a predicate that is in normal form already.
 
     Args:
-        normal: The predicate.
         statistics: Of n files or partitions.
         memberships: Which values each of the files may hold, as far as that is known.
     """
@@ -173,12 +172,10 @@ class Evaluation:
     """Evaluates parts of one predicate; validates the statistics of each column once.
 
     Args:
-        expr: The whole predicate, in normal form.
         statistics: Of the files.
         memberships: Which values each of the files may hold, as far as that is known.
 
     Attributes:
-        file_count: Number of files.
         may_have_rows: False for files that are known to be empty.
     """
 

@@ -91,10 +91,7 @@ class CatalogEntry:
     """The entry of one table.
 
     Attributes:
-        catalog: The catalog.
         identifier: Namespace and name in it.
-        store: The table's folder.
-        table_id: The table's id.
         former_locations: Where else the folder was when the table was registered.
     """
 

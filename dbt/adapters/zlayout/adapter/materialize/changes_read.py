@@ -71,8 +71,6 @@ def changes_relation(
     """Returns the changes of a table since a model's last run, as a temporary view.
 
     Args:
-        session: The session.
-        relation: The table.
         this: The table of the model.
         model: The node that calls.
         unique_key: The columns that identify a row of the table. None for those of a merge-on-read table, or else those

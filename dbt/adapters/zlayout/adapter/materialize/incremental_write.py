@@ -64,7 +64,6 @@ def write_increment(
         rows: The model's query, not run yet.
         wanted: From `read_model`.
         batch: The microbatch, with ``event_time_start`` and ``event_time_end``; None for other strategies.
-        progress: Receives a sentence now and then during the write.
         made_from: What the rows were made from, `Origin.to_dict`.
         changes_taken: The changes of other tables that the rows were made from.
 
@@ -158,7 +157,6 @@ def write_changes(
         wanted: From `read_model`.
         columns: The names of dbt's own columns.
         valid_to_current: The expression that means "still valid". Null means it too.
-        progress: Receives a sentence now and then during the write.
 
     Raises:
         ConflictError: Another writer committed first.

@@ -69,8 +69,6 @@ class Materialization:
     """The materialization of one relation: writes its table, and clusters it afterwards.
 
     Attributes:
-        session: The session.
-        relation: The table.
         model: Its node, as Jinja has it.
         schema_root: The folder that the profile sets for the tables of the relation's schema, or None.
         query: Hands a query to dbt's connection and returns its rows. The query does not run yet.
@@ -288,7 +286,6 @@ def recluster(
         table: The table at its newest version.
         wanted: When to cluster. Its mode is not 'off'.
         settings: From `cluster_settings`.
-        progress: Receives a line now and then.
 
     Returns:
         What was done; None if no clustering is due, no rewrite pays off, or only a plan was written.

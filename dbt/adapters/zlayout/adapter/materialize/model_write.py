@@ -164,7 +164,6 @@ def write_model(
         dataframe: The model's query, not run yet.
         wanted: From `read_model`.
         warn: Receives a sentence about documented columns that the query does not have.
-        progress: Receives a sentence now and then during the write.
         made_from: What the rows were made from, `Origin.to_dict`.
         changes_taken: The tables that the query reads as changes.
     """
@@ -305,7 +304,6 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
     """Returns a warning if the query lacks a column of ``unique_key``, because later runs would fail; otherwise None.
 
     Args:
-        wanted: What the model asks for.
         columns: The columns of its query.
     """
     how = wanted.incremental
@@ -323,13 +321,7 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
 
 
 def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
-    """Returns a warning if partitioning leaves very few rows in each file; otherwise None.
-
-    Args:
-        wanted: What the model asks for.
-        rows: The number of rows in the table.
-        files: The number of its files.
-    """
+    """Returns a warning if partitioning leaves very few rows in each file; otherwise None."""
     columns = wanted.table_config.partitioning.columns
     if not columns or files < _MANY_FILES or rows >= _FEW_ROWS * files:
         return None
@@ -345,8 +337,6 @@ def zone_warning(schema_json: str, partition_by: Sequence[str], zone: str) -> st
 
     Args:
         schema_json: The table's columns as Spark's JSON.
-        partition_by: The partition columns.
-        zone: The session's time zone.
     """
     instants = [
         backquoted(each.name)

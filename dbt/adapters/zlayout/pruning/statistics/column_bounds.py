@@ -93,7 +93,6 @@ class Together:
     """What is known about several columns together.
 
     Attributes:
-        columns: The columns.
         possible: For each file whether it may hold a row with one of the values of each column.
     """
 

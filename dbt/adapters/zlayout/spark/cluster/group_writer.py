@@ -45,8 +45,6 @@ class GroupWriter:
     """Writes the groups of a plan.
 
     Attributes:
-        spark: The session.
-        subject: Name of the table, for error messages.
         plan: The plan that the groups belong to.
         verify: Compare checksums of all columns before and after.
         progress: Called with one line per group.
@@ -157,9 +155,6 @@ class GroupWriter:
 
         Args:
             writer: Writes the files.
-            cut: The group.
-            transaction: The transaction that writes the rows.
-            rows: The rows of the group.
             arrange: Spreads the rows over tasks and sorts them.
             least_rows: So many rows fit into a file, however large they are.
         """

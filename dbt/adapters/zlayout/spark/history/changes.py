@@ -54,7 +54,6 @@ def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_versio
     equal removed and added rows cancel each other out.
 
     Args:
-        catalog: The session's catalog.
         opened: The table, at any version.
         name: The table, for error messages.
         from_version: The version before the first change.
@@ -101,7 +100,6 @@ def net_changes(
     out. Without removed files nothing is compared or shuffled.
 
     Args:
-        catalog: The session's catalog.
         opened: The table, at any version.
         name: The table, for error messages.
         from_version: The earlier version.

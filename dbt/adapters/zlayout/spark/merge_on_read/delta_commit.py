@@ -65,7 +65,6 @@ def whole_rows(target: Target, frame: DataFrame) -> DataFrame:
     fills none. Deletes stay as they are, and nothing from before a delete comes back.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns.
     """
     table_type = target.layout.config.table_type
@@ -105,7 +104,6 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
     """Plans a merge.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns.
         rules: What to do with matched and unmatched rows. The key must be the table's, and predicates are not allowed.
 

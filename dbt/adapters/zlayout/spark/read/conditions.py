@@ -38,7 +38,6 @@ def predicates_of(
         spark: The session. Nothing runs in it.
         schema_json: Spark's JSON of the columns that the conditions may name.
         conditions: Conditions, as in a WHERE clause.
-        subject: Name of the table, for error messages.
         key: What the conditions belong to, for error messages.
 
     Returns:
@@ -108,7 +107,6 @@ def scans_of_query(spark: SparkSession, sql: str) -> list[QueryScan]:
     """Returns the scans of managed and indexed tables in a query.
 
     Args:
-        spark: The session.
         sql: The query. A command is analysed, but not executed.
 
     Raises:

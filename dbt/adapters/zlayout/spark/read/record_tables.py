@@ -65,8 +65,6 @@ def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collectio
     """Checks that the additional catalog names of a merge-on-read table are free, or already belong to the table.
 
     Args:
-        catalog: The session's catalog.
-        name: The name of the table.
         table_ids: The id of the table, and the id that it had until now.
 
     Raises:
@@ -218,7 +216,6 @@ def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> Dat
     """Adds the file group of each row, as the column `GROUP`.
 
     Args:
-        catalog: The session's catalog.
         opened: The version that lists the files.
         rows: Rows with the URI of their file in the column `FILE`.
     """
@@ -234,7 +231,6 @@ def joined_by_file(catalog: Catalog, rows: DataFrame, facts: Sequence[tuple[Any,
     """Adds facts about its file to each row. Rows of other files are left out.
 
     Args:
-        catalog: The session's catalog.
         rows: Rows with the URI of their file in the column `FILE`.
         facts: For each file its URI, as `unescaped` spells it, and the values of further columns.
         columns: Names and types of these columns, as in SQL.

@@ -96,10 +96,8 @@ class FileWriter:
 
     Attributes:
         spark: The session of the query.
-        subject: Name of the table, for error messages.
         layout: Layout of the table's files.
         not_null: Top-level columns that must not hold nulls.
-        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
@@ -120,8 +118,6 @@ class FileWriter:
         """Runs the query once and writes its rows. Readers see nothing of them yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             frame: The query, with the layout's columns in any order.
             cuts: A stored curve whose cuts fit these rows, so that one data pass is enough.
             along: A stored curve for the rows to follow, with new cuts.
@@ -138,8 +134,6 @@ class FileWriter:
         """Rewrites the rows of files. Readers see nothing of the new files yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             source: The files to rewrite.
             cuts: A curve with cuts for their rows.
 
@@ -152,8 +146,6 @@ class FileWriter:
         """Writes each unit of a source as a file, with its rows in their order. Readers see nothing of them yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             source: The files to rewrite. All are of one partition.
             row_group_rows: Rows of a row group. None for the default.
 
@@ -182,8 +174,6 @@ class FileWriter:
         """Writes each task's rows as a file, in the order of the rows. Readers see nothing of them yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             frame: Rows of one partition, with the layout's data columns and perhaps others.
             arrange: Spreads these rows over tasks and sorts them.
             partition: The partition of the rows.
@@ -289,7 +279,6 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
     """Returns rows to send to Python, under plain names, because ``mapInArrow`` treats a dot as a field of a struct.
 
     Args:
-        layout: Layout of the table.
         frame: Rows with the table's columns, in any order.
         further: Columns that follow those of the table.
 
@@ -308,7 +297,6 @@ def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
     """Checks that no required column holds a null.
 
     Args:
-        subject: Name of the table, for error messages.
         nulls: Number of rows in which a required column is null, by its name.
 
     Raises:

@@ -51,12 +51,8 @@ def key_sample(
     """Samples keys, reading only the key and partition columns.
 
     Args:
-        rows: Rows of a table.
         data_schema: Arrow types of its data columns.
-        keys: The clustering keys.
-        partition_by: The partition columns.
         settings: How files are written.
-        progress: Called with a line of text as the work goes on.
 
     Returns:
         A sample and counts, but neither rows nor their size.
@@ -84,12 +80,8 @@ def key_sample_of_files(
     """Samples keys of files of one partition that Arrow reads.
 
     Args:
-        spark: The session.
         source: The files.
-        keys: The clustering keys.
         settings: How files are written.
-        target_file_bytes: Target size of a file.
-        progress: Called with a line of text as the work goes on.
 
     Returns:
         A sample and the bytes that a row would take, but no rows.
@@ -133,7 +125,6 @@ def column_sample(
     """Samples the rows in the files of a version.
 
     Args:
-        catalog: The session's catalog.
         opened: The version. Of a merge-on-read table, the rows of logs and deleted rows count too.
         paths: Columns and fields of structs, at least one.
         progress: Called with a line of text now and then.
@@ -151,7 +142,6 @@ def sampled(
     """Samples the rows of a query. Runs it for these columns only.
 
     Args:
-        frame: The query.
         schema_json: Spark's JSON of its columns.
         paths: Columns and fields of structs, at least one.
         progress: Called with a line of text now and then.
@@ -213,7 +203,6 @@ def bytes_of_a_row(frame: DataFrame, schema_json: str, settings: ParquetSettings
         frame: The query, with at least one row. Only its first rows are computed.
         schema_json: Spark's JSON of its columns, all of which Arrow carries.
         settings: How files are written.
-        target_file_bytes: Target size of a file.
     """
     use_driver_python(frame.sparkSession)
     some = frame.limit(_MEASURED_ROWS).coalesce(1)

@@ -212,7 +212,6 @@ def check_whole(nulls: Mapping[str, int], subject: str) -> None:
 
     Args:
         nulls: Number of rows in which a key column is null, by its name.
-        subject: Name of the table, for error messages.
 
     Raises:
         WriteError: A key column holds nulls. The message counts them.

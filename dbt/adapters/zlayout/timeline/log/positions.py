@@ -22,7 +22,6 @@ class Position:
 
     Attributes:
         table: The id of the table.
-        version: The number of the version.
         instant: Its instant. It tells the version from one of the same number after the table was restored.
     """
 

@@ -84,8 +84,6 @@ class Pending:
     """A transaction that has state files.
 
     Attributes:
-        instant: Its instant.
-        action: Its action.
         paths: Its state files; the inflight file last, if it exists.
         modified_ms: The latest modification time of the files in the store.
     """
@@ -116,7 +114,6 @@ class StateFile:
         instant: Of the transaction.
         action: Of the transaction.
         state: Requested, inflight, abandoned or scheduled.
-        path: Of the file.
         modified_ms: Modification time of the file in the store.
     """
 
@@ -223,7 +220,6 @@ class Heartbeat:
     """A thread that rewrites the inflight file, so that other machines see that the writer is alive.
 
     Args:
-        timeline: The table's timeline.
         path: The inflight file.
         plan: Its content.
         every_seconds: The pause between two beats.
@@ -259,7 +255,6 @@ class Scheduled:
 
     Attributes:
         instant: The time at which it was made.
-        path: Of its file.
         content: What is to be done.
     """
 
@@ -274,7 +269,6 @@ def schedule(
     """Writes a pending plan.
 
     Args:
-        timeline: The table's timeline.
         action: The planned action; a clustering is a replacecommit.
         content: What is to be done; a compaction has its ``operations``.
         replaces: Older plans that it replaces, because it takes them into account.

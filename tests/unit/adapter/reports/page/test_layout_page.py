@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     report_page,
     report_text,
     report_values,
+    vega_script,
     worst_first,
     write_whole,
 )
@@ -181,4 +182,4 @@ def test_maps_of_many_tables_share_the_space():
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'dbt-zlayout\[report\]'"):
-        layout_page.vega_script.__wrapped__()
+        vega_script.__wrapped__()
