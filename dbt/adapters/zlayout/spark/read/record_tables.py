@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.read.relations import frame_of, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import FILE, GROUP, string_literal
+from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import GROUP_IN_NAME, group_in_name
@@ -94,7 +95,7 @@ def is_merging_view(entry: Entry | None) -> bool:
 
 def record_view(opened: TableSnapshot) -> RecordView:
     """Returns how to query the rows of a version from its files."""
-    names = [each["name"] for each in json.loads(opened.row_schema_json)["fields"]]
+    names = [each["name"] for each in raw_fields(opened.row_schema_json)]
     keys = table_type_of(opened).unique_key
     return RecordView(names, keys, opened.partition_columns, log_files(opened.snapshot.files).total_rows)
 
@@ -271,7 +272,7 @@ def _put_view(
     properties: Mapping[str, str],
 ) -> None:
     entry = catalog.find(name)
-    fields = json.loads(opened.row_schema_json)["fields"]
+    fields = raw_fields(opened.row_schema_json)
     if entry is not None and entry.kind != "VIEW":
         # The name was a table until now. Its files stay, and the view reads them.
         uninstall(catalog, name)
@@ -288,7 +289,7 @@ def _put_view(
 
 
 def _same(entry: Entry, query: str, fields: list[Any], comment: str | None, properties: Mapping[str, str]) -> bool:
-    current_fields = json.loads(entry.schema_json)["fields"]
+    current_fields = raw_fields(entry.schema_json)
     current_properties = entry.properties
     return (
         entry.view_text == query
