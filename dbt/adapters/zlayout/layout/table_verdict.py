@@ -197,7 +197,7 @@ def verdict_of(table: TableFigures, layout: ClusteringMeasures | None) -> TableV
 
     A lookup is ``key = value`` with the value of a random row. In a good layout of k keys, the lookups of all keys
     together leave one of the files: the product of the shares that they read is 1 / files. What is read beyond that is
-    spread evenly over the keys. Partitions are judged as so many small tables.
+    spread evenly over the keys. Each partition is judged as a small table.
 
     Args:
         layout: The layout for its keys; for other columns in a table without keys. None if no column has statistics.

@@ -8,10 +8,10 @@ false is below true.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -63,18 +63,20 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Function(ABC):
+class Function:
     """A function of one argument whose other arguments are constants; the result for null is null.
 
     Attributes:
+        TEMPLATE: The function in SQL: ``{x}`` is the argument, ``{f}`` the function.
         type: Arrow type of the result.
     """
 
+    TEMPLATE: ClassVar[str]
     type: pa.DataType
 
-    @abstractmethod
     def sql(self, argument: str) -> str:
         """Returns a call of the function as SQL."""
+        return self.TEMPLATE.format(f=self, x=argument)
 
 
 @dataclass(frozen=True)

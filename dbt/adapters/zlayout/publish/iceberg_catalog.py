@@ -226,7 +226,7 @@ def _shows(table: Table, newest: Shown) -> bool:
 
 
 def _config_of(name: str) -> Mapping[str, Any]:
-    """Returns what pyiceberg's configuration says about a catalog. It is read anew, since a session may be long."""
+    """Returns what pyiceberg's configuration says about a catalog. It is read each time: it may change."""
     try:
         config = Config()
         found, known = config.get_catalog_config(name), config.get_known_catalogs()

@@ -493,7 +493,7 @@ def _block(status: int, numbers: Sequence[int | None], location: bytes, deflated
 
 @dataclass(frozen=True)
 class Sized:
-    """What a commit leaves of a manifest.
+    """The part of a manifest that a commit keeps.
 
     Attributes:
         size_bytes: The size of the entries that stay, about.

@@ -333,7 +333,6 @@ class ConditionReads:
         rows_read: Rows in the files that it reads.
         rows_total: Rows of the table.
         bytes_read: Size of the files that it reads.
-        bytes_total: Size of the table.
         parts: What each of its parts that AND joins does by itself.
     """
 
@@ -343,7 +342,6 @@ class ConditionReads:
     rows_read: int
     rows_total: int
     bytes_read: int
-    bytes_total: int
     parts: tuple[ConjunctReport, ...]
 
     @property
@@ -365,7 +363,6 @@ def reads_of(opened: TableSnapshot, predicate: Expr, condition: str) -> Conditio
         int(rows[kept].sum()),
         int(rows.sum()),
         int(sizes[kept].sum()),
-        int(sizes.sum()),
         parts,
     )
 

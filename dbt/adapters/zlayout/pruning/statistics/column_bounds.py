@@ -63,7 +63,7 @@ class Membership(Protocol):
 
     @property
     def lack(self) -> str:
-        """What explanations say of a column of a file about which it tells nothing."""
+        """What explanations say about a column of a file for which it has no answer."""
         ...
 
     @property
@@ -119,7 +119,7 @@ class SomeMembership:
 
     @property
     def lack(self) -> str:
-        """What explanations say of a column of a file about which it tells nothing."""
+        """What explanations say about a column of a file for which it has no answer."""
         return self.whole.lack
 
     @property

@@ -29,16 +29,13 @@ if TYPE_CHECKING:
 _SKIP_COMMANDS = "org.apache.spark.sql.execution.CommandExecutionMode"
 
 
-def predicates_of(
-    spark: SparkSession, schema_json: str, conditions: Sequence[str], subject: str, key: str = "workload"
-) -> list[Expr]:
+def predicates_of(spark: SparkSession, schema_json: str, conditions: Sequence[str], subject: str) -> list[Expr]:
     """Reads conditions as Spark's optimizer leaves them, with constants folded and casts in place.
 
     Args:
         spark: The session. Nothing runs in it.
         schema_json: Spark's JSON of the columns that the conditions may name.
         conditions: Conditions, as in a WHERE clause.
-        key: What the conditions belong to, for error messages.
 
     Returns:
         A predicate for each condition. Parts that no rule covers are ``Unknown``.
@@ -48,7 +45,7 @@ def predicates_of(
     """
     read = list(_read(spark, schema_json, conditions))
     problems = [
-        f"{key}: {sql!r} does not fit the table: {why_failed(found)}"
+        f"workload: {sql!r} does not fit the table: {why_failed(found)}"
         for sql, found in zip(conditions, read, strict=True)
         if isinstance(found, Exception)
     ]

@@ -59,7 +59,7 @@ class SparkRowWriter:
         row_group_rows: The configured value, or None.
         staging: Folder for staged rows, relative to the table's folder.
         required: Columns whose nulls are counted.
-        asked: What queries ask for, if the cuts shall follow them.
+        asked: What queries ask for, if the cuts follow them.
     """
 
     spark: SparkSession

@@ -297,7 +297,7 @@ class Staged:
         """Returns the tasks' samples, thinned so that every row has the same chance to be in the result.
 
         Args:
-            most_rows: About so many rows at most. None for all that the tasks have.
+            most_rows: The approximate maximum. None for all rows that the tasks have.
         """
         wanted = 1.0 if most_rows is None else most_rows / max(most_rows, self.rows)
         share = min(wanted, *(table.num_rows / max(1, rows) for rows, table in self.samples))

@@ -1,4 +1,4 @@
-"""The layout report: what `TableReport` says of tables, worst first, as HTML, as lines of text, and as JSON."""
+"""The layout report: what `TableReport` says about tables, worst first, as HTML, as lines of text, and as JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class Section:
-    """What another operation says of the project, shown above the tables. Without lines, nothing is shown.
+    """What another operation says about the project, shown above the tables. Without lines, nothing is shown.
 
     Attributes:
         title: The heading.
