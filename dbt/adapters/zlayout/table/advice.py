@@ -155,8 +155,6 @@ class _Asking:
     """A workload that is to choose for a table.
 
     Attributes:
-        spark: The session.
-        name: The table.
         layout: As the settings want it.
         workload: The conditions.
         queries: What they mean.

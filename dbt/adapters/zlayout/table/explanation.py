@@ -327,11 +327,7 @@ class ConditionReads:
     """What a condition reads.
 
     Attributes:
-        condition: The condition.
-        files_read: Files that it reads.
-        files_total: Files of the table.
         rows_read: Rows in the files that it reads.
-        rows_total: Rows of the table.
         bytes_read: Size of the files that it reads.
         parts: What each of its parts that AND joins does by itself.
     """

@@ -58,7 +58,6 @@ def analysed_queries(
     """Yields each compiled query with its scans. A query that Spark cannot analyse is left out.
 
     Args:
-        session: The session.
         nodes: As for `compiled_queries`, like the other argument.
         target: The target folder.
     """

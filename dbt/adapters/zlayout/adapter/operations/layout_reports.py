@@ -47,10 +47,8 @@ def layout_report(
     """Writes the report to a file, and returns what is printed.
 
     Args:
-        session: The session.
         title: Of what this is the report.
         model: A table or several; None for all tables of the project.
-        nodes: ``graph.nodes``.
         path: The file; None if only JSON is wanted.
         as_json: Whether to print the report as JSON.
         target: The target folder of the project, with compiled SQL and the scan log; None without one.

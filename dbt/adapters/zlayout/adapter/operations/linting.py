@@ -39,7 +39,6 @@ def find_conditions(
     """Returns the conditions that cannot skip files, those that cost most first.
 
     Args:
-        session: The session.
         queries: From `analysed_queries`.
         target: The target folder of the project; None without one.
         table: Only conditions on this table count; None for all tables.

@@ -40,7 +40,6 @@ class Unreadable:
     """A table that could not be opened.
 
     Attributes:
-        name: The table.
         verdict: The verdict, which says why.
     """
 
